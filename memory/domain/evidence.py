@@ -1,0 +1,84 @@
+"""From evidence rows to a confidence (B4)."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.domain.beta import Beta
+from memory.domain.policy import ConfidencePolicy
+from memory.domain.verdicts import Verdict
+
+
+class EvidenceError(ValueError):
+    """A row that can be no evidence: an IRRELEVANT verdict, or a weight below zero or not finite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRow:
+    """One episode's verdict on one belief; base weight 0 is an echo, kept for the record only."""
+
+    episode_id: str
+    verdict: Verdict
+    base_weight: float
+    origin: str
+    occurred_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeighedEvidence:
+    """What all evidence rows of one belief come to; echoes count nowhere here."""
+
+    posterior: Beta
+    weights: Mapping[str, float]  # effective weight by episode id, 0 for echoes
+    rows: Mapping[Verdict, int]
+    origins: Mapping[Verdict, int]
+
+    @property
+    def evidence_count(self) -> int:
+        """Return the number of rows that are no echo."""
+        return sum(self.rows.values())
+
+
+def weigh_evidence(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) -> WeighedEvidence:
+    """Weigh all rows of one belief; their order does not matter.
+
+    Rows of one verdict from one origin are ranked by base weight (greatest first), time and episode id, and weigh
+    base/rank, so that what one origin repeats adds ever less.
+    """
+    rows = list(rows)
+    groups: dict[tuple[Verdict, str], list[EvidenceRow]] = defaultdict(list)
+    for row in rows:
+        _check(row)
+        if row.base_weight > 0:
+            groups[row.verdict, row.origin].append(row)
+    weights = dict.fromkeys((row.episode_id for row in rows), 0.0)
+    for group in groups.values():
+        weights |= _weigh_origin(rows=group, independence=policy.independence)
+    return WeighedEvidence(
+        posterior=_posterior(rows=rows, weights=weights, policy=policy),
+        weights=weights,
+        rows=Counter(row.verdict for row in rows if row.base_weight > 0),
+        origins=Counter(verdict for verdict, _ in groups),
+    )
+
+
+def _check(row: EvidenceRow) -> None:
+    if row.verdict is Verdict.IRRELEVANT or not 0 <= row.base_weight < math.inf:
+        raise EvidenceError(f"{row.episode_id}: {row.verdict} with weight {row.base_weight} is no evidence")
+
+
+def _weigh_origin(*, rows: list[EvidenceRow], independence: bool) -> dict[str, float]:
+    ranked = sorted(rows, key=lambda row: (-row.base_weight, row.occurred_at, row.episode_id))
+    return {row.episode_id: row.base_weight / (rank if independence else 1) for rank, row in enumerate(ranked, start=1)}
+
+
+def _posterior(*, rows: list[EvidenceRow], weights: Mapping[str, float], policy: ConfidencePolicy) -> Beta:
+    """Sum exactly and round once (`fsum`), so that recomputing in any order gives the same α and β."""
+    of = {verdict: [weights[row.episode_id] for row in rows if row.verdict is verdict] for verdict in Verdict}
+    partial = [policy.partial_share * weight for weight in of[Verdict.PARTIAL]]
+    return Beta(
+        alpha=math.fsum([policy.prior_alpha, *of[Verdict.SUPPORTS], *partial]),
+        beta=math.fsum([policy.prior_beta, *of[Verdict.CONTRADICTS], *partial]),
+    )

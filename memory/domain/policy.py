@@ -1,0 +1,266 @@
+"""Every number of the domain, one frozen dataclass per stage.
+
+A field's annotation says all there is to know about it: its type, its sane range, and one line with the id of the rule
+it belongs to. `.env.example` and the reader of the environment take them from there (B24).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_args, get_type_hints
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that make sense for a setting, both ends included."""
+
+    low: float
+    high: float = float("inf")
+
+
+Share = Annotated[float, Range(0.0, 1.0)]
+Cosine = Annotated[float, Range(-1.0, 1.0)]
+Amount = Annotated[float, Range(0.0)]
+Positive = Annotated[float, Range(1e-9)]
+Count = Annotated[int, Range(1)]
+
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_KINDS = {int: "a whole number", float: "a number"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidencePolicy:
+    """How evidence becomes a confidence."""
+
+    prior_alpha: Annotated[Positive, "B4: α of a belief without evidence"] = 1.0
+    prior_beta: Annotated[Positive, "B4: β of a belief without evidence"] = 1.0
+    partial_share: Annotated[Share, "B4: share of a PARTIAL verdict that goes to each side"] = 0.5
+    ordinary_weight: Annotated[Positive, "B4: base weight of an ordinary evidence row"] = 1.0
+    curator_weight: Annotated[Positive, "B4: base weight of a curator's correction"] = 5.0
+    independence: Annotated[bool, "B4: the n-th row of one verdict from one origin weighs 1/n"] = True
+    interval_mass: Annotated[Share, "B4: share of the posterior that the shown interval holds"] = 0.90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalPolicy:
+    """How a belief fades when nobody asks for it."""
+
+    decay_days: Annotated[Positive, "B5: days after which strength falls to 1/e, at stability 1"] = 7.0
+    unread_strength: Annotated[Share, "B5: strength of a belief just created and never accessed"] = 0.5
+    initial_stability: Annotated[Positive, "B5: stability of a new belief"] = 1.0
+    stability_growth: Annotated[Amount, "B5: growth of stability on access, per log day waited"] = 0.1
+    stability_cap: Annotated[Positive, "B5: greatest stability"] = 365.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestabilizationPolicy:
+    """When contradictions open a belief for revision."""
+
+    threshold_scale: Annotated[Amount, "B6: factor of ln(1+evidence)·ln(1+age in days)"] = 0.3
+    threshold_cap: Annotated[Positive, "B6: greatest threshold of the prediction error"] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationPolicy:
+    """Where labelled pairs lie on the reference scale of similarity."""
+
+    unrelated_median: Annotated[Share, "B8a: reference of the median of unrelated pairs"] = 0.20
+    unrelated_top: Annotated[Share, "B8a: reference of the upper quantile of unrelated pairs"] = 0.60
+    unrelated_top_quantile: Annotated[Share, "B8a: which upper quantile of unrelated pairs"] = 0.99
+    related_low: Annotated[Share, "B8a: reference of the lower quantile of related pairs"] = 0.70
+    related_low_quantile: Annotated[Share, "B8a: which lower quantile of related pairs"] = 0.10
+    same_median: Annotated[Share, "B8a: reference of the median of pairs that say the same"] = 0.92
+    crossing_gap: Annotated[Positive, "B8a: raw cosine on each side of the mean of two anchors that cross"] = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteringPolicy:
+    """Limits between the exact and the approximate way of clustering."""
+
+    exact_limit: Annotated[Count, "B8.2: most episodes that are clustered exactly"] = 20_000
+    component_limit: Annotated[Count, "B8.2: largest connected component that is clustered exactly"] = 1_000
+    pairs_per_episode: Annotated[Count, "B8.2: most similar pairs per episode for the exact way"] = 50
+    block_rows: Annotated[Count, "B8.2: rows of one block of the similarity matrix"] = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationPolicy:
+    """What one cycle takes in, and how alike things must be."""
+
+    trigger_episodes: Annotated[Count, "B7: new episodes that start a cycle"] = 20
+    every_hours: Annotated[Positive, "B7: hours between scheduled cycles"] = 4.0
+    archive_check_hours: Annotated[Positive, "B7: hours after which overdue archiving starts a cycle"] = 24.0
+    pooled_days: Annotated[Positive, "B7: days that an episode waits pooled before it settles without a belief"] = 90.0
+    lease_episodes: Annotated[Count, "B8.1: most new episodes that one cycle leases"] = 2_000
+    cluster_similarity: Annotated[Share, "B8.2: similarity from which episodes share a cluster"] = 0.70
+    clusters: Annotated[Count, "B8.2, B9: most clusters that one cycle takes"] = 10
+    cluster_min: Annotated[Count, "B8.2: fewest episodes that may found a belief"] = 3
+    cluster_max: Annotated[Count, "B8.2: most episodes of one cluster, the rest are pooled"] = 60
+    central_episodes: Annotated[Count, "B8.3: most central episodes shown to synthesis"] = 12
+    statement_words: Annotated[Count, "B8.3, B10: most words of a statement"] = 30
+    gathered_calls: Annotated[Count, "B8.3: most classification calls a cycle for episodes without a cluster"] = 10
+    match_similarity: Annotated[Share, "B8.4: similarity above which an episode is held against a belief"] = 0.70
+    match_beliefs: Annotated[Count, "B8.4, B9: most existing beliefs that one cluster is held against"] = 5
+    reinforce_similarity: Annotated[Share, "B8.4: similarity above which the guard alone may support"] = 0.92
+    classify_episodes: Annotated[Count, "B8.4: most episodes of one classification call"] = 12
+    birth_supports: Annotated[Count, "B8.4: fewest supporting episodes of a new belief"] = 3
+    birth_confidence: Annotated[Share, "B8.4: confidence that a new belief must exceed"] = 0.5
+    twin_similarity: Annotated[Share, "B8.5: similarity above which two new statements of a cycle are one"] = 0.92
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPolicy:
+    """Time, attempts and calls that one cycle may use."""
+
+    call_seconds: Annotated[Positive, "B9: longest model call"] = 10.0
+    working_seconds: Annotated[Positive, "B9: working time of one cycle"] = 120.0
+    attempt_seconds: Annotated[Positive, "B9: working time that a new attempt has at least"] = 30.0
+    margin_seconds: Annotated[Amount, "B9: time kept free between a call's end and the deadline"] = 1.0
+    call_attempts: Annotated[Count, "B9: attempts of one model call, over all layers"] = 3
+    cycle_attempts: Annotated[Count, "B9: attempts of one cycle before it counts as failed"] = 10
+    calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 8
+    lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0
+    renew_seconds: Annotated[Positive, "B8: time between renewals of a lease"] = 5.0
+    wait_seconds: Annotated[Amount, "B9: longest wait inside a step; for a longer one it gives its lease back"] = 5.0
+    last_call_seconds: Annotated[Positive, "B9: age of a step after which it starts no further call"] = 60.0
+    sweep_seconds: Annotated[Positive, "B8: time between two looks for cycles whose lease ran out"] = 10.0
+    outage_seconds: Annotated[Positive, "B9: how long a step keeps trying while the database is away"] = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatePolicy:
+    """When a belief changes its status."""
+
+    archive_confidence: Annotated[Share, "B14: a belief below this confidence is archived"] = 0.3
+    archive_stale_days: Annotated[Positive, "B14: days without reinforcement that make a weak belief stale"] = 90.0
+    archive_stale_evidence: Annotated[Count, "B14: evidence from which a belief is not weak"] = 5
+    archive_doubt_confidence: Annotated[Share, "B14: confidence below which a belief is doubtful"] = 0.5
+    archive_doubt_days: Annotated[Positive, "B14: days without reinforcement that end a doubtful belief"] = 180.0
+    archive_restored_days: Annotated[Amount, "B14: days that a person's restoring protects a belief"] = 90.0
+    return_confidence: Annotated[Share, "B14: confidence above which an archived belief comes back"] = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestPolicy:
+    """What an episode may look like."""
+
+    text_bytes: Annotated[Count, "B1: longest text of an episode, in bytes of UTF-8"] = 32 * 1024
+    body_bytes: Annotated[Count, "B1: longest body of a request"] = 8 * 1024 * 1024
+    entities: Annotated[Count, "B1: most entities of an episode"] = 32
+    tags: Annotated[Count, "B1: most tags of an episode"] = 32
+    bulk_items: Annotated[Count, "B1: most episodes of one request"] = 1_000
+    future_days: Annotated[Amount, "B1: how far in the future an episode may have occurred"] = 1.0
+    importance: Annotated[Share, "B1: importance of an episode that comes without one"] = 0.5
+    speaker_characters: Annotated[Count, "B1: longest speaker's name read from the text"] = 40
+    speaker_turns: Annotated[Count, "B1: turns of a session that a name must open to be its speaker"] = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallPolicy:
+    """How results are scored and blended."""
+
+    similarity_weight: Annotated[Share, "B17: weight of confidence·similarity in a belief's score"] = 0.5
+    strength_weight: Annotated[Share, "B17: weight of retrieval strength in a belief's score"] = 0.3
+    text_weight: Annotated[Share, "B17: weight of the text score in a belief's score"] = 0.2
+    min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
+    belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
+    vector_fusion: Annotated[Share, "B17: weight of the vector arm in an episode's fused score"] = 0.5
+    text_fusion: Annotated[Share, "B17: weight of the text arm in an episode's fused score"] = 0.5
+    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 1.5
+    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 1.0
+    limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
+    max_limit: Annotated[Count, "B17: most results of one recall"] = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """All stages together; `Policy()` holds the defaults."""
+
+    confidence: ConfidencePolicy = ConfidencePolicy()
+    retrieval: RetrievalPolicy = RetrievalPolicy()
+    destabilization: DestabilizationPolicy = DestabilizationPolicy()
+    calibration: CalibrationPolicy = CalibrationPolicy()
+    clustering: ClusteringPolicy = ClusteringPolicy()
+    consolidation: ConsolidationPolicy = ConsolidationPolicy()
+    budget: BudgetPolicy = BudgetPolicy()
+    gate: GatePolicy = GatePolicy()
+    ingest: IngestPolicy = IngestPolicy()
+    recall: RecallPolicy = RecallPolicy()
+
+
+class PolicyError(ValueError):
+    """An environment variable whose value does not parse or makes no sense; the message begins with its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One number of the policy as the environment names it."""
+
+    name: str
+    stage: str
+    constant: str
+    kind: type
+    range: Range | None
+    default: float | bool
+    description: str
+
+
+def iter_settings() -> Iterator[Setting]:
+    """Yield every setting, in the order of the policy's stages."""
+    for stage in fields(Policy):
+        hints = get_type_hints(stage.type, include_extras=True)
+        for constant in fields(getattr(Policy(), stage.name)):
+            yield _describe(
+                stage=stage.name, constant=constant.name, hint=hints[constant.name], default=constant.default
+            )
+
+
+def policy_from_environment(environ: Mapping[str, str]) -> Policy:
+    """Return the policy with every ENGRAM_<STAGE>_<CONSTANT> of `environ` in place of its default."""
+    stages: dict[str, dict[str, float | bool]] = {}
+    for setting in iter_settings():
+        if setting.name in environ:
+            value = parse_setting(setting=setting, text=environ[setting.name])
+            stages.setdefault(setting.stage, {})[setting.constant] = value
+    defaults = Policy()
+    return Policy(**{name: type(getattr(defaults, name))(**values) for name, values in stages.items()})
+
+
+def parse_setting(*, setting: Setting, text: str) -> float | bool:
+    """Return the value of `text` for a setting, or raise PolicyError with the variable's name."""
+    if setting.kind is bool:
+        return _parse_switch(name=setting.name, text=text)
+    value = _parse_number(setting=setting, text=text)
+    if setting.range and not setting.range.low <= value <= setting.range.high:
+        raise PolicyError(f"{setting.name}: {text!r} is outside {setting.range.low:g} to {setting.range.high:g}")
+    return value
+
+
+def _parse_switch(*, name: str, text: str) -> bool:
+    try:
+        return _SWITCHES[text.strip().lower()]
+    except KeyError:
+        raise PolicyError(f"{name}: {text!r} is neither true nor false") from None
+
+
+def _parse_number(*, setting: Setting, text: str) -> float:
+    try:
+        value: float = setting.kind(text)
+    except ValueError:
+        raise PolicyError(f"{setting.name}: {text!r} is not {_KINDS[setting.kind]}") from None
+    if not math.isfinite(value):
+        raise PolicyError(f"{setting.name}: {text!r} is not a finite number")
+    return value
+
+
+def _describe(*, stage: str, constant: str, hint: Any, default: Any) -> Setting:
+    kind, *notes = get_args(hint)
+    return Setting(
+        name=f"ENGRAM_{stage}_{constant}".upper(),
+        stage=stage,
+        constant=constant,
+        kind=kind,
+        range=next((note for note in notes if isinstance(note, Range)), None),
+        default=default,
+        description=next(note for note in notes if isinstance(note, str)),
+    )

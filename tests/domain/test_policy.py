@@ -1,0 +1,62 @@
+import pytest
+
+from memory.domain.policy import Policy, PolicyError, iter_settings, policy_from_environment
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    """B24: without variables the defaults hold."""
+    assert policy_from_environment({}) == Policy()
+
+
+def test_every_setting_is_read_from_its_variable() -> None:
+    """B24: each constant has a variable of its own, and its default written out gives the default policy."""
+    environ = {setting.name: str(setting.default) for setting in iter_settings()}
+
+    assert policy_from_environment(environ) == Policy()
+    assert len(environ) == len(list(iter_settings()))
+
+
+def test_a_variable_replaces_one_constant_only() -> None:
+    policy = policy_from_environment({"ENGRAM_CONSOLIDATION_TRIGGER_EPISODES": "7"})
+
+    assert policy.consolidation.trigger_episodes == 7
+    assert policy.consolidation.every_hours == Policy().consolidation.every_hours
+
+
+@pytest.mark.parametrize(("text", "expected"), [("off", False), ("0", False), ("TRUE", True), (" yes ", True)])
+def test_a_switch_reads_common_spellings(text: str, expected: bool) -> None:
+    policy = policy_from_environment({"ENGRAM_CONFIDENCE_INDEPENDENCE": text})
+
+    assert policy.confidence.independence is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ENGRAM_CONSOLIDATION_CLUSTER_SIMILARITY", "1.2"),
+        ("ENGRAM_CONSOLIDATION_CLUSTER_SIMILARITY", "often"),
+        ("ENGRAM_CONSOLIDATION_CLUSTERS", "0"),
+        ("ENGRAM_CONSOLIDATION_CLUSTERS", "3.5"),
+        ("ENGRAM_BUDGET_CALL_SECONDS", "inf"),
+        ("ENGRAM_BUDGET_CALL_SECONDS", "nan"),
+        ("ENGRAM_BUDGET_CALL_SECONDS", ""),
+        ("ENGRAM_CONFIDENCE_INDEPENDENCE", "perhaps"),
+    ],
+)
+def test_a_senseless_value_is_refused_with_its_name(name: str, text: str) -> None:
+    """B24: a value that does not parse or is out of range stops the start with its name."""
+    with pytest.raises(PolicyError, match=rf"^{name}: "):
+        policy_from_environment({name: text})
+
+
+def test_every_setting_is_described_with_its_row() -> None:
+    descriptions = [setting.description for setting in iter_settings()]
+
+    assert all(description[0] in "BDLR" and ": " in description for description in descriptions)
+    assert len(set(descriptions)) == len(descriptions)
+
+
+def test_every_default_lies_in_its_own_range() -> None:
+    outside = [s.name for s in iter_settings() if s.range and not s.range.low <= s.default <= s.range.high]
+
+    assert outside == []
