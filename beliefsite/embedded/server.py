@@ -1,0 +1,235 @@
+"""A server that the processes of one checkout share: the first starts it, the last stops it."""
+
+import os
+import shutil
+import stat
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, ClassVar
+
+from beliefsite.embedded import locks
+from beliefsite.embedded.account import Account, change_to
+from beliefsite.embedded.errors import EmbeddedServiceError
+from beliefsite.embedded.layout import Layout
+
+START_SECONDS = 60.0  # recovery after a crash replays the log first
+STOP_SECONDS = 60.0
+POLL_SECONDS = 0.02
+LONGEST_LOG = 8 * 1024 * 1024  # bytes, looked at on each start
+TAIL_LINES = 12
+
+
+class ServerStartError(EmbeddedServiceError):
+    """The server ended, or did not answer in time, while it was started."""
+
+
+class ServerStopError(EmbeddedServiceError):
+    """The server went on running although it was told to stop."""
+
+
+class FolderError(EmbeddedServiceError):
+    """A folder belongs to somebody else, or holds what we did not make."""
+
+
+class BinariesMissingError(EmbeddedServiceError):
+    """No installed package, nor the PATH, has the server for this platform."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What a running server says about itself."""
+
+    name: str
+    version: str
+    pid: int
+    socket: Path
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}, process {self.pid}, {self.socket}"
+
+
+class EmbeddedServer(ABC):
+    """One server in a folder of its own, reached through a private socket, shared by way of three lock files."""
+
+    title: ClassVar[str]
+
+    def __init__(self, *, layout: Layout) -> None:
+        self.layout = layout
+        self._use: BinaryIO | None = None
+
+    def start(self) -> None:
+        """Start the server, or adopt it, and use it until `stop`, or until this process and its forks have ended."""
+        self._make_folder()
+        with locks.exclusive(self.layout.start_lock):
+            self._use = self._use or locks.share(self.layout.uses_lock)
+            try:
+                self._start_or_adopt()
+            except BaseException:
+                self.let_go()
+                raise
+
+    def stop(self) -> bool:
+        """Stop using the server; the last user stops it. Return whether it was stopped."""
+        if self._use is None:
+            return False
+        with locks.exclusive(self.layout.start_lock):
+            self.let_go()
+            alone = locks.take(self.layout.uses_lock)
+            if alone is None:
+                return False
+            with alone:
+                return self._stop_server()
+
+    def let_go(self) -> None:
+        """Stop using the server and leave it as it is: what a fork does with a server its parent started."""
+        if self._use is not None:
+            self._use.close()
+            self._use = None
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Return whether the server takes commands now."""
+
+    @abstractmethod
+    def facts(self) -> ServerFacts:
+        """Ask the running server for its version and process id."""
+
+    @abstractmethod
+    def _prepare(self, lock: BinaryIO) -> None:
+        """Make the data and clear away what a dead server left; whatever this runs inherits the server's lock."""
+
+    @abstractmethod
+    def _command(self) -> Sequence[str | Path]:
+        """Return the command that runs the server in the foreground."""
+
+    @abstractmethod
+    def _ask_to_stop(self) -> None:
+        """Tell the server to end cleanly."""
+
+    @abstractmethod
+    def _account(self) -> Account | None:
+        """Return the account that must run the server, None for our own."""
+
+    def _complete(self) -> None:  # noqa: B027  most servers need nothing more
+        """Finish what only an answering server can do."""
+
+    def _start_or_adopt(self) -> None:
+        lock = self._await_answer_or_end()
+        if lock is not None:
+            with lock:
+                self._prepare(lock)
+                self._make_socket_folder()
+                self._spawn(lock)
+            self._await_start()
+        self._complete()
+
+    def _await_answer_or_end(self) -> BinaryIO | None:
+        """Return None once a running server answers, or the server's lock once there is none."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.answers():
+                return None
+            if lock := locks.take(self.layout.server_lock):
+                return lock
+            time.sleep(POLL_SECONDS)
+        raise self._error(ServerStartError, f"runs on {self.layout.data} but does not answer at {self.layout.socket}")
+
+    def _await_start(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            if not self._lives():
+                raise self._error(ServerStartError, "ended while it was starting")
+            if time.monotonic() > deadline:
+                raise self._error(ServerStartError, f"does not answer after {START_SECONDS:.0f} s")
+            time.sleep(POLL_SECONDS)
+
+    def _stop_server(self) -> bool:
+        if not self._lives():
+            return False
+        self._ask_to_stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        while self._lives():
+            if time.monotonic() > deadline:
+                raise self._error(ServerStopError, f"still runs {STOP_SECONDS:.0f} s after it was told to stop")
+            time.sleep(POLL_SECONDS)
+        if self.layout.sockets.parent != self.layout.folder:
+            shutil.rmtree(self.layout.sockets, ignore_errors=True)
+        return True
+
+    def _lives(self) -> bool:
+        """Return whether any process of the server is left. Call it only while holding the start lock."""
+        lock = locks.take(self.layout.server_lock)
+        if lock is None:
+            return True
+        lock.close()
+        return False
+
+    def _spawn(self, lock: BinaryIO) -> None:
+        """Run the server in the background, child of nobody here, holding its lock through an inherited descriptor."""
+        mode = "wb" if self.layout.log.exists() and self.layout.log.stat().st_size > LONGEST_LOG else "ab"
+        with self.layout.log.open(mode) as log:
+            self._run("/bin/sh", "-c", '"$0" "$@" &', *self._command(), lock=lock, output=log)
+
+    def _run(self, *command: str | Path, lock: BinaryIO, output: IO[bytes]) -> None:
+        """Run a command to its end, with output to a file: a pipe would stay open as long as the server lives."""
+        subprocess.run(  # noqa: S603  our own words
+            [*self._prefix(), *command],
+            check=True,
+            cwd="/",
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[lock.fileno()],
+            start_new_session=True,
+        )
+
+    def _prefix(self) -> Sequence[str | Path]:
+        account = self._account()
+        return change_to(account, binary=Path(self._command()[0])) if account else []
+
+    def _own(self, path: Path) -> None:
+        """Make a folder for the server's account, which then owns it."""
+        path.mkdir(mode=0o700, exist_ok=True)
+        if account := self._account():
+            os.chown(path, account.uid, account.gid)
+
+    def _make_folder(self) -> None:
+        """Make the folder, which only its owner may enter; root may work in anybody's."""
+        folder = self.layout.folder
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise FolderError(f"{self.title}: cannot make {folder}: {error}") from error
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise FolderError(f"{self.title}: {folder} belongs to user {folder.stat().st_uid}; run as that user")
+
+    def _make_socket_folder(self) -> None:
+        """Make the socket's folder, or refuse one that others can enter or that somebody else made first."""
+        sockets = self.layout.sockets
+        sockets.mkdir(mode=0o700, exist_ok=True)
+        self._own_unless_foreign(sockets)
+        if sockets.parent != self.layout.folder:
+            (self.layout.folder / "sockets-are-in").write_text(f"{sockets}\n")
+
+    def _own_unless_foreign(self, sockets: Path) -> None:
+        found = sockets.lstat()
+        mine = {os.geteuid(), self.layout.data.stat().st_uid}
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in mine or found.st_mode & 0o077:
+            raise FolderError(f"{self.title}: {sockets} is not a private folder of ours; remove it")
+        self._own(sockets)
+
+    def _error(self, kind: type[EmbeddedServiceError], what: str) -> EmbeddedServiceError:
+        return kind(f"{self.title} {what}. {log_tail(self.layout.log)}")
+
+
+def log_tail(log: Path) -> str:
+    """Return a sentence with the last lines of a log."""
+    if not log.exists():
+        return f"It has written no log at {log}."
+    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+    return "\n".join([f"The last lines of {log}:", *lines])
