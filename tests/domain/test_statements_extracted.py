@@ -1,0 +1,120 @@
+"""B10: extractive synthesis chooses one sentence that can stand for its cluster."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memory.domain.statements import SourceText, Timeframe, extract_statement
+
+
+def embed_words(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Embed texts as unit vectors of word counts, hashed by their letters."""
+    rows = np.zeros((len(texts), 512), dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.lower().replace(".", "").split():
+            row[sum(ord(letter) * 31**place for place, letter in enumerate(word)) % 512] += 1
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-9), dtype=np.float32)
+
+
+def gather(*texts: str, speaker: str = "", language: str = "") -> list[SourceText]:
+    """Make a cluster of the texts."""
+    return [
+        SourceText(id=f"ep_{index}", text=text, speaker=speaker, language=language) for index, text in enumerate(texts)
+    ]
+
+
+def test_most_central_sentence_is_chosen() -> None:
+    """B10: the sentence nearest to all wins."""
+    found = extract_statement(
+        episodes=gather(
+            "Mara prefers tea.",
+            "Mara prefers tea over coffee.",
+            "Mara prefers tea over coffee at home.",
+        ),
+        embed=embed_words,
+    )
+
+    assert found is not None
+    assert found.statement == "Mara prefers tea over coffee."
+    assert (found.subject, found.context, found.timeframe) == ("Mara", "general", Timeframe.CURRENT)
+
+
+def test_speaker_takes_the_place_of_the_first_person() -> None:
+    """B10: a turn's statement names who said it, without greeting and picture."""
+    found = extract_statement(
+        episodes=gather(
+            "Gina: Hey Jon! I love dancing in the studio. [shares a photo: a studio]",
+            "Gina: Wow, I love dancing in the studio.",
+            "Gina: Yeah, I love dancing. Do you?",
+            speaker="Gina",
+        ),
+        embed=embed_words,
+    )
+
+    assert found is not None
+    assert found.statement == "Gina loves dancing in the studio."
+    assert found.subject == "Gina"
+
+
+def test_standing_habit_is_preferred_to_one_day() -> None:
+    """B10: a habit says more about the cluster than one dated event."""
+    found = extract_statement(
+        episodes=gather(
+            "Yesterday the team deployed on Tuesday.",
+            "The team always deploys on Tuesday.",
+            "The team deployed on Tuesday last week.",
+        ),
+        embed=embed_words,
+    )
+
+    assert found is not None
+    assert found.statement == "The team always deploys on Tuesday."
+    assert found.timeframe is Timeframe.ALWAYS
+
+
+def test_leading_date_is_dropped() -> None:
+    """B10: what held on a day is told without the day."""
+    found = extract_statement(episodes=gather("Today, the customer wants the report as PDF."), embed=embed_words)
+
+    assert found is not None
+    assert found.statement == "The customer wants the report as PDF."
+
+
+def test_german_cluster_keeps_its_language() -> None:
+    """B10: the language of the episodes is kept."""
+    found = extract_statement(
+        episodes=gather("Heute trinkt Jonas keinen Kaffee.", "Jonas trinkt nie Kaffee.", language="de"),
+        embed=embed_words,
+    )
+
+    assert found is not None
+    assert (found.statement, found.language) == ("Jonas trinkt nie Kaffee.", "de")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Thanks, Melanie!", "Thank you so much!", "Thanks a lot for the help."),
+        ("What's up?", "How are you?", "Anything new?"),
+        ("You got this!", "Keep going!", "Go for it!"),
+        (),
+    ],
+)
+def test_cluster_without_a_statement_gives_none(texts: tuple[str, ...]) -> None:
+    """B8: where nothing can stand alone, nothing is made up."""
+    assert extract_statement(episodes=gather(*texts, speaker="Gina"), embed=embed_words) is None
+
+
+def test_order_and_ids_of_episodes_do_not_matter() -> None:
+    """B8: the same cluster gives the same statement."""
+    texts = ["Mara prefers tea.", "Mara prefers green tea.", "Mara prefers tea from Assam."]
+
+    forward = extract_statement(episodes=gather(*texts), embed=embed_words)
+    backward = extract_statement(episodes=gather(*reversed(texts)), embed=embed_words)
+
+    assert forward is not None
+    assert backward is not None
+    assert forward.statement == backward.statement
