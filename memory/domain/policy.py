@@ -19,7 +19,6 @@ class Range:
 
 
 Share = Annotated[float, Range(0.0, 1.0)]
-Cosine = Annotated[float, Range(-1.0, 1.0)]
 Amount = Annotated[float, Range(0.0)]
 Positive = Annotated[float, Range(1e-9)]
 Count = Annotated[int, Range(1)]

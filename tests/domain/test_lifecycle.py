@@ -1,0 +1,91 @@
+import itertools
+from enum import StrEnum
+
+import pytest
+
+from memory.domain.lifecycle import (
+    BeliefStatus,
+    ConsolidationState,
+    CycleState,
+    EpisodeStatus,
+    IllegalTransitionError,
+    JobState,
+    check_transition,
+    next_states,
+)
+
+ALL: list[type[StrEnum]] = [EpisodeStatus, BeliefStatus, ConsolidationState, CycleState, JobState]
+
+
+@pytest.mark.parametrize("states", ALL)
+def test_every_state_has_its_row(states: type[StrEnum]) -> None:
+    """D3: one table, and no status outside it; none follows itself."""
+    followers = {state: next_states(state=state) for state in states}
+
+    assert all(type(new) is states for new in itertools.chain(*followers.values()))
+    assert not any(state in followers[state] for state in states)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (EpisodeStatus.ACTIVE, EpisodeStatus.FORGOTTEN),
+        (EpisodeStatus.ARCHIVED, EpisodeStatus.ACTIVE),
+        (BeliefStatus.ACTIVE, BeliefStatus.ARCHIVED),
+        (BeliefStatus.ARCHIVED, BeliefStatus.ACTIVE),
+        (BeliefStatus.CHALLENGED, BeliefStatus.REVISED),
+        (ConsolidationState.NEW, ConsolidationState.LEASED),
+        (ConsolidationState.LEASED, ConsolidationState.NEW),
+        (ConsolidationState.POOLED, ConsolidationState.SETTLED),
+        (ConsolidationState.SETTLED, ConsolidationState.HELD),
+        (ConsolidationState.HELD, ConsolidationState.NEW),
+        (CycleState.QUEUED, CycleState.RUNNING),
+        (CycleState.RUNNING, CycleState.OVER_BUDGET),
+        (JobState.SYNTHESIZED, JobState.CLASSIFIED),
+        (JobState.CLASSIFIED, JobState.APPLIED),
+    ],
+)
+def test_legal_transitions_pass(old: StrEnum, new: StrEnum) -> None:
+    """D3: archiving, restoring, leasing, putting back, pooling and holding."""
+    check_transition(old=old, new=new)
+
+    assert new in next_states(state=old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (EpisodeStatus.FORGOTTEN, EpisodeStatus.ACTIVE),
+        (EpisodeStatus.MERGED, EpisodeStatus.ARCHIVED),
+        (BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE),
+        (BeliefStatus.REVISED, BeliefStatus.ARCHIVED),
+        (BeliefStatus.ARCHIVED, BeliefStatus.MERGED),
+        (ConsolidationState.NEW, ConsolidationState.POOLED),
+        (ConsolidationState.SETTLED, ConsolidationState.LEASED),
+        (ConsolidationState.HELD, ConsolidationState.LEASED),
+        (CycleState.FINISHED, CycleState.RUNNING),
+        (CycleState.RUNNING, CycleState.QUEUED),
+        (JobState.QUEUED, JobState.APPLIED),
+        (JobState.APPLIED, JobState.FAILED),
+    ],
+)
+def test_illegal_transitions_name_both_states(old: StrEnum, new: StrEnum) -> None:
+    """D3: an illegal transition is an error naming both states."""
+    with pytest.raises(IllegalTransitionError, match=f"{type(old).__name__}: {old.value} cannot become {new.value}"):
+        check_transition(old=old, new=new)
+
+
+@pytest.mark.parametrize("live", [BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED])
+def test_what_a_cycle_does_to_a_belief_can_be_undone(live: BeliefStatus) -> None:
+    """B22: status goes back to the live one it came from."""
+    done_by_cycles = next_states(state=live) - {BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED}
+
+    assert all(live in next_states(state=status) for status in done_by_cycles)
+
+
+def test_an_archived_belief_may_carry_the_same_word_as_an_archived_episode() -> None:
+    """D3: the tables are kept apart by type, though the words are equal."""
+    beliefs, episodes = (set(next_states(state=kind("archived"))) for kind in (BeliefStatus, EpisodeStatus))
+
+    assert BeliefStatus.PRUNED in beliefs
+    assert "pruned" not in episodes

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.domain.policy import RecallPolicy
+from memory.domain.scoring import blend_beliefs, scale_min_max, score_beliefs, score_episodes, standardise
+
+POLICY = RecallPolicy()
+shares = st.floats(min_value=0, max_value=1)
+columns = st.integers(1, 20).flatmap(
+    lambda size: st.tuples(*(st.lists(shares, min_size=size, max_size=size) for _ in range(4)))
+)
+
+
+def test_a_beliefs_score_has_three_weighed_parts() -> None:
+    """B17: 0.5·(confidence·similarity) + 0.3·retrieval strength + 0.2·text score, min-max over the candidates."""
+    scores = score_beliefs(
+        confidence=[0.8, 0.6], similarity=[0.9, 0.5], strength=[0.4, 1.0], text=[7, 3], policy=POLICY
+    )
+
+    assert scores == pytest.approx([0.5 * 0.72 + 0.3 * 0.4 + 0.2 * 1.0, 0.5 * 0.3 + 0.3 * 1.0 + 0.2 * 0.0])
+
+
+def test_equal_text_scores_count_half() -> None:
+    """B17: 0.5 if all equal."""
+    assert scale_min_max(values=[3.0, 3.0]).tolist() == [0.5, 0.5]
+
+
+def test_a_single_candidate_has_a_score() -> None:
+    scores = score_episodes(similarity=[0.9], text=[4.0], policy=POLICY)
+
+    assert 0.0 < scores[0] < 1.0
+
+
+def test_no_candidates_have_no_scores() -> None:
+    assert score_beliefs(confidence=[], similarity=[], strength=[], text=[], policy=POLICY).tolist() == []
+    assert score_episodes(similarity=[], text=[], policy=POLICY).tolist() == []
+
+
+def test_each_arm_can_lift_an_episode() -> None:
+    """B17: both vectors and text contribute to the order."""
+    by_vector = score_episodes(similarity=[0.9, 0.1, 0.1], text=[0, 0, 0], policy=POLICY)
+    by_text = score_episodes(similarity=[0.5, 0.5, 0.5], text=[0, 0, 9], policy=POLICY)
+
+    assert (int(np.argmax(by_vector)), int(np.argmax(by_text))) == (0, 2)
+
+
+def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
+    """B17: the blend with beliefs is their score × 0.8."""
+    assert blend_beliefs(scores=[0.5], policy=POLICY).tolist() == [0.4]
+
+
+def test_standard_scores_have_mean_zero_and_deviation_one() -> None:
+    scores = standardise(values=[1.0, 2.0, 3.0])
+
+    assert (scores.mean(), scores.std()) == pytest.approx((0.0, 1.0))
+
+
+@given(columns)
+def test_scores_are_bounded(drawn: tuple[list[float], list[float], list[float], list[float]]) -> None:
+    """B17: what is blended lies in 0..1."""
+    confidence, similarity, strength, text = drawn
+    beliefs = score_beliefs(confidence=confidence, similarity=similarity, strength=strength, text=text, policy=POLICY)
+    episodes = score_episodes(similarity=similarity, text=text, policy=POLICY)
+
+    assert np.all((beliefs >= 0) & (beliefs <= 1 + 1e-12))
+    assert np.all((episodes >= 0) & (episodes <= 1))
+
+
+@given(columns)
+def test_scores_do_not_depend_on_the_order_of_candidates(
+    drawn: tuple[list[float], list[float], list[float], list[float]],
+) -> None:
+    _, similarity, _, text = drawn
+    forward = score_episodes(similarity=similarity, text=text, policy=POLICY)
+    backward = score_episodes(similarity=similarity[::-1], text=text[::-1], policy=POLICY)
+
+    assert forward == pytest.approx(backward[::-1], abs=1e-9)
