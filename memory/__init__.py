@@ -1,0 +1,1 @@
+"""What an agent lived through, and the beliefs made of it."""

@@ -1,0 +1,1 @@
+"""Pure rules and maths: no database, no clock, no framework."""

@@ -1,0 +1,46 @@
+# Each target works on a fresh machine with Python 3.11–3.13 and make: no root, no other service.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test check up bench faults lock
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Engram needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: requirements.txt | .venv/bin/python
+	$(PIP) -r requirements.txt
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.txt .venv/.installed
+	$(PIP) -r requirements-dev.txt
+	@touch $@
+
+demo: .venv/.installed  ## live through the sample history and print the beliefs
+	$(BIN)/python manage.py demo
+
+up: .venv/.installed  ## the whole stack until Ctrl-C, restarting what dies
+	$(BIN)/python manage.py up
+
+test: .venv/.installed-dev  ## the whole suite, on the real database and broker
+	$(BIN)/python -m pytest
+
+check: .venv/.installed-dev  ## lint, types, import contracts, settings, migrations in sync
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') DEBUG=0 ENGRAM_HTTPS=1 \
+		$(BIN)/python -W error::RuntimeWarning manage.py check --deploy --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: .venv/.installed-dev  ## benchmarks, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+faults: .venv/.installed-dev  ## the fault suite three times at real time-outs, in random order
+	for round in 1 2 3; do ENGRAM_REAL_TIMEOUTS=1 $(BIN)/python -m pytest tests/faults || exit 1; done
+
+lock: .venv/.installed-dev  ## make both requirement files from pyproject.toml
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --group dev -c requirements.txt pyproject.toml -o requirements-dev.txt

@@ -1,0 +1,27 @@
+"""The Celery application: settings from Django, tasks from workers."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import beat_init, setup_logging, worker_init
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+
+app = Celery("engram")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["workers"])
+
+
+@setup_logging.connect
+def keep_our_logging(**_: Any) -> None:
+    """Leave logging as the settings configure it; Celery would replace the root handlers."""
+
+
+@worker_init.connect
+@beat_init.connect
+def start_services(**_: Any) -> None:
+    """Start what is embedded before the first connection is tried."""
+    from beliefsite.services import ensure_services
+
+    ensure_services()

@@ -1,0 +1,308 @@
+"""Every setting of the project, read once from the environment (and .env) and typed here."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+import environ
+import structlog
+from django.core.exceptions import ImproperlyConfigured
+
+from beliefsite.embedded import broker_url, database_settings
+from memory.domain.policy import PolicyError, policy_from_environment
+
+django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+env.read_env(str(BASE_DIR / ".env"))
+
+DATA_DIR = Path(env.str("ENGRAM_DATA_DIR", default=str(BASE_DIR / ".data")))
+
+
+# --- Where this runs ---------------------------------------------------------------------------
+
+DEBUG = env.bool("DEBUG", default=False)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+IS_LOOPBACK = set(ALLOWED_HOSTS) <= {"127.0.0.1", "localhost", "[::1]", "testserver"}
+ENGRAM_HTTPS = env.bool("ENGRAM_HTTPS", default=not DEBUG and not IS_LOOPBACK)
+DATABASE_URL = env.str("DATABASE_URL", default="")
+REDIS_URL = env.str("REDIS_URL", default="")
+
+
+def _kept_secret() -> str:
+    """Make the secret key once and keep it beside the data, readable by its owner alone."""
+    path = DATA_DIR / "secret-key"
+    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(64))
+    except FileExistsError:
+        pass
+    return path.read_text()
+
+
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if DATABASE_URL and not DEBUG:
+        raise ImproperlyConfigured("SECRET_KEY must be given where DATABASE_URL is set and DEBUG is off")
+    SECRET_KEY = _kept_secret()
+
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENGRAM_HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if ENGRAM_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENGRAM_HTTPS
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("ENGRAM_BEHIND_PROXY", default=False) else None
+)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+X_FRAME_OPTIONS = "DENY"
+
+
+# --- Applications ------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "pgtrigger",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_structlog",
+    "memory",
+    "workers",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+]
+
+ROOT_URLCONF = "beliefsite.urls"
+WSGI_APPLICATION = "beliefsite.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "static"
+WHITENOISE_USE_FINDERS = True  # serves the admin's files without a collectstatic step on a laptop
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+
+# --- Database and broker -----------------------------------------------------------------------
+
+EMBEDDED_DATABASE = not DATABASE_URL
+EMBEDDED_BROKER = not REDIS_URL
+
+
+def _database() -> dict[str, Any]:
+    """Read DATABASE_URL, or name the socket of the embedded server."""
+    if EMBEDDED_DATABASE:
+        return {"ENGINE": "django.db.backends.postgresql", **database_settings(DATA_DIR)}
+    parsed: dict[str, Any] = env.db_url("DATABASE_URL")
+    if parsed.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgresql://…)")
+    return parsed
+
+
+DATABASES = {"default": _database()}
+# Worker tasks close their connection at the end anyway; web processes keep one a minute.
+DATABASES["default"]["CONN_MAX_AGE"] = env.int("ENGRAM_CONN_MAX_AGE", default=60)
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
+
+BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
+
+
+# --- The project's own rules and models --------------------------------------------------------
+
+try:
+    POLICY = policy_from_environment(os.environ)
+except PolicyError as error:
+    raise ImproperlyConfigured(str(error)) from error
+
+OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
+OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
+_HAS_SERVER = bool(OPENAI_API_KEY or OPENAI_BASE_URL)
+ENGRAM_LLM = env.str("ENGRAM_LLM", default="openai" if _HAS_SERVER else "offline")
+ENGRAM_EMBEDDINGS = env.str("ENGRAM_EMBEDDINGS", default="openai" if _HAS_SERVER else "offline")
+ENGRAM_SYNTHESIS_MODEL = env.str("ENGRAM_SYNTHESIS_MODEL", default="gpt-4.1-mini")
+ENGRAM_CLASSIFICATION_MODEL = env.str("ENGRAM_CLASSIFICATION_MODEL", default="gpt-4.1-mini")
+ENGRAM_EMBEDDING_MODEL = env.str("ENGRAM_EMBEDDING_MODEL", default="text-embedding-3-small")
+ENGRAM_EMBEDDING_BASE_URL = env.str("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_BASE_URL)
+# US dollars per million tokens: {"model": [input, output]}; a model that is not named costs nothing.
+ENGRAM_PRICES: dict[str, Any] = env.json(
+    "ENGRAM_PRICES", default={"gpt-4.1-mini": [0.40, 1.60], "text-embedding-3-small": [0.02, 0.0]}
+)
+
+
+# --- Celery ------------------------------------------------------------------------------------
+# Chosen by killing workers, brokers and databases and watching what was lost.
+
+_VISIBILITY_SECONDS = env.int("ENGRAM_VISIBILITY_TIMEOUT", default=180)
+_REDIS_TRANSPORT = {
+    "visibility_timeout": _VISIBILITY_SECONDS,
+    "socket_keepalive": True,
+    "health_check_interval": 25,
+    "socket_timeout": 30,
+}
+
+CELERY_BROKER_URL = BROKER_URL
+CELERY_RESULT_BACKEND = BROKER_URL
+CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "consolidation"
+CELERY_TASK_CREATE_MISSING_QUEUES = True
+CELERY_TASK_ROUTES = {
+    "workers.synthesize": {"queue": "llm"},
+    "workers.classify": {"queue": "llm"},
+    "workers.embed": {"queue": "llm"},
+    "workers.sweep": {"queue": "maintenance"},
+    "workers.tick": {"queue": "maintenance"},
+}
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_RETRY_ON_WORKER_LOST = True  # counts the loss, so that a poison task ends
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False  # cancelling only wasted model calls
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_SECONDS
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    **_REDIS_TRANSPORT,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+}
+CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS = _REDIS_TRANSPORT
+CELERY_RESULT_BACKEND_ALWAYS_RETRY = True  # else a finished task counts as failed while Redis restarts
+CELERY_RESULT_BACKEND_MAX_RETRIES = 30
+CELERY_RESULT_BACKEND_MAX_SLEEP_BETWEEN_RETRIES_MS = 1000
+CELERY_RESULT_EXPIRES = 3600
+CELERY_REDIS_BACKEND_HEALTH_CHECK_INTERVAL = 25
+CELERY_REDIS_SOCKET_KEEPALIVE = True
+CELERY_REDIS_SOCKET_TIMEOUT = 30.0
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_SOFT_TIME_LIMIT = 90
+CELERY_TASK_TIME_LIMIT = 110  # both under the visibility timeout, or a slow task would be delivered twice
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_TASK_SEND_SENT_EVENT = True
+CELERY_TIMEZONE = "UTC"
+
+
+# --- API ---------------------------------------------------------------------------------------
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = POLICY.ingest.body_bytes
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["memory.api.permissions.DenyUnlessDeclared"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "memory.api.problems.problem_response",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": False,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Engram",
+    "DESCRIPTION": "A belief memory for AI agents.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+UNFOLD = {"SITE_TITLE": "Engram", "SITE_HEADER": "Engram", "SITE_SYMBOL": "neurology"}
+
+
+# --- Logs --------------------------------------------------------------------------------------
+
+_SHARED_PROCESSORS: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+]
+_LOG_FORMAT = env.str("ENGRAM_LOG_FORMAT", default="console" if sys.stderr.isatty() else "json")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+            "foreign_pre_chain": _SHARED_PROCESSORS,
+        },
+        "console": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.dev.ConsoleRenderer(),
+            ],
+            "foreign_pre_chain": _SHARED_PROCESSORS,
+        },
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT}},
+    "root": {"handlers": ["stderr"], "level": env.str("ENGRAM_LOG_LEVEL", default="INFO")},
+    "loggers": {
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+    },
+}
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *_SHARED_PROCESSORS,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)

@@ -1,0 +1,1 @@
+"""Benchmarks, one file a question: ratios within one run."""

@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Run a management command, with the embedded services up where the command needs them."""
+
+import os
+import sys
+
+NEEDS_NO_SERVICES = {"help", "check", "makemigrations", "collectstatic", "--help", "--version", "spectacular"}
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+    from django.core.management import execute_from_command_line
+
+    if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):
+        from beliefsite.services import ensure_services
+
+        ensure_services()
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

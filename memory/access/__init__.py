@@ -1,0 +1,1 @@
+"""Workspaces, projects and keys: making them, finding them, and what they allow."""

@@ -1,0 +1,64 @@
+"""API keys: shown once, kept as a hash."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from memory.models import ApiKey, Permission, Project, Workspace
+
+_PREFIX = "engram_"
+
+# Owner includes all, curate includes read and write, write does not include read.
+_INCLUDED = {
+    Permission.READ: {Permission.READ},
+    Permission.WRITE: {Permission.WRITE},
+    Permission.CURATE: {Permission.READ, Permission.WRITE, Permission.CURATE},
+    Permission.OWNER: set(Permission),
+}
+
+
+def hash_key(text: str) -> str:
+    """Hash a key for storage. Keys hold 256 random bits, so a plain digest cannot be searched backwards."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@transaction.atomic
+def create_key(
+    *,
+    workspace: Workspace,
+    permissions: Sequence[Permission],
+    now: datetime,
+    projects: Sequence[Project] = (),
+    name: str = "",
+) -> tuple[ApiKey, str]:
+    """Create a key and return it with its text, which is stored nowhere."""
+    text = _PREFIX + secrets.token_urlsafe(32)
+    key = ApiKey.objects.create(
+        workspace=workspace,
+        name=name,
+        prefix=text[: len(_PREFIX) + 4],
+        hash=hash_key(text),
+        permissions=list(permissions),
+        is_limited=bool(projects),
+        created_at=now,
+    )
+    key.projects.set(projects)
+    return key, text
+
+
+def find_key(*, text: str) -> ApiKey | None:
+    """Find the living key of this text. The lookup compares digests only, so its timing tells nothing of a key."""
+    return ApiKey.objects.select_related("workspace").filter(hash=hash_key(text), revoked_at=None).first()
+
+
+def grants(*, key: ApiKey, permission: Permission) -> bool:
+    """Tell whether a key allows what `permission` names."""
+    return any(permission in _INCLUDED[Permission(held)] for held in key.permissions)
+
+
+def allowed_projects(key: ApiKey) -> list[int] | None:
+    """List the ids of the projects that a key is limited to, or None for no limit."""
+    return list(key.projects.values_list("pk", flat=True)) if key.is_limited else None

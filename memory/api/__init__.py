@@ -1,0 +1,1 @@
+"""The HTTP API: thin views over the services."""

@@ -1,0 +1,60 @@
+"""Keys: `Authorization: Bearer <key>`."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from memory.access.keys import find_key
+from memory.models import ApiKey, Workspace
+
+_LAST_USED_GRAIN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHolder:
+    """Whoever holds a key: stands in for a user wherever the framework asks for one."""
+
+    key: ApiKey
+    is_authenticated: bool = True
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the only workspace that this caller can see."""
+        return self.key.workspace
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """Find the caller's key; a missing, unknown or revoked one is a 401."""
+
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+        words = get_authorization_header(request).split()
+        if not words:
+            return None
+        if len(words) != 2 or words[0].lower() != b"bearer":
+            raise AuthenticationFailed("Send the key as: Authorization: Bearer <key>")
+        key = find_key(text=words[1].decode("latin-1"))
+        if key is None:
+            raise AuthenticationFailed("This key is unknown or revoked.")
+        _note_use(key)
+        return KeyHolder(key=key), key
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+def _note_use(key: ApiKey) -> None:
+    """Remember roughly when the key was last used, without a write on every request."""
+    now = timezone.now()
+    if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def holder_of(request: Any) -> KeyHolder:
+    """Return the authenticated caller of a request."""
+    holder: KeyHolder = request.user
+    return holder

@@ -1,0 +1,262 @@
+"""Beliefs: general statements, the evidence behind each, and where they came from."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import pgtrigger
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import F, Q
+from pgvector.django import HalfVectorField
+
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.verdicts import Verdict
+from memory.models.choices import choices_of
+from memory.models.episodes import DIMENSIONS, Episode
+from memory.models.fulltext import search_vector
+from memory.models.identifiers import IdField, new_belief_id
+from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
+
+EVIDENCE_VERDICTS = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL)
+
+
+class Timeframe(models.TextChoices):
+    CURRENT = "current", "current"
+    PAST = "past", "past"
+    ALWAYS = "always", "always"
+
+
+class FactType(models.TextChoices):
+    FACTUAL = "factual", "factual"
+    PREFERENCE = "preference", "preference"
+    PROCEDURAL = "procedural", "procedural"
+    ARCHITECTURAL = "architectural", "architectural"
+    META = "meta", "meta"
+    INSIGHT = "insight", "insight"
+
+
+class Scope(models.TextChoices):
+    GLOBAL = "global", "global"
+    PROJECT = "project", "project"
+
+
+class BeliefQuerySet(WorkspaceQuerySet):
+    def active(self) -> Self:
+        """Keep what is recalled by default."""
+        return self.filter(status=BeliefStatus.ACTIVE)
+
+    def judgeable(self) -> Self:
+        """Keep what new episodes are judged against: active, challenged and archived beliefs."""
+        return self.filter(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED))
+
+    def visible_in(self, project_id: int | None) -> Self:
+        """B21: keep global beliefs and, with a project, that project's own."""
+        if project_id is None:
+            return self.filter(project=None)
+        return self.filter(Q(project=None) | Q(project=project_id))
+
+
+class Belief(models.Model):
+    """B2: a generalisation whose confidence comes from its evidence rows and from nothing else."""
+
+    id = IdField(default=new_belief_id)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="beliefs")
+    scope = models.CharField(max_length=7, choices=Scope.choices, default=Scope.GLOBAL)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="beliefs")
+    user = models.CharField(max_length=200, blank=True, default="", help_text="Set when all evidence is one user's.")
+
+    statement = models.TextField()
+    statement_hash = models.CharField(max_length=64, editable=False)
+    subject = models.CharField(max_length=200, blank=True, default="")
+    predicate = models.TextField(blank=True, default="")
+    context = models.TextField(blank=True, default="general")
+    timeframe = models.CharField(max_length=7, choices=Timeframe.choices, default=Timeframe.CURRENT)
+    fact_type = models.CharField(max_length=13, choices=FactType.choices, default=FactType.FACTUAL)
+    language = models.CharField(max_length=8, blank=True, default="")
+    importance = models.PositiveSmallIntegerField(default=5)
+
+    alpha = models.FloatField(default=1.0)
+    beta = models.FloatField(default=1.0)
+    confidence = models.GeneratedField(
+        expression=F("alpha") / (F("alpha") + F("beta")), output_field=models.FloatField(), db_persist=True
+    )
+    peak_confidence = models.FloatField(default=0.5)
+    prediction_error = models.FloatField(default=0.0)
+    evidence_count = models.PositiveIntegerField(default=0, help_text="Evidence rows present, echoes left out.")
+    storage_strength = models.PositiveIntegerField(default=0, help_text="Evidence rows there ever were.")
+
+    status = models.CharField(max_length=11, choices=choices_of(BeliefStatus), default=BeliefStatus.ACTIVE)
+    status_reason = models.CharField(max_length=200, blank=True, default="")
+    is_pinned = models.BooleanField(default=False)
+    restored_by_person_at = models.DateTimeField(null=True, blank=True)
+    archived_by_person_at = models.DateTimeField(null=True, blank=True)
+
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    statement_changed_at = models.DateTimeField()
+    last_reinforced_at = models.DateTimeField(null=True, blank=True)
+    last_verified_at = models.DateTimeField(null=True, blank=True)
+    promoted_at = models.DateTimeField(null=True, blank=True)
+    demoted_at = models.DateTimeField(null=True, blank=True)
+    published_confidence = models.FloatField(null=True, blank=True)
+    valid_until = models.DateTimeField(null=True, blank=True)
+    born_in = models.ForeignKey(
+        "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="beliefs_born"
+    )
+    archive_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When time alone could archive it; the finish step looks at what is due."
+    )
+
+    search = models.GeneratedField(
+        expression=search_vector("statement", "subject", "predicate", "context"),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
+
+    objects = BeliefQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(alpha__gt=0), name="belief_alpha_positive"),
+            models.CheckConstraint(condition=Q(beta__gt=0), name="belief_beta_positive"),
+            models.CheckConstraint(condition=~Q(statement=""), name="belief_has_a_statement"),
+            models.CheckConstraint(condition=Q(status__in=BeliefStatus), name="belief_status_known"),
+            models.CheckConstraint(condition=Q(importance__range=(1, 10)), name="belief_importance_in_1_10"),
+            models.CheckConstraint(condition=Q(peak_confidence__range=(0, 1)), name="belief_peak_in_0_1"),
+            models.CheckConstraint(condition=Q(prediction_error__gte=0), name="belief_error_not_negative"),
+            models.CheckConstraint(
+                condition=Q(scope=Scope.PROJECT, project__isnull=False) | Q(scope=Scope.GLOBAL, project__isnull=True),
+                name="belief_scope_fits_its_project",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "status", "-confidence", "id"], name="belief_most_trusted"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="belief_newest"),
+            models.Index(
+                fields=["workspace", "archive_due_at"],
+                condition=Q(status=BeliefStatus.ACTIVE, archive_due_at__isnull=False),
+                name="belief_archive_due",
+            ),
+            GinIndex(fields=["search"], name="belief_search"),
+        ]
+
+    def __str__(self) -> str:
+        return self.statement[:80]
+
+
+class BeliefEmbedding(models.Model):
+    """A belief's vector, with what searches filter by copied in so that they need no join."""
+
+    belief = models.OneToOneField(Belief, on_delete=models.CASCADE, primary_key=True, related_name="embedding")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
+    user = models.CharField(max_length=200, blank=True, default="")
+    is_active = models.BooleanField(default=True)
+    model = models.CharField(max_length=100)
+    vector = HalfVectorField(dimensions=DIMENSIONS)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "project", "is_active"], name="belief_embedding_scope")]
+
+    def __str__(self) -> str:
+        return self.belief_id
+
+
+class BeliefAccess(models.Model):
+    """B5: when a belief was recalled, and how slowly it fades: a narrow row, so that counting stays cheap."""
+
+    belief = models.OneToOneField(Belief, on_delete=models.CASCADE, primary_key=True, related_name="access")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    accessed_at = models.DateTimeField(null=True)
+    access_count = models.PositiveIntegerField(default=0)
+    stability = models.FloatField(default=1.0)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(stability__gt=0), name="belief_stability_positive")]
+
+    def __str__(self) -> str:
+        return self.belief_id
+
+
+class EvidenceKind(models.TextChoices):
+    ORDINARY = "ordinary", "ordinary"
+    CURATOR = "curator", "a curator's word"
+    ECHO = "echo", "echo of what was surfaced"
+
+
+class Basis(models.TextChoices):
+    """How a verdict was reached."""
+
+    GUARD = "guard", "near-identical, and the polarity guard passed"
+    MODEL = "model", "a model's verdict"
+    PERSON = "person", "a person's word"
+
+
+class Evidence(models.Model):
+    """B4: one verdict of one episode on one belief; the only source of the belief's confidence."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="evidence")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="evidence")
+    verdict = models.CharField(max_length=11, choices=[(v, v.lower()) for v in EVIDENCE_VERDICTS])
+    kind = models.CharField(max_length=8, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
+    base_weight = models.FloatField(default=1.0, help_text="Before the origin's series: 0 echo, 1 ordinary, 5 curator.")
+    basis = models.CharField(max_length=6, choices=Basis.choices)
+    reason = models.TextField(blank=True, default="")
+    cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="evidence")
+    call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "evidence"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "belief", "episode"], name="evidence_counts_once"),
+            models.CheckConstraint(condition=Q(base_weight__gte=0), name="evidence_weight_not_negative"),
+            models.CheckConstraint(condition=Q(verdict__in=EVIDENCE_VERDICTS), name="evidence_verdict_known"),
+        ]
+        triggers = [
+            pgtrigger.ReadOnly(name="evidence_names_never_change", fields=["workspace", "belief", "episode", "kind"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.episode_id} {self.verdict} {self.belief_id}"
+
+
+class LineageKind(models.TextChoices):
+    REVISION = "revision", "revision"
+    SPLIT = "split", "split"
+    MERGE = "merge", "merge"
+    SUPERSESSION = "supersession", "supersession"
+    SYNTHESIS = "synthesis", "synthesis"
+
+
+class Lineage(models.Model):
+    """Which belief came from which; a merge has two parents."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    parent = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="children_lineage")
+    child = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="parents_lineage")
+    kind = models.CharField(max_length=12, choices=LineageKind.choices)
+    reason = models.TextField(blank=True, default="")
+    cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="lineage")
+    created_at = models.DateTimeField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "lineage"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "parent", "child", "kind"], name="lineage_stated_once"),
+            models.CheckConstraint(condition=~Q(parent=F("child")), name="no_belief_is_its_own_parent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.parent_id} → {self.child_id}"

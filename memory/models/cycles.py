@@ -1,0 +1,252 @@
+"""One run of consolidation: its cycle, steps, cluster jobs, verdicts and gate decisions."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from pgvector.django import HalfVectorField
+
+from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.verdicts import Verdict
+from memory.models.beliefs import Basis, Belief
+from memory.models.choices import choices_of
+from memory.models.episodes import DIMENSIONS, Episode
+from memory.models.identifiers import IdField, new_cycle_id
+from memory.models.tenancy import Workspace, WorkspaceQuerySet
+
+OPEN_CYCLE_STATES = (CycleState.QUEUED, CycleState.RUNNING)
+OPEN_JOB_STATES = (JobState.QUEUED, JobState.SYNTHESIZED, JobState.CLASSIFIED)
+
+
+class Trigger(models.TextChoices):
+    SCHEDULE = "schedule", "the schedule"
+    EPISODES = "episodes", "enough new episodes"
+    PERSON = "person", "a person or an agent"
+    REPLAY = "replay", "a replayed history"
+
+
+class CycleQuerySet(WorkspaceQuerySet):
+    def open(self) -> Self:
+        """Keep the cycles that are queued or running."""
+        return self.filter(state__in=OPEN_CYCLE_STATES)
+
+    def abandoned(self) -> Self:
+        """Keep the open cycles whose lease has run out, by the database's clock."""
+        return self.open().filter(leased_until__lt=Now())
+
+
+class Cycle(models.Model):
+    """One run of consolidation for one workspace."""
+
+    id = IdField(default=new_cycle_id)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="cycles")
+    state = models.CharField(max_length=11, choices=choices_of(CycleState), default=CycleState.QUEUED)
+    state_reason = models.CharField(max_length=200, blank=True, default="")
+    trigger = models.CharField(max_length=8, choices=Trigger.choices)
+    now = models.DateTimeField(help_text="Domain time: every step of the cycle reads it from here.")
+
+    attempt = models.PositiveIntegerField(default=0, help_text="Messages of an older attempt find nothing to do.")
+    leased_until = models.DateTimeField(db_default=Now(), help_text="By the database's clock, as all below.")
+    seen_at = models.DateTimeField(db_default=Now(), help_text="Last sign of life.")
+    deadline_at = models.DateTimeField(null=True, blank=True, help_text="When the attempt's working time is up.")
+    budget_spent = models.CharField(max_length=100, blank=True, default="", help_text="Why no more work is started.")
+    opened_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    checkpoint_at = models.DateTimeField(null=True, blank=True, help_text="Newest episode seen; information only.")
+    counts = models.JSONField(default=dict, blank=True)
+
+    objects = CycleQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace"], condition=Q(state__in=OPEN_CYCLE_STATES), name="one_open_cycle_per_workspace"
+            ),
+            models.CheckConstraint(condition=Q(state__in=CycleState), name="cycle_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=OPEN_CYCLE_STATES, finished_at__isnull=True)
+                | (~Q(state__in=OPEN_CYCLE_STATES) & Q(finished_at__isnull=False)),
+                name="ended_cycle_has_its_end",
+            ),
+        ]
+        indexes = [models.Index(fields=["workspace", "-opened_at"], name="cycle_newest")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class CycleStep(models.Model):
+    """One step of a cycle, as people see it: when it began and ended, and what it counted."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="steps")
+    name = models.CharField(max_length=12)
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True, blank=True)
+    counts = models.JSONField(default=dict, blank=True)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cycle", "name"], name="one_row_per_step")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.cycle_id} {self.name}"
+
+
+class JobKind(models.TextChoices):
+    CLUSTER = "cluster", "cluster of three or more"
+    SINGLES = "singles", "single episodes near one belief"
+
+
+class ClusterJobQuerySet(WorkspaceQuerySet):
+    def unfinished(self) -> Self:
+        """Keep the jobs that still have calls to make or rows to apply."""
+        return self.filter(state__in=OPEN_JOB_STATES)
+
+    def to_judge(self) -> Self:
+        """Keep the jobs that still have calls to make."""
+        return self.filter(state__in=(JobState.QUEUED, JobState.SYNTHESIZED))
+
+    def free(self) -> Self:
+        """Keep the jobs that nobody holds and that need not wait, by the database's clock."""
+        return self.filter(
+            Q(leased_until__isnull=True) | Q(leased_until__lt=Now()),
+            Q(not_before__isnull=True) | Q(not_before__lte=Now()),
+        )
+
+
+class ClusterJob(models.Model):
+    """One cluster's passage through a cycle; or a belief with the single episodes judged against it."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="jobs")
+    number = models.PositiveIntegerField(help_text="The order in which the gate applies jobs.")
+    kind = models.CharField(max_length=7, choices=JobKind.choices)
+    state = models.CharField(max_length=11, choices=choices_of(JobState), default=JobState.QUEUED)
+    state_reason = models.CharField(max_length=200, blank=True, default="")
+    members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
+    belief = models.ForeignKey(
+        Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a singles job."
+    )
+
+    lease_owner = models.CharField(max_length=64, blank=True, default="")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True, help_text="A model asked us to wait until then.")
+    claims = models.PositiveIntegerField(default=0)
+
+    candidate = models.JSONField(null=True, blank=True, help_text="The synthesised belief, as the model gave it.")
+    candidate_hash = models.CharField(max_length=64, blank=True, default="")
+    candidate_language = models.CharField(max_length=8, blank=True, default="")
+    candidate_vector = HalfVectorField(dimensions=DIMENSIONS, null=True, blank=True)
+    refusal = models.CharField(max_length=40, blank=True, default="", help_text="Why no belief was made of it.")
+    outcome = models.CharField(max_length=12, blank=True, default="", help_text="created, matched, refused, …")
+    created_belief = models.ForeignKey(
+        Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="created_by_job"
+    )
+
+    objects = ClusterJobQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cycle", "number"], name="one_job_per_number"),
+            models.CheckConstraint(condition=Q(state__in=JobState), name="job_state_known"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "members_hash"], condition=~Q(refusal=""), name="job_refused_members")
+        ]
+        ordering = ("number",)
+
+    def __str__(self) -> str:
+        return f"{self.cycle_id} #{self.number}"
+
+
+class ClusterMember(models.Model):
+    """An episode's place in a cluster job, most central first."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="members")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    position = models.PositiveIntegerField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "episode"], name="one_membership_per_job"),
+            models.UniqueConstraint(fields=["job", "position"], name="one_member_per_position"),
+        ]
+        ordering = ("position",)
+
+    def __str__(self) -> str:
+        return f"{self.job_id}/{self.position}"
+
+
+class JobVerdict(models.Model):
+    """One verdict within a job: what the gate turns into evidence, and what need not be asked again.
+
+    `belief` is empty for the job's own candidate. A pair of episode and statement that one model judged under
+    one prompt version is not asked again (B7); the IRRELEVANT ones stay here and are not evidence.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="verdicts")
+    belief = models.ForeignKey(Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    statement_hash = models.CharField(max_length=64)
+    verdict = models.CharField(max_length=11, choices=choices_of(Verdict))
+    basis = models.CharField(max_length=6, choices=Basis.choices)
+    reason = models.TextField(blank=True, default="")
+    similarity = models.FloatField(null=True, blank=True, help_text="On the reference scale.")
+    model = models.CharField(max_length=100, blank=True, default="")
+    prompt_version = models.CharField(max_length=40, blank=True, default="")
+    call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job", "belief", "episode"], name="one_verdict_per_pair", nulls_distinct=False
+            ),
+            models.CheckConstraint(condition=Q(verdict__in=Verdict), name="job_verdict_known"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["workspace", "statement_hash", "episode"],
+                condition=Q(basis=Basis.MODEL),
+                name="verdict_already_given",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.episode_id} {self.verdict}"
+
+
+class GateDecision(models.Model):
+    """What a gate decided about a belief, passed or not, with the facts it saw."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="decisions")
+    belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="decisions")
+    gate = models.CharField(max_length=12)
+    passed = models.BooleanField()
+    reason = models.CharField(max_length=60)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now())
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cycle", "belief", "gate"], name="one_decision_per_cycle_and_gate")
+        ]
+        indexes = [models.Index(fields=["belief", "-created_at"], name="decision_of_belief")]
+
+    def __str__(self) -> str:
+        return f"{self.gate} {'passed' if self.passed else 'refused'} {self.belief_id}"

@@ -1,0 +1,161 @@
+"""Episodes: what happened or was said, kept as it was."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Q
+from pgvector.django import HalfVectorField
+
+from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
+from memory.models.choices import choices_of
+from memory.models.fulltext import search_vector
+from memory.models.identifiers import IdField, new_episode_id
+from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
+
+DIMENSIONS = 768
+
+PENDING_STATES = (ConsolidationState.NEW, ConsolidationState.LEASED, ConsolidationState.FAILED)
+
+
+class Source(models.TextChoices):
+    HUMAN = "human", "human"
+    AI = "ai", "AI"
+    INTERACTION = "interaction", "interaction"
+    INGEST = "ingest", "ingest"
+    DREAM = "dream", "dream"
+
+
+class EpisodeQuerySet(WorkspaceQuerySet):
+    def active(self) -> Self:
+        """Keep what is recalled by default."""
+        return self.filter(status=EpisodeStatus.ACTIVE)
+
+    def pending(self) -> Self:
+        """Keep what waits for consolidation: new, leased or failed (pooled is shown beside it)."""
+        return self.active().filter(state__in=PENDING_STATES)
+
+
+class Episode(models.Model):
+    """B1: one remembered thing. Its text never changes; everything else about it can."""
+
+    id = IdField(default=new_episode_id)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="episodes")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="episodes")
+    user = models.CharField(max_length=200, blank=True, default="")
+    agent = models.CharField(max_length=200, blank=True, default="")
+    session = models.CharField(max_length=200, blank=True, default="")
+    document = models.CharField(max_length=400, blank=True, default="")
+    speaker = models.CharField(max_length=200, blank=True, default="")
+    source = models.CharField(max_length=12, choices=Source.choices, default=Source.INTERACTION)
+    language = models.CharField(max_length=8, blank=True, default="", help_text="en, de, …; empty: unknown.")
+
+    text = models.TextField()
+    summary = models.TextField(blank=True, default="")
+    entities = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    tags = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    category = models.CharField(max_length=12, blank=True, default="")
+    importance = models.FloatField(default=0.5)
+    valence = models.FloatField(default=0.0)
+
+    origin = models.CharField(max_length=700, help_text="What counts as one independent source of evidence.")
+    content_hash = models.CharField(max_length=64)
+    idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  (unique where given)
+    line_hash = models.CharField(max_length=64, blank=True, default="", help_text="Of the whole line as it came.")
+    is_derived = models.BooleanField(default=False, help_text="Merged, summarised or dreamt: never evidence.")
+
+    status = models.CharField(max_length=12, choices=choices_of(EpisodeStatus), default=EpisodeStatus.ACTIVE)
+    state = models.CharField(max_length=8, choices=choices_of(ConsolidationState), default=ConsolidationState.NEW)
+    state_reason = models.CharField(max_length=200, blank=True, default="")
+    leased_by = models.ForeignKey(
+        "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="leased_episodes"
+    )
+    pooled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it last joined the pool.")
+    failures = models.PositiveIntegerField(default=0)
+
+    created_at = models.DateTimeField(help_text="The time of storing; ages are counted from here.")
+    occurred_at = models.DateTimeField(help_text="Orders evidence and answers questions about time.")
+    valid_until = models.DateTimeField(null=True, blank=True)
+
+    search = models.GeneratedField(
+        expression=search_vector("text", "speaker"), output_field=SearchVectorField(), db_persist=True
+    )
+
+    objects = EpisodeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "project", "user", "speaker", "origin", "content_hash"],
+                name="one_episode_per_origin_and_content",
+                nulls_distinct=False,
+            ),
+            models.UniqueConstraint(fields=["workspace", "idempotency_key"], name="one_episode_per_idempotency_key"),
+            models.CheckConstraint(condition=~Q(text=""), name="episode_has_text"),
+            models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="episode_importance_in_0_1"),
+            models.CheckConstraint(condition=Q(valence__range=(-1, 1)), name="episode_valence_in_range"),
+            models.CheckConstraint(condition=Q(status__in=EpisodeStatus), name="episode_status_known"),
+            models.CheckConstraint(condition=Q(state__in=ConsolidationState), name="episode_state_known"),
+            models.CheckConstraint(
+                condition=Q(state=ConsolidationState.LEASED, leased_by__isnull=False)
+                | (~Q(state=ConsolidationState.LEASED) & Q(leased_by__isnull=True)),
+                name="leased_episode_names_its_cycle",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["workspace", "occurred_at", "content_hash", "origin"],
+                condition=Q(state__in=[ConsolidationState.NEW, ConsolidationState.FAILED], status=EpisodeStatus.ACTIVE),
+                name="episode_pending",
+            ),
+            models.Index(
+                fields=["workspace", "pooled_at"], condition=Q(state=ConsolidationState.POOLED), name="episode_pooled"
+            ),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="episode_newest"),
+            models.Index(fields=["workspace", "session"], condition=~Q(session=""), name="episode_session"),
+            GinIndex(fields=["search"], name="episode_search"),
+        ]
+        triggers = [pgtrigger.ReadOnly(name="episode_text_never_changes", fields=["text"])]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
+class EpisodeEmbedding(models.Model):
+    """An episode's vector, with what searches filter by copied in so that they need no join."""
+
+    episode = models.OneToOneField(Episode, on_delete=models.CASCADE, primary_key=True, related_name="embedding")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
+    user = models.CharField(max_length=200, blank=True, default="")
+    is_active = models.BooleanField(default=True)
+    model = models.CharField(max_length=100, help_text="Vectors of different models are never compared.")
+    is_chunked = models.BooleanField(default=False, help_text="The text was longer than the model reads.")
+    vector = HalfVectorField(dimensions=DIMENSIONS)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "project", "is_active"], name="episode_embedding_scope")]
+
+    def __str__(self) -> str:
+        return self.episode_id
+
+
+class EpisodeAccess(models.Model):
+    """How often and when an episode was recalled: a narrow row, so that counting stays cheap."""
+
+    episode = models.OneToOneField(Episode, on_delete=models.CASCADE, primary_key=True, related_name="access")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    accessed_at = models.DateTimeField(null=True)
+    access_count = models.PositiveIntegerField(default=0)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.episode_id
