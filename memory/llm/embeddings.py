@@ -1,0 +1,105 @@
+"""Models that turn text into vectors, behind one door."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from numpy.typing import NDArray
+
+from memory.domain.calibration import Profile
+
+DIMENSIONS = 768
+
+
+class WrongDimensions(ValueError):
+    """A model whose vectors do not fit the columns they are meant for."""
+
+    def __init__(self, *, model: str, dimensions: int) -> None:
+        super().__init__(f"The embedding model {model} returned {dimensions} dimensions; at most {DIMENSIONS} fit.")
+        self.model = model
+        self.dimensions = dimensions
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors that are comparable with those of the same name only."""
+
+    @property
+    def name(self) -> str:
+        """Name the model; every stored vector carries it."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether texts stay on this machine."""
+        ...
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Tell whether texts of different languages may be compared."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """Map raw cosines of this model to the reference scale and back (B8a)."""
+        ...
+
+    def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
+        """Return unit vectors of shape (n, 768); raise ValueError for blank text, CallFailed for a server's failure."""
+        ...
+
+    def is_overlong(self, text: str) -> bool:
+        """Tell whether a text is cut into pieces whose vectors are averaged."""
+        ...
+
+
+def embedder() -> Embedder:
+    """Return the embedding model that the settings name, one per process."""
+    match settings.ENGRAM_EMBEDDINGS:
+        case "offline":
+            return _static_embedder()
+        case "openai":
+            base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
+            return _remote_embedder(base_url, settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL)
+    raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, openai")
+
+
+def preload() -> None:
+    """Load what the settings name before a worker forks, so that its children share the memory."""
+    embedder()
+    if settings.ENGRAM_EMBEDDINGS == "openai" or settings.ENGRAM_LLM == "openai":
+        from memory.llm import openai_client
+
+        openai_client.preload()
+
+
+@lru_cache(maxsize=1)
+def _static_embedder() -> Embedder:
+    from memory.llm.static_embeddings import StaticEmbedder
+
+    return StaticEmbedder()
+
+
+@lru_cache(maxsize=4)
+def _remote_embedder(base_url: str, api_key: str, model: str) -> Embedder:
+    from memory.llm.openai_embeddings import OpenAIEmbedder
+
+    return OpenAIEmbedder(base_url=base_url, api_key=api_key, model=model)
+
+
+def reject_blank(texts: Sequence[str]) -> None:
+    """Raise ValueError if a text has nothing to embed: its vector would be no direction at all."""
+    blank = [index for index, text in enumerate(texts) if not text.strip()]
+    if blank:
+        raise ValueError(f"nothing to embed in the text at position {blank[0]}")
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale rows to length 1 and pad them with zeros to 768; a row of zeros becomes the first axis."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    padded = np.zeros((len(vectors), DIMENSIONS), dtype=np.float32)
+    padded[:, : vectors.shape[1]] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    padded[lengths[:, 0] == 0, 0] = 1.0
+    return padded

@@ -1,0 +1,100 @@
+"""The only door to the openai package: clients, and what their failures mean."""
+
+import json
+import math
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from memory.llm.model import CallFailed, FailureKind
+
+if TYPE_CHECKING:
+    import openai
+
+CONNECT_SECONDS = 5.0
+KINDS_BY_STATUS = {
+    401: FailureKind.AUTH,
+    402: FailureKind.BILLING,
+    403: FailureKind.AUTH,
+    408: FailureKind.TIMEOUT,
+    409: FailureKind.SERVER,
+    429: FailureKind.RATE_LIMITED,
+}
+BILLING_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+
+
+def preload() -> None:
+    """Import the client library, which takes a second, before a worker forks."""
+    from openai.resources.chat import completions  # noqa: F401
+    from openai.resources.embeddings import Embeddings  # noqa: F401
+
+
+@lru_cache(maxsize=8)
+def client_for(*, base_url: str, api_key: str) -> "openai.OpenAI":
+    """Return the client of a server; local servers want some key, any key."""
+    import openai
+
+    return openai.OpenAI(base_url=base_url or None, api_key=api_key or "unused", max_retries=0)
+
+
+def timeout_of(seconds: float) -> "openai.Timeout":
+    """Give a call its time, and a connection at most five seconds of it."""
+    import openai
+
+    return openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+
+def failure_from(error: Exception, *, started: float) -> CallFailed:
+    """Say in our own terms what went wrong; `started` is a reading of time.monotonic()."""
+    import openai
+
+    latency_ms = round((time.monotonic() - started) * 1000)
+    if isinstance(error, json.JSONDecodeError):
+        return CallFailed("the server's answer is not JSON", kind=FailureKind.MALFORMED, latency_ms=latency_ms)
+    if isinstance(error, openai.APIStatusError):
+        return CallFailed(
+            str(error)[:500],
+            kind=_kind_of_status(error),
+            retry_after=_retry_after(error),
+            raw=error.response.text[:2000],
+            latency_ms=latency_ms,
+        )
+    return CallFailed(str(error)[:500], kind=_kind_of_error(error), latency_ms=latency_ms)
+
+
+def _kind_of_status(error: "openai.APIStatusError") -> FailureKind:
+    if error.code in BILLING_CODES or error.type in BILLING_CODES:
+        return FailureKind.BILLING
+    if error.status_code >= 500:
+        return FailureKind.SERVER
+    return KINDS_BY_STATUS.get(error.status_code, FailureKind.BAD_REQUEST)
+
+
+def _kind_of_error(error: Exception) -> FailureKind:
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return FailureKind.TIMEOUT
+    if isinstance(error, openai.APIConnectionError):
+        return FailureKind.CONNECTION
+    return FailureKind.MALFORMED
+
+
+def _retry_after(error: "openai.APIStatusError") -> float | None:
+    """Read Retry-After in either of its forms, as seconds from now."""
+    value = error.response.headers.get("retry-after", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _seconds_until(value)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _seconds_until(http_date: str) -> float:
+    try:
+        moment = parsedate_to_datetime(http_date)
+    except ValueError:
+        return math.nan
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

@@ -1,0 +1,120 @@
+"""What a language model may answer, and nothing else."""
+
+import re
+from collections import Counter
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from memory.domain.verdicts import Verdict
+from memory.llm.requests import ClassificationRequest, Purpose, Request
+
+CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+class MalformedReply(ValueError):
+    """A reply that cannot be read as an answer to its request."""
+
+
+class Timeframe(StrEnum):
+    """When a statement holds (B2)."""
+
+    CURRENT = "current"
+    PAST = "past"
+    ALWAYS = "always"
+
+
+def _reject_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text.strip()
+
+
+Words = Annotated[str, AfterValidator(_reject_blank)]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Synthesis(_Reply):
+    """One falsifiable sentence and its parts (B10)."""
+
+    statement: Words
+    subject: Words
+    predicate: Words
+    context: Words = "general"
+    timeframe: Timeframe
+
+
+class EpisodeVerdict(_Reply):
+    """What one episode says about the belief, and why."""
+
+    id: str
+    verdict: Verdict
+    reason: str
+
+
+class Verdicts(_Reply):
+    """One verdict for each episode that was asked about (B11)."""
+
+    verdicts: list[EpisodeVerdict]
+
+
+Reply = Synthesis | Verdicts
+SHAPES: dict[Purpose, type[Synthesis] | type[Verdicts]] = {
+    Purpose.SYNTHESIZE: Synthesis,
+    Purpose.CLASSIFY: Verdicts,
+}
+
+
+def validate_reply(request: Request, raw_text: str) -> Reply:
+    """Read a model's text as the answer to its request; raise MalformedReply for anything else."""
+    fenced = CODE_FENCE.match(raw_text)
+    try:
+        reply = SHAPES[request.purpose].model_validate_json(fenced[1] if fenced else raw_text)
+    except (ValidationError, ValueError) as error:
+        raise MalformedReply(_explain(error)) from error
+    if isinstance(request, ClassificationRequest) and isinstance(reply, Verdicts):
+        _check_ids(request, reply)
+    return reply
+
+
+def reply_schema(*, purpose: Purpose) -> dict[str, Any]:
+    """Return the JSON schema of a reply, in the strict form that servers ask for: every field required."""
+    return _require_all(SHAPES[purpose].model_json_schema())
+
+
+def _require_all(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_require_all(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        name: _require_all(value) for name, value in node.items() if name not in ("default", "title", "description")
+    }
+    if "properties" in kept:
+        kept["required"] = list(kept["properties"])
+    return kept
+
+
+def _check_ids(request: ClassificationRequest, reply: Verdicts) -> None:
+    asked = {episode.id for episode in request.episodes}
+    answered = Counter(verdict.id for verdict in reply.verdicts)
+    problems = {
+        "unknown id": answered.keys() - asked,
+        "missing id": asked - answered.keys(),
+        "duplicate id": {name for name, times in answered.items() if times > 1},
+    }
+    found = [f"{problem} {', '.join(sorted(ids))[:200]}" for problem, ids in problems.items() if ids]
+    if found:
+        raise MalformedReply("; ".join(found))
+
+
+def _explain(error: Exception) -> str:
+    """Name the first fault without quoting the reply, which may hold anything."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        return f"{'.'.join(str(part) for part in first['loc']) or 'reply'}: {first['type']}"
+    return type(error).__name__

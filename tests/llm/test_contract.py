@@ -1,0 +1,59 @@
+"""What both implementations of a language model promise."""
+
+import pytest
+
+from memory.llm.model import LanguageModel
+from memory.llm.offline import OfflineModel
+from memory.llm.replies import Synthesis, Verdicts, validate_reply
+from memory.llm.requests import Purpose
+from tests.llm.asking import classification, synthesis
+from tests.llm.conftest import openai_model
+from tests.model_server import ModelServer
+
+TEXTS = ("Mara prefers short meetings.", "Mara likes her meetings short.", "Short meetings suit Mara.")
+
+
+@pytest.fixture(params=["openai", "offline"])
+def either(request: pytest.FixtureRequest, server: ModelServer) -> LanguageModel:
+    """Return each implementation in turn."""
+    return openai_model(server) if request.param == "openai" else OfflineModel()
+
+
+def test_a_synthesis_is_one_statement_about_a_subject(either: LanguageModel) -> None:
+    """B10: statement, subject, predicate, context, timeframe."""
+    completion = either.complete(request=synthesis(*TEXTS), timeout=5)
+    assert isinstance(completion.reply, Synthesis)
+    assert "meetings" in completion.reply.statement
+
+
+def test_every_episode_gets_one_verdict_in_a_classification(either: LanguageModel) -> None:
+    """B11: a verdict each."""
+    request = classification(*TEXTS)
+    completion = either.complete(request=request, timeout=5)
+    assert isinstance(completion.reply, Verdicts)
+    assert {item.id for item in completion.reply.verdicts} == {episode.id for episode in request.episodes}
+
+
+def test_the_stored_text_reads_as_the_same_reply(either: LanguageModel) -> None:
+    """A reply is stored before it is applied, and reused from its text."""
+    request = classification(*TEXTS)
+    completion = either.complete(request=request, timeout=5)
+    assert validate_reply(request, completion.raw) == completion.reply
+
+
+def test_the_same_request_gets_the_same_answer(either: LanguageModel) -> None:
+    first, second = (either.complete(request=synthesis(*TEXTS), timeout=5) for _ in range(2))
+    assert first.reply == second.reply
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_every_purpose_has_a_named_model(either: LanguageModel, purpose: Purpose) -> None:
+    assert either.model_for(purpose)
+    assert isinstance(either.parameters_for(purpose), dict)
+
+
+def test_only_the_rules_call_themselves_offline_and_cost_nothing(either: LanguageModel) -> None:
+    """Offline is plainly labelled, and free."""
+    completion = either.complete(request=classification(*TEXTS), timeout=5)
+    assert either.is_offline == either.model_for("classify").startswith("offline")
+    assert either.is_offline == (completion.input_tokens + completion.output_tokens == 0)

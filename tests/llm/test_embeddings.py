@@ -1,0 +1,185 @@
+"""Vectors: unit, 768 wide, the same every time, and never of the wrong size."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory.domain.calibration import Profile
+from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions
+from memory.llm.model import CallFailed, FailureKind
+from memory.llm.openai_embeddings import BATCH_TEXTS, LONGEST_CHARACTERS, OpenAIEmbedder
+from memory.llm.profiles import load_profile, store_profile
+from memory.llm.static_embeddings import LONGEST_TOKENS, StaticEmbedder
+from tests.model_server import Act, ModelServer, html, refuse, stall, truncated_json
+
+TEXTS = [
+    "Mara prefers tea.",
+    "The deploy failed on Friday.",
+    "x",
+    "Die Besprechung ist kurz.",
+    "🙂 \x00 C++",
+    "a " * 90,
+]
+
+
+def remote(server: ModelServer, name: str = "some-model") -> OpenAIEmbedder:
+    """Make the real client of a scripted server."""
+    return OpenAIEmbedder(base_url=server.url, api_key="", model=name)
+
+
+@pytest.fixture(params=["openai", "offline"])
+def either(request: pytest.FixtureRequest, server: ModelServer) -> Embedder:
+    """Return each implementation in turn."""
+    return remote(server) if request.param == "openai" else StaticEmbedder()
+
+
+def test_vectors_are_unit_rows_of_768(either: Embedder) -> None:
+    vectors = either.embed(TEXTS)
+    assert vectors.shape == (len(TEXTS), DIMENSIONS)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_a_vector_does_not_depend_on_its_batch(either: Embedder) -> None:
+    together = either.embed(TEXTS * 60)
+    alone = np.vstack([either.embed([text]) for text in TEXTS])
+    assert np.array_equal(together, np.vstack([alone] * 60))
+
+
+def test_nothing_in_gives_nothing_out(either: Embedder) -> None:
+    assert either.embed([]).shape == (0, DIMENSIONS)
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t"])
+def test_blank_text_is_refused_by_position(either: Embedder, blank: str) -> None:
+    with pytest.raises(ValueError, match="position 1"):
+        either.embed(["something", blank])
+
+
+def test_a_long_text_is_cut_averaged_and_flagged(either: Embedder) -> None:
+    """Text over the model's length is chunked and averaged, and flagged."""
+    text = "Mara prefers tea. " * 3_000
+    vector = either.embed([text])[0]
+    assert (either.is_overlong(text), either.is_overlong(TEXTS[0])) == (True, False)
+    assert vector @ either.embed(["Mara prefers tea."])[0] > 0.95
+
+
+def test_each_implementation_says_what_it_is(either: Embedder) -> None:
+    assert either.name
+    assert either.is_local != either.is_multilingual
+    assert either.profile.model == either.name
+
+
+def test_loading_the_static_model_needs_no_network_and_leaves_the_logs_alone() -> None:
+    code = (
+        "import logging, socket\n"
+        "def refuse(*args, **named): raise OSError('no network here')\n"
+        "socket.socket.connect = refuse\n"
+        "from memory.llm.static_embeddings import StaticEmbedder\n"
+        "assert StaticEmbedder().embed(['a']).shape == (1, 768)\n"
+        "assert logging.getLogger().handlers == [] and logging.getLogger().level == logging.WARNING\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_loading_it_keeps_handlers_that_were_there() -> None:
+    before = logging.getLogger().handlers[:]
+    StaticEmbedder()
+    assert logging.getLogger().handlers == before
+
+
+def test_fewer_dimensions_are_padded_with_zeros(server: ModelServer) -> None:
+    server.dimensions = 384
+    vector = remote(server).embed(["a text"])[0]
+    assert not vector[384:].any()
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_model_with_more_dimensions_is_asked_for_768_from_then_on(server: ModelServer) -> None:
+    server.dimensions = 1024
+    client = remote(server)
+    assert client.embed(["a"]).shape == client.embed(["b"]).shape == (1, DIMENSIONS)
+    assert len(server.calls("embed")) == 3
+
+
+def test_a_model_known_to_have_more_is_asked_at_once(server: ModelServer) -> None:
+    server.dimensions = 1536
+    remote(server, "text-embedding-3-small").embed(["a"])
+    assert len(server.calls("embed")) == 1
+
+
+def test_a_model_that_does_not_shorten_is_refused_by_name(server: ModelServer) -> None:
+    """A model that returns the wrong number of dimensions is refused by name."""
+    server.dimensions, server.honours_dimensions = 1024, False
+    with pytest.raises(WrongDimensions, match=r"some-model returned 1024"):
+        remote(server).embed(["a"])
+
+
+def test_many_texts_go_in_batches_and_come_back_in_order(server: ModelServer) -> None:
+    texts = [f"text {n}" for n in range(BATCH_TEXTS + 10)]
+    vectors = remote(server).embed(texts)
+    assert [len(call.texts) for call in server.calls("embed")] == [BATCH_TEXTS, 10]
+    assert np.allclose(vectors[-1], remote(server).embed(texts[-1:])[0], atol=1e-6)
+
+
+def test_long_texts_make_smaller_batches(server: ModelServer) -> None:
+    remote(server).embed(["y" * LONGEST_CHARACTERS] * 50)
+    assert [len(call.texts) for call in server.calls("embed")] == [37, 13]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        (refuse(429, retry_after=3), FailureKind.RATE_LIMITED),
+        (refuse(500), FailureKind.SERVER),
+        (refuse(401), FailureKind.AUTH),
+        (html(), FailureKind.MALFORMED),
+        (truncated_json(), FailureKind.MALFORMED),
+        (Act(body=b'{"object": "list", "data": []}'), FailureKind.MALFORMED),
+        (Act(body=b'{"data": [{"index": 0, "embedding": [1.0, 2.0]}]}'), FailureKind.MALFORMED),
+        (
+            Act(body=b'{"data": [{"index": 0, "embedding": [NaN]}, {"index": 1, "embedding": [1]}]}'),
+            FailureKind.MALFORMED,
+        ),
+    ],
+    ids=["429", "500", "401", "html", "truncated", "empty", "too few", "not finite"],
+)
+def test_each_failure_of_an_embedding_server_has_its_kind(server: ModelServer, act: Act, kind: FailureKind) -> None:
+    server.then(act)
+    with pytest.raises(CallFailed) as caught:
+        remote(server).embed(["a", "b"])
+    assert caught.value.kind is kind
+    assert len(server.log) == 1
+
+
+def test_a_stalled_embedding_server_is_given_up_in_time(server: ModelServer) -> None:
+    server.then(stall(1.0))
+    with pytest.raises(CallFailed) as caught:
+        remote(server).embed(["a"], timeout=0.2)
+    assert caught.value.kind is FailureKind.TIMEOUT
+
+
+def test_a_text_of_many_pieces_equals_the_mean_of_its_tokens() -> None:
+    model = StaticEmbedder()
+    half = "tea " * LONGEST_TOKENS
+    assert model.embed([half * 2])[0] @ model.embed([half])[0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_an_unknown_model_runs_uncalibrated_and_says_so() -> None:
+    """B8a: an unknown model runs uncalibrated and says so."""
+    profile = load_profile(model="never/heard:of")
+    assert not profile.is_fitted
+    assert profile.reference(0.5) == 0.5
+
+
+def test_a_stored_profile_is_the_one_that_is_loaded(tmp_path: Path) -> None:
+    """B8a: each model has a profile."""
+    profile = Profile(model="org/m:1", anchors=((-1.0, -1.0), (0.4, 0.7), (1.0, 1.0)), is_fitted=True)
+    path = store_profile(profile=profile, folder=tmp_path)
+    assert path.name == "org-m-1.json"
+    assert load_profile(model="org/m:1", folder=tmp_path) == profile

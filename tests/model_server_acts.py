@@ -1,0 +1,183 @@
+"""What the scripted model server can do with a request, and how it reads and wraps one."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.llm.prompts import CLASSIFICATION, SYNTHESIS
+
+PURPOSES = {SYNTHESIS: "synthesize", CLASSIFICATION: "classify"}
+MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request as the server understood it."""
+
+    purpose: str
+    model: str
+    fence: str
+    items: tuple[dict[str, str], ...]
+    body: dict[str, Any] = field(repr=False)
+
+    @property
+    def episodes(self) -> tuple[dict[str, str], ...]:
+        """Return the episodes, without the belief that a classification begins with."""
+        return tuple(item for item in self.items if "id" in item)
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One line of the log; times are readings of time.time()."""
+
+    purpose: str
+    model: str
+    fence: str
+    ids: list[str]
+    came_at: float
+    did: str = ""
+    left_at: float | None = None
+    texts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """What the server does with a request: a status and a body, after a wait, whole or not."""
+
+    name: str = "answer"
+    status: int = 200
+    body: bytes = b""
+    content: str | None = None
+    content_type: str = "application/json"
+    retry_after: str | None = None
+    wait: float = 0.0
+    cut: bool = False
+    close: bool = False
+    usage: bool = True
+
+
+Script = Callable[[Asked], Act | dict[str, Any] | None]
+
+
+def answer(content: str | dict[str, Any], *, usage: bool = True) -> Act:
+    """Answer with a text, or with an object as JSON."""
+    return Act(content=content if isinstance(content, str) else json.dumps(content), usage=usage)
+
+
+def refuse(status: int, *, code: str = "refused", message: str = "no", retry_after: float | str | None = None) -> Act:
+    """Refuse with a status, as 429, 500 or 401 do."""
+    body = {"error": {"message": message, "type": code, "code": code, "param": None}}
+    wait = None if retry_after is None else str(retry_after)
+    return Act(name=f"refuse {status}", status=status, body=json.dumps(body).encode(), retry_after=wait)
+
+
+def stall(seconds: float) -> Act:
+    """Answer as usual, but late."""
+    return Act(name="stall", wait=seconds)
+
+
+def close_socket() -> Act:
+    """Close the connection without a word."""
+    return Act(name="close", close=True)
+
+
+def half_reply() -> Act:
+    """Promise a whole answer and break off in its middle."""
+    return Act(name="half", cut=True)
+
+
+def truncated_json() -> Act:
+    """Answer 200 with JSON that ends too early."""
+    return Act(name="truncated", body=b'{"id": "x", "choices": [{"index": 0, "mess')
+
+
+def html() -> Act:
+    """Answer 200 with a page, as a captive proxy does."""
+    return Act(name="html", body=b"<html><body>Please log in.</body></html>", content_type="text/html")
+
+
+def garbage() -> Act:
+    """Answer with words instead of JSON."""
+    return Act(name="garbage", content="Sure! Here is what I think about that.")
+
+
+def wrong_schema() -> Act:
+    """Answer with JSON of another shape."""
+    return Act(name="wrong schema", content='{"verdict": "SUPPORTS", "sentence": 7}')
+
+
+def unknown_ids() -> Act:
+    """Judge an episode that nobody asked about."""
+    verdicts = [{"id": "ep_unknown00000", "verdict": "SUPPORTS", "reason": "x"}]
+    return Act(name="unknown ids", content=json.dumps({"verdicts": verdicts}))
+
+
+FAULTS: dict[str, Callable[..., Act]] = {
+    "answer": answer,
+    "refuse": refuse,
+    "stall": stall,
+    "close": close_socket,
+    "half": half_reply,
+    "truncated": truncated_json,
+    "html": html,
+    "garbage": garbage,
+    "wrong_schema": wrong_schema,
+    "unknown_ids": unknown_ids,
+}
+
+
+def sensible(asked: Asked) -> dict[str, Any]:
+    """Answer as a model of few words but good sense would."""
+    if asked.purpose == "classify":
+        return {"verdicts": [_verdict(episode) for episode in asked.episodes]}
+    first = asked.episodes[0] if asked.episodes else {"text": "nothing"}
+    return {
+        "statement": MARKER.sub("", first["text"]).strip(),
+        "subject": first.get("speaker", "user"),
+        "predicate": "states",
+        "context": "general",
+        "timeframe": "current",
+    }
+
+
+def _verdict(episode: dict[str, str]) -> dict[str, str]:
+    marker = MARKER.search(episode["text"])
+    return {"id": episode["id"], "verdict": marker[1].upper() if marker else "SUPPORTS", "reason": "as marked"}
+
+
+def as_act(result: Act | dict[str, Any]) -> Act:
+    """Take an object for the text of an answer."""
+    return result if isinstance(result, Act) else answer(result)
+
+
+def read_chat(body: dict[str, Any]) -> Asked:
+    """Read the purpose, the fence and the fenced JSON lines of a chat request."""
+    messages = {message["role"]: message["content"] for message in body["messages"]}
+    lines = messages.get("user", "").split("\n")
+    fence = lines[0].removeprefix("BEGIN ")
+    return Asked(
+        purpose=PURPOSES.get(messages.get("system", ""), "other"),
+        model=body["model"],
+        fence=fence,
+        items=tuple(json.loads(line) for line in lines[1:-1]) if lines[-1] == f"END {fence}" else (),
+        body=body,
+    )
+
+
+def chat_body(asked: Asked, act: Act) -> bytes:
+    """Wrap an answer's text as a chat completion, with a plausible count of tokens."""
+    sent = sum(len(message["content"]) for message in asked.body["messages"]) // 4
+    received = len(act.content or "") // 4
+    usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+    message = {"role": "assistant", "content": act.content}
+    whole = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": asked.model,
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+    }
+    return json.dumps(whole | ({"usage": usage} if act.usage else {})).encode()
