@@ -14,7 +14,9 @@ def hashed_vectors(texts: Sequence[str], dimensions: int) -> NDArray[np.float32]
     """Add up one random direction per word: the same words give the same vector on every machine."""
     rows = [sum((_direction(word, dimensions) for word in _words(text)), np.zeros(dimensions)) for text in texts]
     vectors = np.array(rows, dtype=np.float32).reshape(len(texts), dimensions)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-9))
+    return unit
 
 
 def mapped_vectors(mapping: Mapping[str, NDArray[np.float32]]) -> Embed:

@@ -59,7 +59,7 @@ def embedder() -> Embedder:
     """Return the embedding model that the settings name, one per process."""
     match settings.ENGRAM_EMBEDDINGS:
         case "offline":
-            return _static_embedder()
+            return static_embedder()
         case "openai":
             base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
             return _remote_embedder(base_url, settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL)
@@ -76,7 +76,8 @@ def preload() -> None:
 
 
 @lru_cache(maxsize=1)
-def _static_embedder() -> Embedder:
+def static_embedder() -> Embedder:
+    """Return the static model that ships with the project; the offline rules use it whatever the settings name."""
     from memory.llm.static_embeddings import StaticEmbedder
 
     return StaticEmbedder()

@@ -1,8 +1,15 @@
 """Answers by rules on this machine: no network, no cost, and plainly less than a model would say."""
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.domain.statements import SourceText, Timeframe, extract_statement
 from memory.domain.verdicts import Verdict
+from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
-from memory.llm.replies import EpisodeVerdict, Reply, Synthesis, Timeframe, Verdicts
+from memory.llm.replies import EpisodeVerdict, Reply, Synthesis, Verdicts
 from memory.llm.requests import ClassificationRequest, EpisodeText, Request, SynthesisRequest
 
 OFFLINE_MODEL = "offline-rules-1"
@@ -22,15 +29,30 @@ class OfflineModel:
         return {}
 
     def complete(self, *, request: Request, timeout: float) -> Completion:
-        """Answer at once, counting no tokens; raise CallFailed where the episodes yield no statement."""
+        """Answer at once, counting no tokens; where no sentence can stand alone the statement is blank."""
         reply = _synthesize(request) if isinstance(request, SynthesisRequest) else _classify(request)
         return Completion(reply=reply, raw=reply.model_dump_json(), input_tokens=0, output_tokens=0, latency_ms=0)
 
 
 def _synthesize(request: SynthesisRequest) -> Reply:
-    first = request.episodes[0]
-    subject = first.speaker or "user"
-    return Synthesis(statement=first.text, subject=subject, predicate="states", timeframe=Timeframe.CURRENT)
+    found = extract_statement(episodes=[_as_source(episode) for episode in request.episodes], embed=_embed)
+    if found is None:
+        return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
+    return Synthesis(
+        statement=found.statement,
+        subject=found.subject,
+        predicate=found.predicate,
+        context=found.context,
+        timeframe=found.timeframe,
+    )
+
+
+def _as_source(episode: EpisodeText) -> SourceText:
+    return SourceText(id=episode.id, text=episode.text, speaker=episode.speaker, language=episode.language)
+
+
+def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
+    return static_embedder().embed(texts)
 
 
 def _classify(request: ClassificationRequest) -> Reply:

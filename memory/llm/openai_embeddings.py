@@ -72,10 +72,10 @@ class OpenAIEmbedder:
 
     def _request(self, texts: list[str], *, deadline: float) -> NDArray[np.float32]:
         started = time.monotonic()
-        shorter = {"dimensions": DIMENSIONS} if self._must_shorten else {}
+        options: dict[str, Any] = {"dimensions": DIMENSIONS} if self._must_shorten else {}
         try:
             answer = self._client.embeddings.create(
-                model=self.name, input=texts, timeout=timeout_of(max(deadline - started, 0.1)), **shorter
+                model=self.name, input=texts, timeout=timeout_of(max(deadline - started, 0.1)), **options
             )
         except Exception as error:
             raise failure_from(error, started=started) from error

@@ -116,12 +116,13 @@ class OpenAIModel:
 
     def _send(self, purpose: Purpose, prompt: Prompt, dialect: Dialect, *, seconds: float) -> "ChatCompletion":
         client = client_for(base_url=self._base_url, api_key=self._api_key)
-        return client.chat.completions.create(
+        answer: ChatCompletion = client.chat.completions.create(
             model=self._models[purpose],
             messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
             timeout=timeout_of(seconds),
             **dialect.options(purpose),
         )
+        return answer
 
     def _server(self, purpose: Purpose) -> tuple[str, str]:
         return self._base_url, self._models[purpose]

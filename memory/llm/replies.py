@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
+from memory.domain.statements import Timeframe
 from memory.domain.verdicts import Verdict
 from memory.llm.requests import ClassificationRequest, Purpose, Request
 
@@ -17,21 +17,7 @@ class MalformedReply(ValueError):
     """A reply that cannot be read as an answer to its request."""
 
 
-class Timeframe(StrEnum):
-    """When a statement holds (B2)."""
-
-    CURRENT = "current"
-    PAST = "past"
-    ALWAYS = "always"
-
-
-def _reject_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text.strip()
-
-
-Words = Annotated[str, AfterValidator(_reject_blank)]
+Words = Annotated[str, AfterValidator(str.strip)]
 
 
 class _Reply(BaseModel):
@@ -39,13 +25,19 @@ class _Reply(BaseModel):
 
 
 class Synthesis(_Reply):
-    """One falsifiable sentence and its parts (B10)."""
+    """One falsifiable sentence and its parts (B10); a blank statement says that none can be made."""
 
     statement: Words
     subject: Words
     predicate: Words
     context: Words = "general"
     timeframe: Timeframe
+
+    @model_validator(mode="after")
+    def _describe_what_is_stated(self) -> Self:
+        if self.statement and not (self.subject and self.predicate and self.context):
+            raise ValueError("a statement needs a subject, a predicate and a context")
+        return self
 
 
 class EpisodeVerdict(_Reply):
@@ -83,7 +75,7 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
 
 def reply_schema(*, purpose: Purpose) -> dict[str, Any]:
     """Return the JSON schema of a reply, in the strict form that servers ask for: every field required."""
-    return _require_all(SHAPES[purpose].model_json_schema())
+    return cast("dict[str, Any]", _require_all(SHAPES[purpose].model_json_schema()))
 
 
 def _require_all(node: Any) -> Any:

@@ -57,7 +57,7 @@ class StaticEmbedder:
         total = np.zeros(self._table.shape[1], dtype=np.float32)
         for piece in pieces:
             total += self._table[piece].sum(axis=0, dtype=np.float32)
-        return total / max(len(ids), 1)
+        return total / np.float32(max(len(ids), 1))
 
 
 def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:

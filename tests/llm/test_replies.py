@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from memory.domain.statements import Timeframe
 from memory.domain.verdicts import Verdict
-from memory.llm.replies import MalformedReply, Synthesis, Timeframe, Verdicts, reply_schema, validate_reply
+from memory.llm.replies import MalformedReply, Synthesis, Verdicts, reply_schema, validate_reply
 from memory.llm.requests import Purpose, halve_request, hash_request
 from tests.llm.asking import classification, synthesis
 
@@ -25,6 +26,13 @@ def test_a_synthesis_has_a_general_context_unless_it_names_one() -> None:
     )
 
 
+def test_a_blank_statement_is_an_answer_that_says_there_is_none() -> None:
+    """B10: only what the episodes support; nothing, where they have no point in common."""
+    reply = validate_reply(synthesis(), json.dumps(GOOD | {"statement": " ", "subject": "", "predicate": ""}))
+    assert isinstance(reply, Synthesis)
+    assert reply.statement == ""
+
+
 @pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "```\n{}\n```", "\n ```JSON\n{}```\n"])
 def test_code_fences_around_a_reply_are_tolerated(wrapped: str) -> None:
     reply = validate_reply(synthesis(), wrapped.replace("{}", json.dumps(GOOD)))
@@ -42,7 +50,7 @@ def test_code_fences_around_a_reply_are_tolerated(wrapped: str) -> None:
         "[]",
         "null",
         json.dumps(GOOD | {"timeframe": "sometimes"}),
-        json.dumps(GOOD | {"statement": "  "}),
+        json.dumps(GOOD | {"subject": "  "}),
         json.dumps(GOOD | {"statement": 7}),
         json.dumps(GOOD | {"confidence": 0.9}),
         json.dumps({name: value for name, value in GOOD.items() if name != "subject"}),
