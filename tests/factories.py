@@ -1,0 +1,58 @@
+"""Rows for tests, with everything that a test does not care about filled in."""
+
+import hashlib
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from memory.access.keys import create_key
+from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+_numbers = count(1)
+
+
+def workspace(**given: Any) -> Workspace:
+    """Store a workspace."""
+    return Workspace.objects.create(**{"name": f"workspace {next(_numbers)}", "created_at": NOW} | given)
+
+
+def project(*, workspace: Workspace, **given: Any) -> Project:
+    """Store a project."""
+    return Project.objects.create(
+        workspace=workspace, **{"slug": f"project-{next(_numbers)}", "created_at": NOW} | given
+    )
+
+
+def key(*permissions: str, workspace: Workspace, projects: tuple[Project, ...] = ()) -> tuple[ApiKey, str]:
+    """Store a key and return it with its text; without permissions it is an owner's."""
+    held = [Permission(name) for name in permissions] or [Permission.OWNER]
+    return create_key(workspace=workspace, permissions=held, projects=projects, now=NOW)
+
+
+def episode(*, workspace: Workspace, **given: Any) -> Episode:
+    """Store an episode of its own words, from an origin of its own."""
+    number = next(_numbers)
+    text = given.get("text", f"Episode number {number}.")
+    fields = {
+        "text": text,
+        "origin": f"session:{number}",
+        "content_hash": hashlib.sha256(text.encode()).hexdigest(),
+        "created_at": NOW,
+        "occurred_at": NOW,
+    }
+    return Episode.objects.create(workspace=workspace, **fields | given)
+
+
+def belief(*, workspace: Workspace, **given: Any) -> Belief:
+    """Store a belief of its own words."""
+    statement = given.get("statement", f"Belief number {next(_numbers)} holds.")
+    fields = {
+        "statement": statement,
+        "statement_hash": hashlib.sha256(statement.encode()).hexdigest(),
+        "created_at": NOW,
+        "updated_at": NOW,
+        "statement_changed_at": NOW,
+    }
+    return Belief.objects.create(workspace=workspace, **fields | given)
