@@ -1,0 +1,37 @@
+"""Name the values that go into and come out of a comparison of two texts."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A text, who says it (a belief's speaker is its subject) and its language ("" → detected)."""
+
+    text: str
+    speaker: str = ""
+    language: str = ""
+
+
+class GuardReason(StrEnum):
+    """Why two texts may not be taken for the same claim without a model's word."""
+
+    LANGUAGE = "language"
+    SPEAKER = "speaker"
+    QUESTION = "question"
+    HEDGE = "hedge"
+    LIMIT = "limit"
+    NEGATION = "negation"
+    NUMBER = "number"
+    SWAPPED = "swapped"
+    ANTONYM = "antonym"
+    NAME = "name"
+    ALTERNATIVE = "alternative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardResult:
+    """Whether the guard passes, and why not."""
+
+    passed: bool
+    reason: GuardReason | None

@@ -1,0 +1,90 @@
+"""Cut a text into tokens: contractions opened, phrases joined, each looked up in its language's tables."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memory.domain.matching.lexicon import Entry, Lexicon, Mark
+
+TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_](?:[\w]|[-'.](?=\w))*(?:\+\+|#)?|[%€$£°](?:[CF]\b)?|[,;:.!?()—–]")
+SENTENCE_END = frozenset(".!?")
+_CONTRACTIONS = tuple(
+    (re.compile(pattern, re.IGNORECASE), text)
+    for pattern, text in (
+        (r"[’‘`´]", "'"),
+        (r"\bcan(?:'t|not)\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\bshan't\b", "shall not"),
+        (r"n't\b|\bn't\b", " not"),
+        (r"'(?:re|ve|ll|d|m)\b", ""),
+        (r"'s\b|(?<=s)'(?=\s|$)", ""),
+        (r"\b(?:etc|e\.g|i\.e|z\.\s?B|bzw|usw)\.", ""),
+    )
+)
+_NEEDS_WORK = re.compile(r"[’‘`´']|cannot|\.[gB]|etc\.|bzw\.|usw\.", re.IGNORECASE)
+_NO_USED_TO = frozenset({"is", "are", "was", "were", "be", "been", "being", "get", "gets", "got", "am"})
+
+
+class Token(NamedTuple):
+    """A word, number, sign or phrase; `first` where it opens a sentence."""
+
+    surface: str
+    lower: str
+    entry: Entry
+    first: bool
+
+
+PUNCTUATION = Entry("", mark=Mark.FUNCTION)
+
+
+def tokenize(text: str, *, lexicon: Lexicon) -> list[Token]:
+    """Return the tokens of a text."""
+    return list(_join_phrases(_open(text), lexicon=lexicon))
+
+
+def _open(text: str) -> list[str]:
+    if _NEEDS_WORK.search(text):
+        for pattern, replacement in _CONTRACTIONS:
+            text = pattern.sub(replacement, text)
+    return TOKEN.findall(text)
+
+
+def _join_phrases(words: list[str], *, lexicon: Lexicon) -> Iterator[Token]:
+    lowers = [word.lower() for word in words]
+    stems = [lexicon.stem(lower) for lower in lowers]
+    particles = _find_separable(lowers, lexicon=lexicon)
+    position, first = 0, True
+    while position < len(words):
+        size, entry = _longest_phrase(stems, position, lowers=lowers, lexicon=lexicon)
+        if not size:
+            size, entry = 1, _entry(lowers[position], separated=particles.get(position), lexicon=lexicon)
+        yield Token(words[position], " ".join(lowers[position : position + size]), entry, first)
+        first = words[position] in SENTENCE_END
+        position += size
+
+
+def _entry(lower: str, *, separated: str | None, lexicon: Lexicon) -> Entry:
+    if separated is not None:
+        return lexicon.look_up(separated) if separated else PUNCTUATION
+    return lexicon.look_up(lower) if lower[0].isalpha() else PUNCTUATION
+
+
+def _longest_phrase(stems: list[str], position: int, *, lowers: list[str], lexicon: Lexicon) -> tuple[int, Entry]:
+    for parts, entry in lexicon.phrases.get(stems[position], ()):
+        if tuple(stems[position : position + len(parts)]) != parts:
+            continue
+        if entry.concept == "used_to" and (lowers[position] != "used" or lowers[position - 1] in _NO_USED_TO):
+            continue
+        return len(parts), entry
+    return 0, PUNCTUATION
+
+
+def _find_separable(lowers: list[str], *, lexicon: Lexicon) -> dict[int, str]:
+    """Map the verb of a split German verb to the whole verb, and its particle to nothing."""
+    found: dict[int, str] = {}
+    for position, lower in enumerate(lowers):
+        for particle, whole in lexicon.separable.get(lower, ()):
+            after = [at for at in range(position + 1, len(lowers)) if lowers[at] == particle]
+            if after:
+                found |= {position: whole, after[-1]: ""}
+    return found
