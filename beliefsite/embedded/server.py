@@ -1,5 +1,6 @@
 """A server that the processes of one checkout share: the first starts it, the last stops it."""
 
+import itertools
 import os
 import shutil
 import stat
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, ClassVar
 
 from beliefsite.embedded import locks
-from beliefsite.embedded.account import Account, change_to
+from beliefsite.embedded.account import Account, change_to, owner_of
 from beliefsite.embedded.errors import EmbeddedServiceError
 from beliefsite.embedded.layout import Layout
 
@@ -121,8 +122,8 @@ class EmbeddedServer(ABC):
         lock = self._await_answer_or_end()
         if lock is not None:
             with lock:
-                self._prepare(lock)
                 self._make_socket_folder()
+                self._prepare(lock)
                 self._spawn(lock)
             self._await_start()
         self._complete()
@@ -202,29 +203,47 @@ class EmbeddedServer(ABC):
         """Make the folder, which only its owner may enter; root may work in anybody's."""
         folder = self.layout.folder
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
+            self._make_shared_files()
+        except PermissionError as error:
+            owner = folder.stat().st_uid if folder.exists() else "another"
+            raise FolderError(f"{self.title}: {folder} belongs to user {owner}; run as that user: {error}") from error
         except OSError as error:
             raise FolderError(f"{self.title}: cannot make {folder}: {error}") from error
-        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            raise FolderError(f"{self.title}: {folder} belongs to user {folder.stat().st_uid}; run as that user")
+
+    def _make_shared_files(self) -> None:
+        """Make the files that each user of the server opens, as the folder's owner even where we are root."""
+        owner = owner_of(self.layout.folder) if os.geteuid() == 0 else None
+        for path in (self.layout.start_lock, self.layout.uses_lock, self.layout.server_lock, self.layout.log):
+            if not path.exists():
+                path.touch()
+                if owner:
+                    os.chown(path, owner.uid, owner.gid)
 
     def _make_socket_folder(self) -> None:
         """Make the socket's folder, or refuse one that others can enter or that somebody else made first."""
-        sockets = self.layout.sockets
+        sockets, account = self.layout.sockets, self._account()
         sockets.mkdir(mode=0o700, exist_ok=True)
-        self._own_unless_foreign(sockets)
+        found = sockets.lstat()
+        ours = {os.geteuid(), account.uid if account else os.geteuid()}
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours or found.st_mode & 0o077:
+            raise FolderError(f"{self.title}: {sockets} is not a private folder of ours; remove it")
+        self._own(sockets)
         if sockets.parent != self.layout.folder:
             (self.layout.folder / "sockets-are-in").write_text(f"{sockets}\n")
 
-    def _own_unless_foreign(self, sockets: Path) -> None:
-        found = sockets.lstat()
-        mine = {os.geteuid(), self.layout.data.stat().st_uid}
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in mine or found.st_mode & 0o077:
-            raise FolderError(f"{self.title}: {sockets} is not a private folder of ours; remove it")
-        self._own(sockets)
-
     def _error(self, kind: type[EmbeddedServiceError], what: str) -> EmbeddedServiceError:
         return kind(f"{self.title} {what}. {log_tail(self.layout.log)}")
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder and what is missing above it. What root makes in a user's folder is the user's, to go on with."""
+    missing = list(itertools.takewhile(lambda path: not path.exists(), (folder, *folder.parents)))
+    owner = owner_of(missing[-1].parent) if missing and os.geteuid() == 0 else None
+    for path in reversed(missing):
+        path.mkdir(mode=0o700 if path == folder else 0o755, exist_ok=True)
+        if owner:
+            os.chown(path, owner.uid, owner.gid)
 
 
 def log_tail(log: Path) -> str:
