@@ -80,6 +80,8 @@ class ClusteringPolicy:
     component_limit: Annotated[Count, "B8.2: largest connected component that is clustered exactly"] = 1_000
     pairs_per_episode: Annotated[Count, "B8.2: most similar pairs per episode for the exact way"] = 50
     block_rows: Annotated[Count, "B8.2: rows of one block of the similarity matrix"] = 1_024
+    leader_rows: Annotated[Count, "B8.2: rows that are compared with leaders at once"] = 256
+    leader_passes: Annotated[Count, "B8.2: times that every vector may go to its nearest leader's centroid"] = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
