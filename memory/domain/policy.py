@@ -119,7 +119,7 @@ class BudgetPolicy:
     margin_seconds: Annotated[Amount, "B9: time kept free between a call's end and the deadline"] = 1.0
     call_attempts: Annotated[Count, "B9: attempts of one model call, over all layers"] = 3
     cycle_attempts: Annotated[Count, "B9: attempts of one cycle before it counts as failed"] = 10
-    calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 8
+    calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0
     renew_seconds: Annotated[Positive, "B8: time between renewals of a lease"] = 5.0
     wait_seconds: Annotated[Amount, "B9: longest wait inside a step; for a longer one it gives its lease back"] = 5.0

@@ -1,0 +1,300 @@
+"""Answer a set of asks within one budget: rows in this thread, single model calls in a few others."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from memory.llm.budget import CallBudget, LeaseLost, MustWait, OutOfBudget
+from memory.llm.ledger import CallScope, abandon_calls, find_reply, reserve_calls, settle_call
+from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
+from memory.llm.replies import Reply
+from memory.llm.requests import Request, halve_request
+
+__all__ = ["Answer", "Ask", "CallBudget", "CallScope", "Failure", "LeaseLost", "MustWait", "OutOfBudget", "answer_asks"]
+
+log = structlog.get_logger(__name__)
+
+BACKOFF_SECONDS = 0.5
+JITTER_SHARE = 0.25
+POLL_SECONDS = 0.1  # between two looks for a free place while the workspace has all the calls in flight it may have
+HOPELESS = {FailureKind.AUTH, FailureKind.BILLING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request and the caller's name for it."""
+
+    key: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A validated reply to an ask, or to a part of it after halving."""
+
+    key: str
+    request: Request
+    reply: Reply
+    call_id: int
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An ask, or a part of it, that got no answer; its episodes stay pending."""
+
+    key: str
+    request: Request
+    kind: FailureKind
+    message: str
+
+
+def _always() -> bool:
+    return True
+
+
+def answer_asks(
+    *,
+    asks: Sequence[Ask],
+    scope: CallScope,
+    budget: CallBudget,
+    model: LanguageModel,
+    store: Callable[[Answer], None],
+    fence: Callable[[], bool] = _always,
+) -> list[Failure]:
+    """Get an answer to every ask and hand each to `store` as it comes; return what failed for good.
+
+    Stored replies are reused without a call. Raises MustWait, OutOfBudget or LeaseLost where asks are left over; by
+    then all that was in flight is settled, and stored unless the lease is lost.
+    """
+    calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
+    if scope.job_id is not None:
+        abandon_calls(workspace_id=scope.workspace_id, job_id=scope.job_id)
+    for ask in asks:
+        calls.admit(_Pending(ask=ask))
+    calls.run()
+    return calls.failures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pending:
+    """An ask that waits for its next attempt; times are readings of time.monotonic()."""
+
+    ask: Ask
+    pauses: int = 0
+    spoilt: int = 0  # malformed replies so far
+    is_part: bool = False
+    ready_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flight:
+    """A call that another thread is making."""
+
+    pending: _Pending
+    call_id: int
+    overdue_at: float
+
+
+class _Round:
+    """The asks of one step on their way: waiting, in flight, or failed for good."""
+
+    def __init__(
+        self,
+        *,
+        scope: CallScope,
+        budget: CallBudget,
+        model: LanguageModel,
+        store: Callable[[Answer], None],
+        fence: Callable[[], bool],
+    ) -> None:
+        self.scope, self.budget, self.model, self.store, self.fence = scope, budget, model, store, fence
+        self.waiting: list[_Pending] = []
+        self.flying: dict[Future[Completion], _Flight] = {}
+        self.failures: list[Failure] = []
+        self.stopped: MustWait | OutOfBudget | LeaseLost | None = None
+        self.crowded_since: float | None = None
+
+    def admit(self, pending: _Pending) -> None:
+        """Answer an ask from the ledger, or line it up for a call."""
+        stored = find_reply(scope=self.scope, request=pending.ask.request, model=self.model)
+        if stored is None:
+            self.waiting.append(pending)
+        else:
+            self._store(pending.ask, stored.reply, call_id=stored.call_id, reused=True)
+
+    def run(self) -> None:
+        """Call until nothing is left to call or nothing more may be called; raise why asks are left over."""
+        threads = ThreadPoolExecutor(max_workers=max(1, min(self.budget.max_parallel, len(self.waiting) * 2)))
+        try:
+            while self.waiting or self.flying:
+                self._start(threads)
+                if self.stopped and not self.flying:
+                    break
+                if not self.model.is_offline:
+                    _release_connection()
+                self._land(self._wait())
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+        if self.stopped and self.waiting:
+            raise self.stopped
+
+    # --- Before a call
+
+    def _start(self, threads: ThreadPoolExecutor) -> None:
+        """Begin as many calls as are ready, allowed and affordable."""
+        places = self.budget.max_parallel - len(self.flying)
+        ready = [pending for pending in self.waiting if pending.ready_at <= time.monotonic()][: max(places, 0)]
+        if self.stopped or not ready:
+            return
+        if not self.budget.allows_call():
+            self.stopped = OutOfBudget()
+        elif not self.fence():
+            self.stopped = LeaseLost()
+        else:
+            self._launch(threads, ready)
+
+    def _launch(self, threads: ThreadPoolExecutor, ready: list[_Pending]) -> None:
+        call_ids = reserve_calls(
+            scope=self.scope,
+            requests=[pending.ask.request for pending in ready],
+            model=self.model,
+            in_flight=settings.POLICY.budget.calls_in_flight,
+            call_seconds=self.budget.call_timeout,
+        )
+        self._note_crowding(is_crowded=not call_ids)
+        for pending, call_id in zip(ready, call_ids, strict=False):
+            self.waiting.remove(pending)
+            seconds = self.budget.call_timeout
+            future = threads.submit(self.model.complete, request=pending.ask.request, timeout=seconds)
+            overdue_at = time.monotonic() + seconds + self.budget.margin
+            self.flying[future] = _Flight(pending=pending, call_id=call_id, overdue_at=overdue_at)
+
+    def _note_crowding(self, *, is_crowded: bool) -> None:
+        """Give up the step when other steps have held all places of the workspace for too long."""
+        now = time.monotonic()
+        self.crowded_since = (self.crowded_since or now) if is_crowded else None
+        if self.crowded_since is not None and now - self.crowded_since > self.budget.wait_limit:
+            self.stopped = MustWait(seconds=self.budget.wait_limit)
+
+    # --- During calls
+
+    def _wait(self) -> list[Future[Completion]]:
+        """Sleep until a call is done, a retry is due or a call is overdue; return the calls done, oldest first."""
+        now = time.monotonic()
+        moments = [flight.overdue_at for flight in self.flying.values()]
+        if not self.stopped and len(self.flying) < self.budget.max_parallel:
+            moments += [max(pending.ready_at, now + POLL_SECONDS) for pending in self.waiting]
+        seconds = max(min(moments, default=now) - now, 0.0)
+        if not self.flying:
+            time.sleep(seconds)
+            return []
+        done, _ = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+        return sorted(done, key=lambda future: self.flying[future].call_id)
+
+    def _land(self, done: list[Future[Completion]]) -> None:
+        """Settle what has come, then what will never come in time."""
+        for future in done:
+            flight = self.flying.pop(future)
+            try:
+                self._succeed(flight, future.result())
+            except CallFailed as failure:
+                self._settle_failure(flight, failure)
+        now = time.monotonic()
+        for future, flight in list(self.flying.items()):
+            if now > flight.overdue_at:
+                del self.flying[future]
+                self._settle_failure(flight, CallFailed("no answer in time", kind=FailureKind.TIMEOUT))
+
+    # --- After a call
+
+    def _succeed(self, flight: _Flight, completion: Completion) -> None:
+        """Store the reply before it is applied, so that a kill between the two costs no second call."""
+        self._settle(flight, completion)
+        if flight.pending.is_part:
+            self.budget.give_attempt()
+        if not isinstance(self.stopped, LeaseLost):
+            self._store(flight.pending.ask, completion.reply, call_id=flight.call_id, reused=False)
+
+    def _settle_failure(self, flight: _Flight, failure: CallFailed) -> None:
+        self._settle(flight, failure)
+        pending = flight.pending
+        purpose = pending.ask.request.purpose
+        log.warning("model_call_failed", call_id=flight.call_id, purpose=purpose, kind=failure.kind)
+        if failure.kind in HOPELESS:
+            self._give_up_all(pending, failure)
+        elif failure.kind is FailureKind.BAD_REQUEST:
+            self._give_up(pending, failure)
+        elif self.stopped:
+            self.waiting.append(pending)
+        elif failure.kind is FailureKind.MALFORMED:
+            self._mend(pending, failure)
+        else:
+            self._postpone(pending, failure)
+
+    def _settle(self, flight: _Flight, result: Completion | CallFailed) -> None:
+        model = self.model.model_for(flight.pending.ask.request.purpose)
+        settle_call(call_id=flight.call_id, model=model, result=result)
+
+    def _store(self, ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> None:
+        self.store(Answer(key=ask.key, request=ask.request, reply=reply, call_id=call_id, reused=reused))
+
+    def _postpone(self, pending: _Pending, failure: CallFailed) -> None:
+        """Line up another attempt after a pause, or stop the step if the pause is too long for it."""
+        backoff = BACKOFF_SECONDS * 2**pending.pauses
+        pause = backoff if failure.retry_after is None else failure.retry_after
+        if pause > self.budget.wait_limit:
+            self.stopped = MustWait(seconds=pause)
+            self.waiting.append(pending)
+        elif not self.budget.take_attempt():
+            self._give_up(pending, failure)
+        else:
+            self._delay(replace(pending, pauses=pending.pauses + 1), failure, pause)
+
+    def _delay(self, pending: _Pending, failure: CallFailed, pause: float) -> None:
+        """Hold one ask back; a rate limit holds all of them back."""
+        ready_at = time.monotonic() + pause + _jitter(pause)
+        self.waiting.append(replace(pending, ready_at=ready_at))
+        if failure.kind is FailureKind.RATE_LIMITED:
+            self.waiting = [replace(other, ready_at=max(other.ready_at, ready_at)) for other in self.waiting]
+        if not self.budget.allows_call(after=pause):
+            self.stopped = OutOfBudget()
+
+    def _mend(self, pending: _Pending, failure: CallFailed) -> None:
+        """Ask once more, then halve the batch (B11); only halves that bring an answer give their attempt back."""
+        halves = halve_request(request=pending.ask.request)
+        may_repeat = pending.spoilt == 0 and not (pending.is_part and halves)
+        if not (may_repeat or halves) or not self.budget.take_attempt():
+            self._give_up(pending, failure)
+        elif may_repeat:
+            self.waiting.append(replace(pending, spoilt=pending.spoilt + 1))
+        else:
+            for half in halves or ():
+                self.admit(_Pending(ask=replace(pending.ask, request=half), is_part=True))
+
+    def _give_up(self, pending: _Pending, failure: CallFailed) -> None:
+        ask = pending.ask
+        self.failures.append(Failure(key=ask.key, request=ask.request, kind=failure.kind, message=str(failure)))
+
+    def _give_up_all(self, pending: _Pending, failure: CallFailed) -> None:
+        """Spare the other asks a refusal that would be the same for each."""
+        for other in (pending, *self.waiting):
+            self._give_up(other, failure)
+        self.waiting = []
+
+
+def _jitter(pause: float) -> float:
+    """Spread the retries of several workers over time, never earlier than the server asked for."""
+    return random.uniform(0, JITTER_SHARE * pause)  # noqa: S311 - guards no secret
+
+
+def _release_connection() -> None:
+    """Hold no database connection while models think; inside a transaction there is no choice."""
+    if not connection.in_atomic_block:
+        connection.close()

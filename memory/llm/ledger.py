@@ -1,0 +1,136 @@
+"""The ledger of model calls: a row before each call, settled after it, and reused where it holds an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from memory.llm.model import CallFailed, Completion, LanguageModel
+from memory.llm.prompts import VERSIONS
+from memory.llm.replies import MalformedReply, Reply, validate_reply
+from memory.llm.requests import Request, hash_request
+from memory.models import CallOutcome, ModelCall, ModelCallEpisode
+
+# The advisory locks of workspaces are this number of billions and the workspace's id.
+LOCK_SPACE = 4_207_000_000_000_000
+MILLION = Decimal(1_000_000)
+LONGEST_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallScope:
+    """On whose behalf calls are made."""
+
+    workspace_id: int
+    cycle_id: str | None = None
+    job_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReply:
+    """An answer that is already paid for."""
+
+    call_id: int
+    reply: Reply
+
+
+def find_reply(*, scope: CallScope, request: Request, model: LanguageModel) -> StoredReply | None:
+    """Return the newest validated reply of this workspace to the same words, prompt and model."""
+    rows = ModelCall.objects.for_workspace(scope.workspace_id).filter(
+        outcome=CallOutcome.OK,
+        purpose=request.purpose,
+        model=model.model_for(request.purpose),
+        prompt_version=VERSIONS[request.purpose],
+        input_hash=hash_request(request=request),
+    )
+    for row in rows.order_by("-id")[:1]:
+        try:
+            return StoredReply(call_id=row.pk, reply=validate_reply(request, row.reply))
+        except MalformedReply:
+            return None  # written by an older release whose replies had another shape: ask again
+    return None
+
+
+def reserve_calls(
+    *, scope: CallScope, requests: Sequence[Request], model: LanguageModel, in_flight: int, call_seconds: float
+) -> list[int]:
+    """Open a row for each request, in order, while the workspace has fewer than `in_flight` calls; return their ids."""
+    with transaction.atomic():
+        _lock_ledger(scope.workspace_id)
+        free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
+        granted = requests[:free]
+        calls = ModelCall.objects.bulk_create(_open_row(scope, request, model) for request in granted)
+        ModelCallEpisode.objects.bulk_create(
+            ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=episode.id)
+            for call, request in zip(calls, granted, strict=True)
+            for episode in request.episodes
+        )
+    return [call.pk for call in calls]
+
+
+def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
+    """Count open calls that can still be answered; a killed process leaves rows that are too old for that."""
+    return (
+        ModelCall.objects.for_workspace(workspace_id)
+        .filter(outcome=CallOutcome.OPEN, started_at__gt=Now() - timedelta(seconds=call_seconds))
+        .count()
+    )
+
+
+def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:
+    """Close a row with what came of the call; an answer that somebody gave up on still counts."""
+    failed = isinstance(result, CallFailed)
+    ModelCall.objects.filter(pk=call_id, outcome__in=(CallOutcome.OPEN, CallOutcome.ABANDONED)).update(
+        outcome=CallOutcome(result.kind) if isinstance(result, CallFailed) else CallOutcome.OK,
+        input_tokens=result.input_tokens,
+        output_tokens=result.output_tokens,
+        is_estimated=result.tokens_estimated,
+        cost_usd=cost_of(model=model, input_tokens=result.input_tokens, output_tokens=result.output_tokens),
+        latency_ms=result.latency_ms,
+        reply=_storable(result.raw),
+        error=_storable(str(result))[:LONGEST_ERROR] if failed else "",
+        finished_at=Now(),
+    )
+
+
+def abandon_calls(*, workspace_id: int, job_id: int | None = None, older_than_seconds: float = 0.0) -> int:
+    """Close open rows that nobody waits for any more, of one job or all that are old enough; return how many."""
+    rows = ModelCall.objects.for_workspace(workspace_id).filter(outcome=CallOutcome.OPEN)
+    if job_id is not None:
+        rows = rows.filter(job=job_id)
+    lost = rows.filter(started_at__lte=Now() - timedelta(seconds=older_than_seconds))
+    return lost.update(outcome=CallOutcome.ABANDONED, finished_at=Now())
+
+
+def cost_of(*, model: str, input_tokens: int, output_tokens: int) -> Decimal:
+    """Return the price of a call in US dollars; a model without a price costs nothing."""
+    sent, received = (Decimal(str(price)) for price in settings.ENGRAM_PRICES.get(model, (0, 0)))
+    return (sent * input_tokens + received * output_tokens) / MILLION
+
+
+def _lock_ledger(workspace_id: int) -> None:
+    """Let one reservation of a workspace at a time count and add."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_SPACE + workspace_id])
+
+
+def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> ModelCall:
+    return ModelCall(
+        workspace_id=scope.workspace_id,
+        cycle_id=scope.cycle_id,
+        job_id=scope.job_id,
+        purpose=request.purpose,
+        model=model.model_for(request.purpose),
+        parameters=model.parameters_for(request.purpose),
+        prompt_version=VERSIONS[request.purpose],
+        input_hash=hash_request(request=request),
+    )
+
+
+def _storable(text: str) -> str:
+    """Drop what PostgreSQL's text cannot hold: a broken server may send it."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
