@@ -130,16 +130,17 @@ def _is_thing(tokens: Sequence[str], index: int) -> bool:
     if word.endswith("ly") or (word[0].isupper() and previous in {"and", ","}):
         return False
     follows_determiner = previous in _DETERMINERS or previous.endswith("'s") or previous in _PREPOSITIONS
-    follows_verb = _is_verb_form(previous) and previous not in _STATES
+    follows_verb = is_verb_form(previous) and previous not in _STATES
     return follows_determiner or follows_verb or _is_thing_after_adjective(tokens, index)
 
 
 def _is_thing_after_adjective(tokens: Sequence[str], index: int) -> bool:
     """Tell whether one word stands between an article or preposition and the noun."""
-    return index > 1 and not _is_verb_form(tokens[index].lower()) and tokens[index - 2].lower() in _DETERMINERS
+    return index > 1 and not is_verb_form(tokens[index].lower()) and tokens[index - 2].lower() in _DETERMINERS
 
 
-def _is_verb_form(word: str) -> bool:
+def is_verb_form(word: str) -> bool:
+    """Tell whether a lower-case word is a form of a known English verb."""
     if word in ENGLISH_VERBS or word in ENGLISH_PAST or word in ENGLISH_AUXILIARIES:
         return True
     stems = {word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), word.removesuffix("d")}
@@ -164,8 +165,8 @@ def _that_hangs(tokens: Sequence[str], index: int) -> bool:
     if following in _DETERMINERS or following in _PRONOUNS:
         return False
     if previous in _PREPOSITIONS or previous in {"and", "but", "or", ","} or previous in ENGLISH_AUXILIARIES:
-        return previous not in {"and", "but", "or", ","} or _is_verb_form(following)
-    return _is_verb_form(previous) and not _is_verb_form(following)
+        return previous not in {"and", "but", "or", ","} or is_verb_form(following)
+    return is_verb_form(previous) and not is_verb_form(following)
 
 
 def _stem(word: str) -> str:
