@@ -290,6 +290,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": env.str("ENGRAM_LOG_LEVEL", default="INFO")},
     "loggers": {
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from memory.domain.calibration import Profile
+from memory.llm import profiles
 from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_embeddings import BATCH_TEXTS, LONGEST_CHARACTERS, OpenAIEmbedder
@@ -177,9 +178,10 @@ def test_an_unknown_model_runs_uncalibrated_and_says_so() -> None:
     assert profile.reference(0.5) == 0.5
 
 
-def test_a_stored_profile_is_the_one_that_is_loaded(tmp_path: Path) -> None:
+def test_a_stored_profile_is_the_one_that_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """B8a: each model has a profile."""
+    monkeypatch.setattr(profiles, "FOLDER", tmp_path)
     profile = Profile(model="org/m:1", anchors=((-1.0, -1.0), (0.4, 0.7), (1.0, 1.0)), is_fitted=True)
-    path = store_profile(profile=profile, folder=tmp_path)
+    path = store_profile(profile=profile)
     assert path.name == "org-m-1.json"
-    assert load_profile(model="org/m:1", folder=tmp_path) == profile
+    assert load_profile(model="org/m:1") == profile

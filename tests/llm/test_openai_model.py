@@ -91,14 +91,18 @@ def test_a_server_that_is_not_there_is_a_failed_connection() -> None:
         ("soon", None),
         ("nan", None),
         (None, None),
-        (format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), pytest.approx(3600, abs=30)),
     ],
 )
-def test_retry_after_is_read_in_both_forms(
+def test_retry_after_is_read_as_seconds(
     server: ModelServer, model: OpenAIModel, header: str | None, seconds: float | None
 ) -> None:
     server.then(refuse(429, retry_after=header))
     assert fail(model).retry_after == seconds
+
+
+def test_retry_after_is_read_as_a_date(server: ModelServer, model: OpenAIModel) -> None:
+    server.then(refuse(429, retry_after=format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)))
+    assert fail(model).retry_after == pytest.approx(3600, abs=30)
 
 
 @pytest.mark.parametrize("act", [garbage(), unknown_ids()])
