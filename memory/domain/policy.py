@@ -169,6 +169,10 @@ class RecallPolicy:
     text_fusion: Annotated[Share, "B17: weight of the text arm in an episode's fused score"] = 0.5
     logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 1.5
     logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 1.0
+    candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
+    query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
+    query_characters: Annotated[Count, "B17: longest query"] = 8_000
+    embed_seconds: Annotated[Positive, "B17: longest wait for the query's vector"] = 2.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
     max_limit: Annotated[Count, "B17: most results of one recall"] = 100
 

@@ -1,0 +1,53 @@
+"""What a caller may see: the one place where rows are filtered by workspace and projects (B21)."""
+
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from memory.access.keys import allowed_projects
+from memory.models import ApiKey, Belief, Episode, Evidence, Project, Workspace
+from memory.models.beliefs import BeliefQuerySet
+from memory.models.episodes import EpisodeQuerySet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Someone who looks into one workspace; `projects` are those they are limited to, None for no limit."""
+
+    workspace: Workspace
+    projects: tuple[int, ...] | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Tell whether only some projects are open to this viewer."""
+        return self.projects is not None
+
+
+def viewer_of(*, key: ApiKey) -> Viewer:
+    """Return whoever holds this key."""
+    allowed = allowed_projects(key)
+    return Viewer(workspace=key.workspace, projects=None if allowed is None else tuple(allowed))
+
+
+def visible_projects(*, viewer: Viewer) -> QuerySet[Project]:
+    """Return the projects that a viewer may name."""
+    projects: QuerySet[Project] = Project.objects.for_workspace(viewer.workspace)
+    return projects if viewer.projects is None else projects.filter(pk__in=viewer.projects)
+
+
+def visible_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
+    """Return the episodes a viewer may see; one limited to projects sees none without a project."""
+    episodes = Episode.objects.for_workspace(viewer.workspace)
+    return episodes if viewer.projects is None else episodes.filter(project__in=viewer.projects)
+
+
+def visible_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
+    """Return the beliefs a viewer may see; one limited to projects sees a global one if it may see all its evidence."""
+    beliefs = Belief.objects.for_workspace(viewer.workspace)
+    if viewer.projects is None:
+        return beliefs
+    evidence = Evidence.objects.filter(belief=OuterRef("pk"))
+    seen = Q(episode__project__in=viewer.projects)
+    return beliefs.filter(
+        Q(project__in=viewer.projects) | Q(Exists(evidence), ~Exists(evidence.exclude(seen)), project=None)
+    )

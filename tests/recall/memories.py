@@ -1,0 +1,58 @@
+"""Memories with vectors, for tests of recall."""
+
+from datetime import datetime
+from typing import Any
+
+from memory.access.visibility import Viewer
+from memory.llm.embeddings import static_embedder
+from memory.models import Belief, Episode, Project, Workspace
+from memory.models.vectors import store_belief_vectors, store_episode_vectors
+from memory.recall.ranking import MemoryType
+from memory.recall.recall import Recalled, recall
+from memory.recall.search import RecallScope
+from tests import factories
+
+
+def remembered(text: str, *, workspace: Workspace, embedded_as: str | None = None, **given: Any) -> Episode:
+    """Store an episode with the vector of its text, or of another one."""
+    episode = factories.episode(workspace=workspace, text=text, **{"language": "en"} | given)
+    model = static_embedder()
+    vector = model.embed([embedded_as or text])[0]
+    store_episode_vectors(workspace_id=workspace.pk, model=model.name, vectors={episode.pk: vector})
+    return episode
+
+
+def believed(statement: str, *, workspace: Workspace, embedded_as: str | None = None, **given: Any) -> Belief:
+    """Store a belief (six to one, unless said otherwise) with the vector of its statement, or of another text."""
+    fields = {"language": "en", "alpha": 6.0, "beta": 1.0}
+    if given.get("project"):
+        fields["scope"] = "project"
+    belief = factories.belief(workspace=workspace, statement=statement, **fields | given)
+    model = static_embedder()
+    vector = model.embed([embedded_as or statement])[0]
+    store_belief_vectors(workspace_id=workspace.pk, model=model.name, vectors={belief.pk: vector})
+    return belief
+
+
+def ask(
+    query: str,
+    *,
+    workspace: Workspace,
+    project: Project | None = None,
+    limited_to: tuple[Project, ...] | None = None,
+    user: str = "",
+    limit: int = 10,
+    types: tuple[MemoryType, ...] = tuple(MemoryType),
+    now: datetime = factories.NOW,
+) -> Recalled:
+    """Recall as someone who may see the whole workspace, or some projects of it."""
+    projects = None if limited_to is None else tuple(project.pk for project in limited_to)
+    scope = RecallScope(
+        viewer=Viewer(workspace=workspace, projects=projects), project_id=project.pk if project else None, user=user
+    )
+    return recall(scope=scope, query=query, limit=limit, types=types, now=now)
+
+
+def ids(recalled: Recalled) -> set[str]:
+    """Name what was recalled, in no order."""
+    return {result.id for result in recalled.results}

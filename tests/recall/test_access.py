@@ -1,0 +1,57 @@
+"""What a recall changes: counts, times and stability, and nothing else."""
+
+import math
+from datetime import timedelta
+
+import pytest
+
+from memory.models import BeliefAccess, EpisodeAccess, Workspace
+from tests import factories
+from tests.recall.memories import ask, believed, remembered
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+def test_recall_counts_the_episodes_it_answers_with(workspace: Workspace) -> None:
+    shown = remembered("Mara likes tea.", workspace=workspace)
+    remembered("A sofa was moved.", workspace=workspace)
+    later = factories.NOW + timedelta(days=1)
+    ask("Mara tea", workspace=workspace, limit=1)
+    ask("Mara tea", workspace=workspace, limit=1, now=later)
+    assert list(EpisodeAccess.objects.values_list("episode", "workspace", "access_count", "accessed_at")) == [
+        (shown.pk, workspace.pk, 2, later)
+    ]
+
+
+def test_recall_makes_a_belief_last_longer(workspace: Workspace) -> None:
+    """B5: S·(1 + 0.1·ln(1 + days)), from creation first and then from the last access."""
+    believed("Mara prefers tea.", workspace=workspace)
+    for days in (3, 10):
+        ask("Mara tea", workspace=workspace, now=factories.NOW + timedelta(days=days))
+    access = BeliefAccess.objects.get()
+    assert access.stability == pytest.approx((1 + 0.1 * math.log(4)) * (1 + 0.1 * math.log(8)))
+    assert (access.access_count, access.accessed_at) == (2, factories.NOW + timedelta(days=10))
+
+
+def test_recall_never_raises_confidence(workspace: Workspace) -> None:
+    """B4: retrieval raises stability only."""
+    belief = believed("Mara prefers tea.", workspace=workspace)
+    for _ in range(5):
+        ask("Mara tea", workspace=workspace)
+    belief.refresh_from_db()
+    assert (belief.alpha, belief.beta, belief.updated_at) == (6.0, 1.0, factories.NOW)
+
+
+def test_a_clock_set_back_takes_nothing_away(workspace: Workspace) -> None:
+    """B5."""
+    believed("Mara prefers tea.", workspace=workspace)
+    ask("Mara tea", workspace=workspace, now=factories.NOW + timedelta(days=3))
+    before = BeliefAccess.objects.get()
+    ask("Mara tea", workspace=workspace, now=factories.NOW)
+    after = BeliefAccess.objects.get()
+    assert (after.stability, after.accessed_at) == (before.stability, before.accessed_at)
