@@ -25,6 +25,11 @@ Count = Annotated[int, Range(1)]
 
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS = {int: "a whole number", float: "a number"}
+_ORDERED = (  # stage, and two of its constants of which the first must not exceed the second
+    ("budget", "renew_seconds", "lease_seconds"),
+    ("consolidation", "cluster_min", "cluster_max"),
+    ("recall", "limit", "max_limit"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +233,9 @@ def policy_from_environment(environ: Mapping[str, str]) -> Policy:
             value = parse_setting(setting=setting, text=environ[setting.name])
             stages.setdefault(setting.stage, {})[setting.constant] = value
     defaults = Policy()
-    return Policy(**{name: type(getattr(defaults, name))(**values) for name, values in stages.items()})
+    policy = Policy(**{name: type(getattr(defaults, name))(**values) for name, values in stages.items()})
+    _check_order(policy=policy)
+    return policy
 
 
 def parse_setting(*, setting: Setting, text: str) -> float | bool:
@@ -239,6 +246,14 @@ def parse_setting(*, setting: Setting, text: str) -> float | bool:
     if setting.range and not setting.range.low <= value <= setting.range.high:
         raise PolicyError(f"{setting.name}: {text!r} is outside {setting.range.low:g} to {setting.range.high:g}")
     return value
+
+
+def _check_order(*, policy: Policy) -> None:
+    for stage, lesser, greater in _ORDERED:
+        low, high = (getattr(getattr(policy, stage), constant) for constant in (lesser, greater))
+        if low > high:
+            names = [f"ENGRAM_{stage}_{constant}".upper() for constant in (lesser, greater)]
+            raise PolicyError(f"{names[0]}: {low} exceeds {names[1]}, which is {high}")
 
 
 def _parse_switch(*, name: str, text: str) -> bool:

@@ -49,6 +49,12 @@ def test_a_senseless_value_is_refused_with_its_name(name: str, text: str) -> Non
         policy_from_environment({name: text})
 
 
+def test_constants_that_contradict_each_other_are_refused_with_both_names() -> None:
+    """B24: a lease that ends before it is renewed would let two workers do one step."""
+    with pytest.raises(PolicyError, match=r"^ENGRAM_BUDGET_RENEW_SECONDS: .*ENGRAM_BUDGET_LEASE_SECONDS"):
+        policy_from_environment({"ENGRAM_BUDGET_LEASE_SECONDS": "2"})
+
+
 def test_every_setting_is_described_with_its_row() -> None:
     descriptions = [setting.description for setting in iter_settings()]
 
