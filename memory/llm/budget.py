@@ -16,7 +16,7 @@ class MustWait(Exception):
 
 
 class OutOfBudget(Exception):
-    """The deadline is too near for another call."""
+    """The deadline is too near for another call, or the day's tokens or money are spent; the message says which."""
 
 
 class LeaseLost(Exception):

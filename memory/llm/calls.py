@@ -154,20 +154,24 @@ class _Round:
         if self.stopped or not ready:
             return
         if not self.budget.allows_call():
-            self.stopped = OutOfBudget()
+            self.stopped = OutOfBudget("the deadline is too near for another call")
         elif not self.fence():
             self.stopped = LeaseLost()
         else:
             self._launch(threads, ready)
 
     def _launch(self, threads: ThreadPoolExecutor, ready: list[_Pending]) -> None:
-        call_ids = reserve_calls(
-            scope=self.scope,
-            requests=[pending.ask.request for pending in ready],
-            model=self.model,
-            in_flight=settings.POLICY.budget.calls_in_flight,
-            call_seconds=self.budget.call_timeout,
-        )
+        try:
+            call_ids = reserve_calls(
+                scope=self.scope,
+                requests=[pending.ask.request for pending in ready],
+                model=self.model,
+                in_flight=settings.POLICY.budget.calls_in_flight,
+                call_seconds=self.budget.call_timeout,
+            )
+        except OutOfBudget as spent:
+            self.stopped = spent
+            return
         self._note_crowding(is_crowded=not call_ids)
         for pending, call_id in zip(ready, call_ids, strict=False):
             self.waiting.remove(pending)
@@ -264,7 +268,7 @@ class _Round:
         if failure.kind is FailureKind.RATE_LIMITED:
             self.waiting = [replace(other, ready_at=max(other.ready_at, ready_at)) for other in self.waiting]
         if not self.budget.allows_call(after=pause):
-            self.stopped = OutOfBudget()
+            self.stopped = OutOfBudget("the deadline is too near for another call")
 
     def _mend(self, pending: _Pending, failure: CallFailed) -> None:
         """Ask once more, then halve the batch (B11); only halves that bring an answer give their attempt back."""

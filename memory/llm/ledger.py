@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models.functions import Now
+from django.db.models import F, Sum
+from django.db.models.functions import Now, TruncDay
 
+from memory.llm.budget import OutOfBudget
 from memory.llm.model import CallFailed, Completion, LanguageModel
-from memory.llm.prompts import VERSIONS
+from memory.llm.prompts import VERSIONS, estimate_request
 from memory.llm.replies import MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
-from memory.models import CallOutcome, ModelCall, ModelCallEpisode
+from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 
 # The advisory locks of workspaces are this number of billions and the workspace's id.
 LOCK_SPACE = 4_207_000_000_000_000
@@ -58,9 +60,13 @@ def find_reply(*, scope: CallScope, request: Request, model: LanguageModel) -> S
 def reserve_calls(
     *, scope: CallScope, requests: Sequence[Request], model: LanguageModel, in_flight: int, call_seconds: float
 ) -> list[int]:
-    """Open a row for each request, in order, while the workspace has fewer than `in_flight` calls; return their ids."""
+    """Open a row for each request, in order, while the workspace has fewer than `in_flight` calls; return their ids.
+
+    Raises OutOfBudget where the workspace has spent what it may in a day.
+    """
     with transaction.atomic():
         _lock_ledger(scope.workspace_id)
+        check_daily_caps(workspace_id=scope.workspace_id)
         free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
         granted = requests[:free]
         calls = ModelCall.objects.bulk_create(_open_row(scope, request, model) for request in granted)
@@ -79,6 +85,21 @@ def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
         .filter(outcome=CallOutcome.OPEN, started_at__gt=Now() - timedelta(seconds=call_seconds))
         .count()
     )
+
+
+def check_daily_caps(*, workspace_id: int) -> None:
+    """Raise OutOfBudget where settled and reserved calls of this UTC day have reached a cap of the workspace (B9)."""
+    workspace = Workspace.objects.get(pk=workspace_id)
+    if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
+        return
+    today = ModelCall.objects.for_workspace(workspace_id).filter(started_at__gte=TruncDay(Now(), tzinfo=UTC))
+    spent = today.aggregate(
+        tokens=Sum(F("input_tokens") + F("output_tokens"), default=0), cost=Sum("cost_usd", default=0)
+    )
+    if workspace.daily_token_cap is not None and spent["tokens"] >= workspace.daily_token_cap:
+        raise OutOfBudget("the workspace's tokens of this day are spent")
+    if workspace.daily_cost_cap_usd is not None and spent["cost"] >= workspace.daily_cost_cap_usd:
+        raise OutOfBudget("the workspace's money of this day is spent")
 
 
 def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:
@@ -119,15 +140,21 @@ def _lock_ledger(workspace_id: int) -> None:
 
 
 def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> ModelCall:
+    """Reserve the prompt's tokens; they stay counted if nobody lives to settle the call."""
+    name = model.model_for(request.purpose)
+    tokens = 0 if model.is_offline else estimate_request(request=request)
     return ModelCall(
         workspace_id=scope.workspace_id,
         cycle_id=scope.cycle_id,
         job_id=scope.job_id,
         purpose=request.purpose,
-        model=model.model_for(request.purpose),
+        model=name,
         parameters=model.parameters_for(request.purpose),
         prompt_version=VERSIONS[request.purpose],
         input_hash=hash_request(request=request),
+        input_tokens=tokens,
+        is_estimated=tokens > 0,
+        cost_usd=cost_of(model=name, input_tokens=tokens, output_tokens=0),
     )
 
 

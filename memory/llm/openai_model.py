@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memory.llm.model import CallFailed, Completion, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
 from memory.llm.openai_client import preload as preload
-from memory.llm.prompts import Prompt, build_prompt
+from memory.llm.prompts import Prompt, build_prompt, estimate_tokens
 from memory.llm.replies import MalformedReply, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 TEMPERATURE = 0.0
-BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,9 @@ def _usage(counted: Any, prompt: Prompt, raw: str) -> Usage:
     if isinstance(sent, int) and isinstance(received, int) and sent > 0:
         return Usage(input_tokens=sent, output_tokens=received, tokens_estimated=False)
     return Usage(
-        input_tokens=_estimate(prompt.system, prompt.user), output_tokens=_estimate(raw), tokens_estimated=True
+        input_tokens=estimate_tokens(prompt.system, prompt.user),
+        output_tokens=estimate_tokens(raw),
+        tokens_estimated=True,
     )
 
 
@@ -172,13 +173,9 @@ def _as_counts(usage: Usage) -> Mapping[str, Any]:
     return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "tokens_estimated")}
 
 
-def _estimate(*texts: str) -> int:
-    return -(-sum(len(text.encode()) for text in texts) // BYTES_PER_TOKEN)
-
-
 def _count_prompt(failure: CallFailed, prompt: Prompt) -> CallFailed:
     """Assume that a prompt was billed where the server worked on it before the answer was lost."""
     if failure.kind in (FailureKind.TIMEOUT, FailureKind.MALFORMED):
-        failure.input_tokens = _estimate(prompt.system, prompt.user)
+        failure.input_tokens = estimate_tokens(prompt.system, prompt.user)
         failure.tokens_estimated = True
     return failure

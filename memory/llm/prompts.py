@@ -11,6 +11,7 @@ SYNTHESIS_VERSION = "synthesize-1"
 CLASSIFICATION_VERSION = "classify-1"
 VERSIONS = {Purpose.SYNTHESIZE: SYNTHESIS_VERSION, Purpose.CLASSIFY: CLASSIFICATION_VERSION}
 
+BYTES_PER_TOKEN = 4
 # Keeps one pasted document from costing more than a cluster of ordinary episodes.
 LONGEST_TEXT = 2_000
 
@@ -51,6 +52,17 @@ def build_prompt(*, request: Request, fence: str | None = None) -> Prompt:
     lines = [json.dumps(item, ensure_ascii=False) for item in _items(request)]
     user = "\n".join([f"BEGIN {code}", *lines, f"END {code}"])
     return Prompt(system=SYNTHESIS if isinstance(request, SynthesisRequest) else CLASSIFICATION, user=user)
+
+
+def estimate_request(*, request: Request) -> int:
+    """Guess how many tokens a request's prompt has."""
+    prompt = build_prompt(request=request)
+    return estimate_tokens(prompt.system, prompt.user)
+
+
+def estimate_tokens(*texts: str) -> int:
+    """Guess how many tokens texts have, for servers that do not count and for calls that are yet to be made."""
+    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // BYTES_PER_TOKEN)
 
 
 def _items(request: Request) -> list[dict[str, str]]:

@@ -1,13 +1,17 @@
 """What a row of the ledger says about a call."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db.models.functions import Now
 from pytest_django import Settings
 
+from memory.llm.budget import OutOfBudget
 from memory.llm.ledger import CallScope, abandon_calls, cost_of, find_reply, reserve_calls, settle_call
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.offline import OfflineModel
+from memory.llm.openai_model import OpenAIModel
 from memory.models import ModelCall, Workspace
 from tests.llm.asking import classification
 
@@ -82,3 +86,35 @@ def test_a_reply_of_an_older_shape_is_asked_for_anew(workspace: Workspace) -> No
     ModelCall.objects.filter(pk=call_id).update(outcome="ok", reply='{"judgements": []}')
     scope = CallScope(workspace_id=workspace.pk)
     assert find_reply(scope=scope, request=classification("a"), model=RULES) is None
+
+
+def test_a_call_reserves_its_prompt_before_it_is_made(workspace: Workspace, model: OpenAIModel) -> None:
+    """B9: reserved before a call and settled after; what a killed process used stays counted."""
+    scope = CallScope(workspace_id=workspace.pk)
+    reserve_calls(scope=scope, requests=[classification("a")], model=model, in_flight=8, call_seconds=10)
+    abandon_calls(workspace_id=workspace.pk)
+    call = ModelCall.objects.get()
+    assert call.input_tokens > 100
+    assert call.is_estimated
+
+
+@pytest.mark.parametrize(
+    ("cap", "spent"), [({"daily_token_cap": 900}, "tokens"), ({"daily_cost_cap_usd": "0.5"}, "money")]
+)
+def test_a_workspace_that_has_spent_its_day_makes_no_call(
+    workspace: Workspace, cap: dict[str, object], spent: str
+) -> None:
+    """B9: caps on tokens and money per workspace and UTC day."""
+    Workspace.objects.filter(pk=workspace.pk).update(**cap)
+    call_id = open_call(workspace)
+    ModelCall.objects.filter(pk=call_id).update(input_tokens=800, output_tokens=100, cost_usd="0.5")
+    with pytest.raises(OutOfBudget, match=spent):
+        open_call(workspace)
+
+
+def test_what_was_spent_yesterday_is_forgotten(workspace: Workspace) -> None:
+    """B9: per UTC day."""
+    Workspace.objects.filter(pk=workspace.pk).update(daily_token_cap=900)
+    call_id = open_call(workspace)
+    ModelCall.objects.filter(pk=call_id).update(input_tokens=900, started_at=Now() - timedelta(days=1))
+    assert open_call(workspace)
