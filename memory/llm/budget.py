@@ -16,7 +16,11 @@ class MustWait(Exception):
 
 
 class OutOfBudget(Exception):
-    """The deadline is too near for another call, or the day's tokens or money are spent; the message says which."""
+    """No further call can be afforded; the message says why."""
+
+
+class DailyCapReached(OutOfBudget):
+    """The workspace has spent the tokens or the money that it may spend in a day: waiting within a cycle is no use."""
 
 
 class LeaseLost(Exception):

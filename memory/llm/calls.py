@@ -10,13 +10,24 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from memory.llm.budget import CallBudget, LeaseLost, MustWait, OutOfBudget
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.ledger import CallScope, abandon_calls, find_reply, reserve_calls, settle_call
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.replies import Reply
 from memory.llm.requests import Request, halve_request
 
-__all__ = ["Answer", "Ask", "CallBudget", "CallScope", "Failure", "LeaseLost", "MustWait", "OutOfBudget", "answer_asks"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "CallBudget",
+    "CallScope",
+    "DailyCapReached",
+    "Failure",
+    "LeaseLost",
+    "MustWait",
+    "OutOfBudget",
+    "answer_asks",
+]
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +81,7 @@ def answer_asks(
 ) -> list[Failure]:
     """Get an answer to every ask and hand each to `store` as it comes; return what failed for good.
 
-    Stored replies are reused without a call. Raises MustWait, OutOfBudget or LeaseLost where asks are left over; by
+    Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached) or LeaseLost where asks are left over; by
     then all that was in flight is settled, and stored unless the lease is lost.
     """
     calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
@@ -169,7 +180,7 @@ class _Round:
                 in_flight=settings.POLICY.budget.calls_in_flight,
                 call_seconds=self.budget.call_timeout,
             )
-        except OutOfBudget as spent:
+        except DailyCapReached as spent:
             self.stopped = spent
             return
         self._note_crowding(is_crowded=not call_ids)

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import F, Sum
 from django.db.models.functions import Now, TruncDay
 
-from memory.llm.budget import OutOfBudget
+from memory.llm.budget import DailyCapReached
 from memory.llm.model import CallFailed, Completion, LanguageModel
 from memory.llm.prompts import VERSIONS, estimate_request
 from memory.llm.replies import MalformedReply, Reply, validate_reply
@@ -62,7 +62,7 @@ def reserve_calls(
 ) -> list[int]:
     """Open a row for each request, in order, while the workspace has fewer than `in_flight` calls; return their ids.
 
-    Raises OutOfBudget where the workspace has spent what it may in a day.
+    Raises DailyCapReached where the workspace has spent what it may in a day.
     """
     with transaction.atomic():
         _lock_ledger(scope.workspace_id)
@@ -88,7 +88,7 @@ def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
 
 
 def check_daily_caps(*, workspace_id: int) -> None:
-    """Raise OutOfBudget where settled and reserved calls of this UTC day have reached a cap of the workspace (B9)."""
+    """Raise DailyCapReached where settled and reserved calls of this UTC day have reached a cap of the workspace (B9)."""
     workspace = Workspace.objects.get(pk=workspace_id)
     if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
         return
@@ -97,9 +97,9 @@ def check_daily_caps(*, workspace_id: int) -> None:
         tokens=Sum(F("input_tokens") + F("output_tokens"), default=0), cost=Sum("cost_usd", default=0)
     )
     if workspace.daily_token_cap is not None and spent["tokens"] >= workspace.daily_token_cap:
-        raise OutOfBudget("the workspace's tokens of this day are spent")
+        raise DailyCapReached("the workspace's tokens of this day are spent")
     if workspace.daily_cost_cap_usd is not None and spent["cost"] >= workspace.daily_cost_cap_usd:
-        raise OutOfBudget("the workspace's money of this day is spent")
+        raise DailyCapReached("the workspace's money of this day is spent")
 
 
 def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:

@@ -14,6 +14,7 @@ from memory.llm.calls import (
     Ask,
     CallBudget,
     CallScope,
+    DailyCapReached,
     Failure,
     LeaseLost,
     MustWait,
@@ -283,6 +284,14 @@ def test_a_retry_never_outlives_the_budget(step: Step, server: ModelServer) -> N
         step.ask(batch("a"), seconds=4.0)
     assert time.monotonic() - began < 2
     assert outcomes() == ["server"]
+
+
+def test_a_spent_day_ends_the_step_without_a_call(step: Step, server: ModelServer, workspace: Workspace) -> None:
+    """B9: over budget, stop starting work."""
+    Workspace.objects.filter(pk=workspace.pk).update(daily_token_cap=0)
+    with pytest.raises(DailyCapReached):
+        step.ask(batch("a"))
+    assert server.log == []
 
 
 def test_a_lost_lease_starts_no_call(step: Step, server: ModelServer) -> None:

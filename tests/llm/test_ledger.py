@@ -7,7 +7,7 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from memory.llm.budget import OutOfBudget
+from memory.llm.budget import DailyCapReached
 from memory.llm.ledger import CallScope, abandon_calls, cost_of, find_reply, reserve_calls, settle_call
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.offline import OfflineModel
@@ -108,7 +108,7 @@ def test_a_workspace_that_has_spent_its_day_makes_no_call(
     Workspace.objects.filter(pk=workspace.pk).update(**cap)
     call_id = open_call(workspace)
     ModelCall.objects.filter(pk=call_id).update(input_tokens=800, output_tokens=100, cost_usd="0.5")
-    with pytest.raises(OutOfBudget, match=spent):
+    with pytest.raises(DailyCapReached, match=spent):
         open_call(workspace)
 
 
