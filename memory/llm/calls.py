@@ -81,8 +81,8 @@ def answer_asks(
 ) -> list[Failure]:
     """Get an answer to every ask and hand each to `store` as it comes; return what failed for good.
 
-    Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached) or LeaseLost where asks are left over; by
-    then all that was in flight is settled, and stored unless the lease is lost.
+    Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached is one) or LeaseLost where
+    asks are left over; by then all that was in flight is settled, and stored unless the lease is lost.
     """
     calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
     if scope.job_id is not None:

@@ -88,7 +88,7 @@ def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
 
 
 def check_daily_caps(*, workspace_id: int) -> None:
-    """Raise DailyCapReached where settled and reserved calls of this UTC day have reached a cap of the workspace (B9)."""
+    """Raise DailyCapReached where the calls of this UTC day, settled or reserved, have reached a cap (B9)."""
     workspace = Workspace.objects.get(pk=workspace_id)
     if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
         return
