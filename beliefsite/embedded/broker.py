@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
@@ -76,7 +77,9 @@ class EmbeddedBroker(EmbeddedServer):
         return [_binary(), *(word for name in options for word in (f"--{name}", options[name]))]
 
     def _ask_to_stop(self) -> None:
-        with self._client() as client:
+        from redis.exceptions import RedisError
+
+        with suppress(RedisError), self._client() as client:
             client.shutdown()
 
     def _account(self) -> account.Account | None:

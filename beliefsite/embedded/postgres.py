@@ -4,8 +4,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -18,7 +16,6 @@ from beliefsite.embedded.server import (
     EmbeddedServer,
     FolderError,
     ServerFacts,
-    ServerStartError,
 )
 
 PORT = "5432"  # names the socket only: nothing listens on TCP, where `trust` would admit every local user
@@ -87,12 +84,7 @@ class EmbeddedPostgres(EmbeddedServer):
         shutil.rmtree(unfinished, ignore_errors=True)
         self._own(unfinished)
         words = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"]
-        with tempfile.TemporaryFile() as output:
-            try:
-                self._run(_binary("initdb"), "-D", unfinished, *words, "--no-instructions", lock=lock, output=output)
-            except subprocess.CalledProcessError as error:
-                output.seek(0)
-                raise ServerStartError(f"initdb: {output.read().decode(errors='replace').strip()}") from error
+        self._run(_binary("initdb"), "-D", unfinished, *words, "--no-instructions", lock=lock)
         unfinished.rename(self.layout.data)
 
     def _check_version(self) -> None:

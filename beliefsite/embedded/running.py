@@ -38,7 +38,7 @@ def release() -> None:
             _, server = _in_use.popitem()
             try:
                 server.stop()
-            except EmbeddedServiceError as error:
+            except (EmbeddedServiceError, OSError) as error:  # such as its folder deleted under us
                 logger.warning("embedded server not stopped: %s", error)
 
 

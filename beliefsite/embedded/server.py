@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar
 
 from beliefsite.embedded import locks
 from beliefsite.embedded.account import Account, change_to, owner_of
@@ -69,8 +69,11 @@ class EmbeddedServer(ABC):
             self._use = self._use or locks.share(self.layout.uses_lock)
             try:
                 self._start_or_adopt()
-            except BaseException:
+            except ServerStartError:  # it may still be replaying its log: the next start waits again
                 self.let_go()
+                raise
+            except BaseException:  # an interrupt, most likely
+                self._leave()
                 raise
 
     def stop(self) -> bool:
@@ -78,12 +81,7 @@ class EmbeddedServer(ABC):
         if self._use is None:
             return False
         with locks.exclusive(self.layout.start_lock):
-            self.let_go()
-            alone = locks.take(self.layout.uses_lock)
-            if alone is None:
-                return False
-            with alone:
-                return self._stop_server()
+            return self._leave()
 
     def let_go(self) -> None:
         """Stop using the server and leave it as it is: what a fork does with a server its parent started."""
@@ -109,7 +107,7 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def _ask_to_stop(self) -> None:
-        """Tell the server to end cleanly."""
+        """Tell the server to end cleanly, if it can hear; telling it twice does no harm."""
 
     @abstractmethod
     def _account(self) -> Account | None:
@@ -117,6 +115,15 @@ class EmbeddedServer(ABC):
 
     def _complete(self) -> None:  # noqa: B027  most servers need nothing more
         """Finish what only an answering server can do."""
+
+    def _leave(self) -> bool:
+        """Let go, and stop the server if nobody else uses it. Call it only while holding the start lock."""
+        self.let_go()
+        alone = locks.take(self.layout.uses_lock)
+        if alone is None:
+            return False
+        with alone:
+            return self._stop_server()
 
     def _start_or_adopt(self) -> None:
         lock = self._await_answer_or_end()
@@ -151,9 +158,9 @@ class EmbeddedServer(ABC):
     def _stop_server(self) -> bool:
         if not self._lives():
             return False
-        self._ask_to_stop()
         deadline = time.monotonic() + STOP_SECONDS
         while self._lives():
+            self._ask_to_stop()  # again and again: one that is just starting does not hear the first
             if time.monotonic() > deadline:
                 raise self._error(ServerStopError, f"still runs {STOP_SECONDS:.0f} s after it was told to stop")
             time.sleep(POLL_SECONDS)
@@ -171,23 +178,26 @@ class EmbeddedServer(ABC):
 
     def _spawn(self, lock: BinaryIO) -> None:
         """Run the server in the background, child of nobody here, holding its lock through an inherited descriptor."""
-        mode = "wb" if self.layout.log.exists() and self.layout.log.stat().st_size > LONGEST_LOG else "ab"
-        with self.layout.log.open(mode) as log:
-            self._run("/bin/sh", "-c", '"$0" "$@" &', *self._command(), lock=lock, output=log)
+        if self.layout.log.stat().st_size > LONGEST_LOG:
+            os.truncate(self.layout.log, 0)
+        self._run("/bin/sh", "-c", '"$0" "$@" &', *self._command(), lock=lock)
 
-    def _run(self, *command: str | Path, lock: BinaryIO, output: IO[bytes]) -> None:
-        """Run a command to its end, with output to a file: a pipe would stay open as long as the server lives."""
-        subprocess.run(  # noqa: S603  our own words
-            [*self._prefix(), *command],
-            check=True,
-            cwd="/",
-            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=[lock.fileno()],
-            start_new_session=True,
-        )
+    def _run(self, *command: str | Path, lock: BinaryIO) -> None:
+        """Run a command to its end, with output to the log: a pipe would stay open as long as the server lives."""
+        with self.layout.log.open("ab") as log:
+            completed = subprocess.run(  # noqa: S603  our own words
+                [*self._prefix(), *command],
+                check=False,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[lock.fileno()],
+                start_new_session=True,
+            )
+        if completed.returncode != 0:
+            raise self._error(ServerStartError, f"cannot be started: {Path(command[0]).name} failed")
 
     def _prefix(self) -> Sequence[str | Path]:
         account = self._account()

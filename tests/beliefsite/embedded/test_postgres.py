@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from beliefsite.embedded import EmbeddedPostgres, EmbeddedServiceError, database_settings
+from beliefsite.embedded import EmbeddedPostgres, EmbeddedServiceError, database_settings, postgres
 from beliefsite.embedded.postgres import DataVersionError
 from beliefsite.embedded.server import FolderError, ServerStartError
 from tests.beliefsite.embedded.conftest import connect, is_running, kill_server
@@ -155,6 +155,15 @@ def test_a_server_that_cannot_start_is_reported_with_the_end_of_its_log(filled_d
 
     with pytest.raises(ServerStartError, match=r"(?s)ended while it was starting.*no_such_setting"):
         server.start()
+
+
+def test_an_initdb_that_fails_is_reported_with_its_words(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "USER", "pg_reserved")
+
+    with pytest.raises(ServerStartError, match=r"(?s)initdb failed.*superuser name \"pg_reserved\" is disallowed"):
+        EmbeddedPostgres(data_dir).start()
+
+    assert not EmbeddedPostgres(data_dir).layout.data.exists()
 
 
 def test_a_path_that_no_socket_can_have_is_no_hindrance(tmp_path: Path) -> None:

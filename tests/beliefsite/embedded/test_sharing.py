@@ -4,7 +4,7 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
-from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres
+from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres, locks
 from tests.beliefsite.embedded.conftest import is_running, kill_server, wait_until
 from tests.beliefsite.embedded.users import UserProcess
 
@@ -128,6 +128,19 @@ def test_a_program_that_ends_on_sigterm_releases_its_servers(filled_dir: Path) -
 
         assert user.end() == 3
     assert not any(map(is_running, pids.values()))
+
+
+def test_an_interrupt_while_the_servers_start_leaves_none_behind(filled_dir: Path) -> None:
+    before = """
+import beliefsite.embedded.server as server
+server.EmbeddedServer._await_start = lambda self: signal.raise_signal(signal.SIGINT)
+"""
+    with UserProcess(filled_dir, database=True, before=f"import signal{before}") as user:
+        assert user.end() != 0
+
+    lock = locks.take(EmbeddedPostgres(filled_dir).layout.server_lock)
+    assert lock is not None
+    lock.close()
 
 
 def test_ensuring_again_restarts_what_died_and_only_that(filled_dir: Path) -> None:
