@@ -39,7 +39,7 @@ def to_third_person(sentence: str, *, speaker: str, language: str = "") -> str |
 
 
 _UNSAFE_ENGLISH = re.compile(
-    r"\b(?:we|us|our|ours|let's|you|your|yours|you're|yourself|y'all|mine|myself|told me|asked me|remind(?:s|ed)? me|"
+    r"\b(?:we|us|our|ours|ourselves|let's|you|your|yours|you're|yourself|y'all|mine|myself|told me|asked me|remind(?:s|ed)? me|"
     r"said|says|i guess|i think so|i mean|i swear|i bet|thou|between me)\b|\bI\s*/|\bwe'|\byou'",
     re.IGNORECASE,
 )

@@ -38,7 +38,8 @@ _DEICTIC_NOUNS = words(
 )
 _EXPLETIVE_IT = re.compile(
     r"(?:is|was|'s|will be|would be|can be|has been|may be|might be|gets|feels|seems|becomes|became)(?: \w+){0,4}?"
-    r" (?:to|that|for|when|if|who|how|whether|because|\w+ing)\b|(?:takes|took|costs|helps to|rains|snows|turns out)\b|"
+    r" (?:to|that|for|when|if|who|how|whether|because|\w+ing)\b|"
+    r"(?:takes|took|costs)(?: \w+){1,5} to\b|(?:helps to|rains|snows|turns out)\b|"
     r"is \S+'s (?:habit|job|rule|task|turn|policy|custom|practice|wish|view|opinion)\b",
     re.IGNORECASE,
 )
@@ -47,6 +48,8 @@ _IDIOM_IT = re.compile(r"\b(?:make|makes|made|call|calls|take|takes|get) it (?:a
 _FORMAL_VERBS = words(
     "find finds found make makes made consider considers think thinks keep keeps leave leaves believe believes"
 )
+
+_HANGING_TIME = re.compile(r"\b(?:since|back|until|by|from) then\b", re.IGNORECASE)
 
 _GERMAN_OPENING = re.compile(
     r"(?:das|dies|dieser|diese|dieses|er|sie|es|damit|dafür|davon|daran|dabei)\b", re.IGNORECASE
@@ -76,7 +79,7 @@ def has_unresolved_reference(text: str, *, german: bool = False) -> bool:
     if german:
         return _hangs_in_german(unquoted)
     tokens = [token.replace("’", "'") for token in _TOKEN.findall(unquoted)]
-    return any(_hangs(tokens, index) for index in range(len(tokens)))
+    return _HANGING_TIME.search(unquoted) is not None or any(_hangs(tokens, index) for index in range(len(tokens)))
 
 
 def _hangs(tokens: Sequence[str], index: int) -> bool:

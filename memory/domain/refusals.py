@@ -35,8 +35,8 @@ class Refusal(StrEnum):
 
 _GREETING = re.compile(
     r"(?:hi|hello|hey|howdy|greetings|good (?:morning|evening|afternoon|night|to (?:see|hear))|nice to (?:see|meet)|"
-    r"great to (?:see|hear)|long time no see|welcome back|see you|talk to you|bye|goodbye|take care|later|"
-    r"hallo|moin|servus|guten (?:morgen|tag|abend)|gute nacht|tschüss|bis (?:bald|dann|morgen|später)|grüß|"
+    r"great to (?:see|hear)|long time no (?:see|talk|chat)|welcome back|see you|talk to you|bye|goodbye|take care|"
+    r"later|hallo|moin|servus|guten (?:morgen|tag|abend)|gute nacht|tschüss|bis (?:bald|dann|morgen|später)|grüß|"
     r"schön,? (?:dich|euch|sie) zu|viele grüße|liebe grüße)\b",
     re.IGNORECASE,
 )

@@ -23,6 +23,9 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _ADDRESSED = re.compile(r"[A-ZÄÖÜ][a-zäöüß]+(?:, (?=\w+(?:'\w+)? \w)|! )")
+_CONJUNCTION = re.compile(
+    r"(?:and|but|plus|also|btw|und|aber)\b(?: (?:btw|also|really|auch))?[\s,–-]+(?=\w)", re.IGNORECASE
+)
 _VOCATIVE = re.compile(r"(?<=\w), [A-ZÄÖÜ][a-zäöüß]+(?=[.!…]*$)")
 _DATED_OPENING = re.compile(
     r"(?:today|yesterday|tonight|this (?:morning|afternoon|evening|week|month)|last (?:night|week|weekend|month|friday|"
@@ -105,6 +108,8 @@ def strip_opening(sentence: str, *, is_addressed: bool = False) -> str:
     rest = rest[opening.end() :] if opening else rest
     addressed = _ADDRESSED.match(rest) if is_addressed else None
     rest = rest[addressed.end() :] if addressed else rest
+    joined = _CONJUNCTION.match(rest)
+    rest = rest[joined.end() :] if joined else rest
     dated = _DATED_OPENING.match(rest)
     rest = rest[dated.end() :] if dated else rest
     return rest[:1].upper() + rest[1:]

@@ -3,16 +3,17 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.lexicon import ENGLISH_AUXILIARIES, ENGLISH_PAST, ENGLISH_VERBS, words
+from memory.domain.cards import Timeframe, read_context, read_timeframe, split_subject
+from memory.domain.generality import is_shareable, score_generality
+from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
+from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.policy import ConsolidationPolicy
-from memory.domain.references import has_unresolved_reference, is_verb_form
+from memory.domain.references import has_unresolved_reference
 from memory.domain.refusals import DEFAULTS, Refusal, is_german, refuse_statement
 from memory.domain.sentences import (
     drop_quotes,
@@ -38,14 +39,6 @@ __all__ = [
 ]
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-
-
-class Timeframe(StrEnum):
-    """When a statement holds (B2)."""
-
-    PAST = "past"
-    CURRENT = "current"
-    ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +85,7 @@ def extract_statement(
     centroid = vectors.mean(axis=0)
     central = np.argsort(-(vectors @ centroid), kind="stable")[: policy.central_episodes]
     candidates = [found for index in central for found in _list_candidates(episodes[index], bodies[index])]
-    chosen = _choose(candidates, vectors=vectors, embed=embed) if candidates else None
+    chosen = _choose(candidates, cluster=_read_cluster(bodies), embed=embed) if candidates else None
     return _describe(chosen) if chosen else None
 
 
@@ -114,13 +107,13 @@ def _make_candidate(sentence: str, episode: SourceText) -> _Candidate | None:
     statement = _name_speaker(strip_opening(sentence, is_addressed=bool(episode.speaker)), episode, german=german)
     if not statement or refuse_statement(statement, language="de" if german else "en"):
         return None
-    if _ADDRESS.search(drop_quotes(statement)):
+    if _ADDRESS.search(drop_quotes(statement)) or not is_shareable(statement, speaker=episode.speaker, german=german):
         return None
     return _Candidate(statement=_close(statement), source=episode, german=german)
 
 
 _FINAL_REFUSALS = frozenset({Refusal.EMPTY, Refusal.QUESTION})
-_DROPPED_SUBJECT = re.compile(r"(?:Just|Still|Also|Bet|Been|Gonna|Can't|Got|Had)\b")
+_DROPPED_SUBJECT = re.compile(r"(?:Just|Still|Also|Bet|Been|Gonna|Can't|Got|Had|Never|Always|Don't)\b")
 _ADDRESS = re.compile(r"\b(?:you|your|yours|you're|you've|y'all|du|dich|dir|dein\w*|euch|euer\w*)\b", re.IGNORECASE)
 
 
@@ -146,155 +139,76 @@ def _close(statement: str) -> str:
     return statement.rstrip(" .!…,;:-–—") + "."
 
 
-def _choose(candidates: Sequence[_Candidate], *, vectors: NDArray[np.float32], embed: Embed) -> _Candidate | None:
-    """Pick by mean cosine to the cluster's episodes, moved a little by how general the sentence reads.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    """The episodes of a cluster, cut into sentences: `owners[i]` is the episode of sentence i."""
 
-    A sentence far from what holds the cluster together stands for one episode only and is passed over.
-    """
-    closeness = (embed([candidate.statement for candidate in candidates]) @ vectors.T).mean(axis=1)
-    least = LEAST_CLOSENESS * float((vectors @ vectors.mean(axis=0)).mean())
+    texts: Sequence[str]
+    sentences: Sequence[str]
+    owners: NDArray[np.intp]
+
+
+def _read_cluster(bodies: Sequence[str]) -> _Cluster:
+    cut = [split_sentences(drop_shared(body)) or [body] for body in bodies]
+    return _Cluster(
+        texts=bodies,
+        sentences=[sentence for sentences in cut for sentence in sentences],
+        owners=np.repeat(np.arange(len(cut)), [len(sentences) for sentences in cut]),
+    )
+
+
+def _choose(candidates: Sequence[_Candidate], *, cluster: _Cluster, embed: Embed) -> _Candidate | None:
+    """Pick the sentence that most episodes say something like, moved a little by how general it reads."""
+    closeness = _measure_closeness(candidates, cluster=cluster, embed=embed)
     scored = [
-        (round(float(near) + _score_generality(candidate), 6), candidate.statement, candidate)
-        for near, candidate in zip(closeness, candidates, strict=True)
-        if near >= least
+        (round(near + _score(candidate, cluster), 6), candidate.statement, candidate)
+        for near, candidate in zip(closeness.tolist(), candidates, strict=True)
+        if near >= LEAST_CLOSENESS * closeness.max()
     ]
     # Ties go to the statement's text, so that the choice does not hang on ids or order.
     return max(scored, key=lambda entry: entry[:2])[2] if scored else None
 
 
-_STANDING = re.compile(
-    r"\b(?:always|never|usually|prefers?|likes?|loves?|hates?|wants?|needs?|uses?|keeps?|must|should|rule|every|each|"
-    r"only|believes?|thinks?|values?|enjoys?|avoids?|insists?|tends?|means|matters?|important|passion(?:ate)?|favou?rite|"
-    r"dream|goals?|is allergic|immer|nie|niemals|bevorzugt|mag|liebt|trinkt|jede[nmrs]?|grundsätzlich|nur|will|braucht|"
-    r"soll|sollen|muss|müssen|lieber|gern|stets)\b",
-    re.IGNORECASE,
-)
-_DATED = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|now|ago|just|recently|lately|last|next|"
-    r"this (?:morning|week|weekend|month|year)|soon|upcoming|on (?:mon|tues|wednes|thurs|fri|satur|sun)day(?!s)|"
-    r"heute|gestern|morgen|neulich|gerade|letzte[nrs]?|nächste[nrs]?|\d{1,2}(?:st|nd|rd|th)|"
-    r"january|february|march|april|june|july|august|september|october|november|december)\b",
-    re.IGNORECASE,
-)
-_VAGUE = re.compile(
-    r"\b(?:so|such|one|here|there|thing|things|stuff|too|also|again|another|more|both|same|kinda|though)\b",
-    re.IGNORECASE,
-)
-_ASIDE = re.compile(r"[,;:–—(]|\s-\s")
-_PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden|ging|kam|\w{3,}te)\b")
-
-LEAST_CLOSENESS = 0.45
-SPEAKER_BONUS = 0.12
-STANDING_BONUS = 0.08
-DATED_PENALTY = 0.10
-PAST_PENALTY = 0.08
-VAGUE_PENALTY = 0.04
-ASIDE_PENALTY = 0.05
+def _measure_closeness(candidates: Sequence[_Candidate], *, cluster: _Cluster, embed: Embed) -> NDArray[np.float32]:
+    """Return for each candidate the mean over the episodes of the cosine with their nearest sentence."""
+    cosines = embed([candidate.statement for candidate in candidates]) @ embed(cluster.sentences).T
+    starts = np.flatnonzero(np.diff(cluster.owners, prepend=-1))
+    return np.asarray(np.maximum.reduceat(cosines, starts, axis=1).mean(axis=1), dtype=np.float32)
 
 
-def _score_generality(candidate: _Candidate) -> float:
-    """Prefer habits, wishes and rules to one event on one day."""
-    text = candidate.statement
-    score = STANDING_BONUS if _STANDING.search(text) else 0.0
-    score += SPEAKER_BONUS if candidate.source.speaker and candidate.source.speaker in text else 0.0
-    score -= DATED_PENALTY if _DATED.search(text) else 0.0
-    score -= PAST_PENALTY if _is_past(text, german=candidate.german) else 0.0
-    score -= VAGUE_PENALTY if _VAGUE.search(text) else 0.0
-    # What a second clause adds is seldom what all episodes of the cluster say.
-    return score - (ASIDE_PENALTY if _ASIDE.search(text) else 0.0)
+def _score(candidate: _Candidate, cluster: _Cluster) -> float:
+    general = score_generality(candidate.statement, speaker=candidate.source.speaker, german=candidate.german)
+    return general + COVERAGE_WEIGHT * _measure_coverage(candidate, cluster)
 
 
-def _is_past(text: str, *, german: bool) -> bool:
-    if german:
-        return _PAST_GERMAN.search(text) is not None
-    written = ["", *(word.lower() for word in list_words(text))]
-    return any(
-        (word in _CLEARLY_PAST or _is_past_form(word)) and before not in ENGLISH_AUXILIARIES
-        for before, word in pairwise(written[:5])
-    )
+def _measure_coverage(candidate: _Candidate, cluster: _Cluster) -> float:
+    """Return the share of episodes that have most of the candidate's content words."""
+    wanted = _list_stems(candidate.statement, german=candidate.german) - {candidate.source.speaker.lower()}
+    has_most = [
+        len(wanted & _list_stems(text, german=candidate.german)) >= LEAST_COVERAGE * len(wanted)
+        for text in cluster.texts
+    ]
+    return sum(has_most) / len(has_most)
 
 
-_CLEARLY_PAST = (ENGLISH_PAST | {"was", "had", "did", "were"}) - {
-    "put",
-    "set",
-    "let",
-    "cut",
-    "read",
-    "cost",
-    "quit",
-    "hit",
-}
+def _list_stems(text: str, *, german: bool) -> set[str]:
+    stops, stem = (GERMAN_STOPS, stem_german) if german else (ENGLISH_STOPS, stem_english)
+    return {stem(word) for word in map(str.lower, list_words(text)) if word not in stops}
 
 
-def _is_past_form(word: str) -> bool:
-    return word.endswith("ed") and word not in {"need", "feed", "speed", "shared", "used", "red"}
+LEAST_CLOSENESS = 0.6
+COVERAGE_WEIGHT = 0.3
+LEAST_COVERAGE = 0.6
 
 
 def _describe(chosen: _Candidate) -> Extracted:
-    subject, predicate = _split_subject(chosen)
+    subject, predicate = split_subject(chosen.statement, speaker=chosen.source.speaker)
     return Extracted(
         statement=chosen.statement,
         subject=subject,
         predicate=predicate,
-        context=_read_context(chosen.statement),
-        timeframe=_read_timeframe(chosen),
+        context=read_context(chosen.statement),
+        timeframe=read_timeframe(chosen.statement, german=chosen.german),
         language="de" if chosen.german else "en",
         episode_id=chosen.source.id,
     )
-
-
-_CONTEXT = re.compile(
-    r"\b(?:when|while|during|if|unless|in (?:the )?(?:morning|evening|winter|summer)s?|at (?:work|home|night)|"
-    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days|wenn|beim|während|im (?:Winter|Sommer|Büro)|zu Hause|"
-    r"morgens|abends|freitags|montags|for (?=\w+ (?:projects?|work|releases?|reports?|trips?)))\b[^,.;]*",
-    re.IGNORECASE,
-)
-_MAX_CONTEXT = 80
-
-
-def _read_context(statement: str) -> str:
-    """Read the condition under which a statement is said to hold; 'general' if none (B10)."""
-    found = _CONTEXT.search(statement)
-    return found.group().strip()[:_MAX_CONTEXT] if found else "general"
-
-
-_ALWAYS = re.compile(
-    r"\b(?:always|never|every|must|rule|immer|nie|niemals|jede[nmrs]?|muss|grundsätzlich)\b", re.IGNORECASE
-)
-
-
-def _read_timeframe(chosen: _Candidate) -> Timeframe:
-    if _ALWAYS.search(chosen.statement):
-        return Timeframe.ALWAYS
-    return Timeframe.PAST if _is_past(chosen.statement, german=chosen.german) else Timeframe.CURRENT
-
-
-_SUBJECT_END = re.compile(
-    r"\s(?=(?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|must|may|never|always|usually|"
-    r"ist|sind|war|hat|haben|wird|werden|kann|soll|sollen|muss|müssen|darf|will|mag|möchte)\b)",
-    re.IGNORECASE,
-)
-_MAX_SUBJECT_WORDS = 6
-_DETERMINERS = words("the a an all every each no some any most both his her their its")
-
-
-def _split_subject(chosen: _Candidate) -> tuple[str, str]:
-    """Part a statement into who or what it is about and what it says of them."""
-    statement = chosen.statement.rstrip(".")
-    speaker = chosen.source.speaker
-    if speaker and statement.startswith(f"{speaker} "):
-        return speaker, statement.removeprefix(speaker).strip()
-    end = _SUBJECT_END.search(statement)
-    if end and len(statement[: end.start()].split()) <= _MAX_SUBJECT_WORDS:
-        return statement[: end.start()], statement[end.end() :]
-    return _lead_by_name(statement)
-
-
-def _lead_by_name(statement: str) -> tuple[str, str]:
-    """End the subject before the first word that is a verb; a command has the first word for its subject."""
-    listed = statement.split()
-    first = 2 if listed[0].lower() in _DETERMINERS else 1
-    for count in range(first, min(len(listed), _MAX_SUBJECT_WORDS + 1)):
-        if is_verb_form(listed[count].lower()) and listed[0].lower() not in ENGLISH_VERBS:
-            return " ".join(listed[:count]), " ".join(listed[count:])
-    return listed[0], " ".join(listed[1:])

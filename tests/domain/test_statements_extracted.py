@@ -94,6 +94,38 @@ def test_german_cluster_keeps_its_language() -> None:
     assert (found.statement, found.language) == ("Jonas trinkt nie Kaffee.", "de")
 
 
+def test_what_most_episodes_say_is_preferred_to_what_one_adds() -> None:
+    """B10: only what the episodes support: an aside of one episode is left out."""
+    found = extract_statement(
+        episodes=gather(
+            "Mara prefers the train over the car, since the train has a buffet.",
+            "Mara prefers the train over the car.",
+            "Mara prefers the train over the car even in winter.",
+        ),
+        embed=embed_words,
+    )
+
+    assert found is not None
+    assert found.statement == "Mara prefers the train over the car."
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "predicate"),
+    [
+        ("All tests of the importer must finish in time.", "All tests of the importer", "must finish in time"),
+        ("Kolja from the harbour wants a timetable.", "Kolja from the harbour", "wants a timetable"),
+        ("Preise stehen immer mit zwei Stellen.", "Preise", "stehen immer mit zwei Stellen"),
+        ("Painting's a fun way to relax.", "Painting", "is a fun way to relax"),
+    ],
+)
+def test_statement_is_parted_into_subject_and_predicate(text: str, subject: str, predicate: str) -> None:
+    """B2: a card has a subject and a predicate."""
+    found = extract_statement(episodes=gather(text), embed=embed_words)
+
+    assert found is not None
+    assert (found.subject, found.predicate) == (subject, predicate)
+
+
 @pytest.mark.parametrize(
     "texts",
     [
