@@ -250,3 +250,13 @@ class GateDecision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.gate} {'passed' if self.passed else 'refused'} {self.belief_id}"
+
+
+class Heartbeat(models.Model):
+    """When something that must keep running was last seen, by the database's clock. Belongs to no workspace."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    seen_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,226 @@
+"""Step 4: what do a job's episodes say about the beliefs near them, and about its own candidate?
+
+First the existing beliefs; only where they turn out to have nothing to say is the candidate judged, too. Verdicts are
+rows as soon as they are known, so that going on after a crash asks only what is missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+
+from memory.consolidation.asking import ask_models
+from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
+from memory.consolidation.leases import JobLease, leased_job
+from memory.consolidation.novelty import is_novel
+from memory.consolidation.singles import comparable
+from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
+from memory.domain.lifecycle import BeliefStatus, JobState
+from memory.domain.matching import check_polarity
+from memory.domain.verdicts import Verdict
+from memory.llm.calls import Answer, Ask
+from memory.llm.embeddings import Embedder, embedder
+from memory.llm.prompts import CLASSIFICATION_VERSION
+from memory.llm.replies import Verdicts
+from memory.llm.requests import ClassificationRequest
+from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
+from memory.models.vectors import Vectors
+
+CANDIDATE = ""  # the key of what has no belief yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A statement to be judged, and how alike each of the job's episodes is to it (reference scale)."""
+
+    belief: BeliefSource
+    likeness: dict[str, float]
+
+    @property
+    def belief_id(self) -> str | None:
+        """Return the belief's id, None for the candidate."""
+        return self.belief.id or None
+
+
+def classify_cluster(*, job_id: int, attempt: int) -> None:
+    """Get every verdict that a job needs; a job that is not ours or not there yet is left alone."""
+    ready = JobState.SYNTHESIZED
+    if ClusterJob.objects.filter(pk=job_id, kind=JobKind.SINGLES).exists():
+        ready = JobState.QUEUED
+    with leased_job(job_id=job_id, attempt=attempt, state=ready) as lease:
+        if lease is None:
+            return
+        job = ClusterJob.objects.get(pk=job_id)
+        model = embedder()
+        members, vectors = read_members(job=job, model=model.name)
+        targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
+        done = judge(lease=lease, job=job, members=members, targets=targets)
+        if done and job.candidate_vector is not None and is_novel(job_id=job.pk):
+            own = _candidate_target(job=job, members=members, vectors=vectors, model=model)
+            done = judge(lease=lease, job=job, members=members, targets=[own])
+        if done:
+            ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner).update(state=JobState.CLASSIFIED)
+
+
+def _existing_targets(
+    *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
+) -> list[Target]:
+    """Choose the beliefs near the job: the one it was gathered around, or the five nearest that all may see."""
+    beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
+    if job.kind == JobKind.SINGLES:
+        found, belief_vectors = read_beliefs(beliefs=beliefs.filter(pk=job.belief_id), model=model.name)
+        return _targets(found, members, vectors, belief_vectors, model)
+    if not members:
+        return []
+    found, belief_vectors = read_beliefs(beliefs=beliefs.visible_in(common_project(members)), model=model.name)
+    near = _nearest(found, members[0], _cluster_likeness(job, vectors, belief_vectors), model)
+    return _targets([found[i] for i in near], members, vectors, belief_vectors[near], model)
+
+
+def common_project(members: Sequence[EpisodeSource]) -> int | None:
+    """Return the one project of all episodes, or None: what they found is global then (B8.3)."""
+    projects = {member.project_id for member in members}
+    return projects.pop() if len(projects) == 1 else None
+
+
+def _cluster_likeness(job: ClusterJob, vectors: Vectors, belief_vectors: Vectors) -> Any:
+    """Return for each belief its greatest raw cosine to a member or to the candidate."""
+    own = [] if job.candidate_vector is None else [np.asarray(job.candidate_vector, dtype=np.float32)]
+    return similarities(np.stack([*vectors, *own]), belief_vectors).max(axis=0)
+
+
+def _nearest(beliefs: Sequence[BeliefSource], member: EpisodeSource, cosines: Any, model: Embedder) -> list[int]:
+    policy = settings.POLICY.consolidation
+    threshold = model.profile.raw(policy.match_similarity)
+    near = [int(place) for place in np.argsort(-cosines, kind="stable") if cosines[place] > threshold]
+    # The cluster has one user and one language, so one member speaks for all; its project was asked for above.
+    alike = [place for place in near if comparable(episode=member, belief=beliefs[place], model=model)]
+    return alike[: policy.match_beliefs]
+
+
+def _targets(
+    beliefs: Sequence[BeliefSource], members: Sequence[EpisodeSource], vectors: Vectors, belief_vectors: Vectors,
+    model: Embedder,
+) -> list[Target]:  # fmt: skip
+    likeness = model.profile.reference(similarities(belief_vectors, vectors))
+    return [
+        Target(belief=belief, likeness={m.id: float(value) for m, value in zip(members, row, strict=True)})
+        for belief, row in zip(beliefs, likeness, strict=True)
+    ]
+
+
+def _candidate_target(
+    *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
+) -> Target:
+    candidate = as_belief(job=job, members=members)
+    own = np.asarray([job.candidate_vector], dtype=np.float32)
+    return _targets([candidate], members, vectors, own, model)[0]
+
+
+def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSource:
+    """Return a job's candidate as if it were a belief already."""
+    candidate = job.candidate or {}
+    return BeliefSource(
+        id=CANDIDATE,
+        statement=candidate["statement"],
+        statement_hash=job.candidate_hash,
+        subject=candidate["subject"],
+        context=candidate["context"],
+        language=job.candidate_language,
+        project_id=common_project(members),
+        user=members[0].user if members else "",
+        status=BeliefStatus.ACTIVE,
+    )
+
+
+def judge(*, lease: JobLease, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
+    """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
+    for target in targets:
+        _store_without_asking(job=job, members=members, target=target)
+    asks = [ask for target in targets for ask in _asks(job=job, members=members, target=target)]
+    likeness = {target.belief.id: target for target in targets}
+    return ask_models(
+        lease=lease, job=job, asks=asks, store=lambda answer: _store_answer(job, likeness[answer.key], answer)
+    )
+
+
+def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], target: Target) -> None:
+    given = given_verdicts(
+        workspace_id=job.workspace_id, hashes=[target.belief.statement_hash], episodes=[m.id for m in members]
+    )
+    rows = []
+    for member in members:
+        known = given.get((target.belief.statement_hash, member.id))
+        if known is not None:
+            rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
+        elif _passes_guard(member=member, target=target):
+            rows.append(_verdict(job, target, member.id, Verdict.SUPPORTS, Basis.GUARD, "", None))
+    JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
+    """Tell whether a member supports a statement without a call (B8.4).
+
+    An existing belief asks for near-identity besides. A candidate was made of this very cluster: there the guard is
+    enough, and only the members that fail it are asked about.
+    """
+    statement = target.belief.claim
+    if target.belief_id is None:
+        return check_polarity(left=member.claim, right=statement).passed
+    return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
+
+
+def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], target: Target) -> list[Ask]:
+    """Cut what still lacks a verdict into calls of at most twelve episodes about one statement."""
+    judged = set(job.verdicts.filter(belief=target.belief_id).values_list("episode_id", flat=True))
+    counted = evidenced_pairs(workspace_id=job.workspace_id, beliefs=[target.belief.id], episodes=[m.id for m in members])
+    open_members = [m for m in members if m.id not in judged and (target.belief.id, m.id) not in counted]
+    size = settings.POLICY.consolidation.classify_episodes
+    return [
+        Ask(key=target.belief.id, request=_request(target, open_members[start : start + size]))
+        for start in range(0, len(open_members), size)
+    ]
+
+
+def _request(target: Target, members: Sequence[EpisodeSource]) -> ClassificationRequest:
+    belief = target.belief
+    return ClassificationRequest(
+        statement=belief.statement,
+        subject=belief.subject,
+        context=belief.context,
+        language=belief.language,
+        episodes=tuple(member.as_text() for member in members),
+        similarities=tuple(target.likeness[member.id] for member in members),
+    )
+
+
+def _store_answer(job: ClusterJob, target: Target, answer: Answer) -> None:
+    assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
+    rows = [
+        _verdict(job, target, item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id)
+        for item in answer.reply.verdicts
+    ]
+    JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _verdict(
+    job: ClusterJob, target: Target, episode_id: str, verdict: str, basis: Basis, reason: str, call_id: int | None
+) -> JobVerdict:
+    by_model = basis == Basis.MODEL
+    return JobVerdict(
+        workspace_id=job.workspace_id,
+        job=job,
+        belief_id=target.belief_id,
+        episode_id=episode_id,
+        statement_hash=target.belief.statement_hash,
+        verdict=verdict,
+        basis=basis,
+        reason=reason,
+        similarity=target.likeness[episode_id],
+        model=judging_model() if by_model else "",
+        prompt_version=CLASSIFICATION_VERSION if by_model else "",
+        call_id=call_id,
+    )

@@ -1,0 +1,172 @@
+"""Step 2: group what is alike, and write down the jobs of this cycle.
+
+Groups of three or more become cluster jobs; every other episode near a belief is gathered with those near the same
+belief; what is near nothing waits in the pool.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+from django.conf import settings
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from memory.consolidation.cycle import renew_cycle, step_of_cycle
+from memory.consolidation.leases import kept_alive
+from memory.consolidation.settling import PARTLY_ASKED, pool
+from memory.consolidation.singles import SinglesBatch, gather_singles
+from memory.consolidation.sources import EpisodeSource, hash_members, read_episodes
+from memory.domain.clustering import centrality, cluster, rank_clusters
+from memory.domain.lifecycle import ConsolidationState, JobState
+from memory.llm.embeddings import Embedder, embedder
+from memory.models import ClusterJob, ClusterMember, Cycle, CycleStep, Episode, JobKind
+from memory.models.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Alike episodes, most central first, at most as many as a job takes."""
+
+    members: Sequence[EpisodeSource]
+    beyond: Sequence[EpisodeSource] = ()  # what a job has no room for
+
+    @property
+    def members_hash(self) -> str:
+        """Name the set: one that was tried once waits until it changes."""
+        return hash_members(member.id for member in self.members)
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What the cycle will do: its cluster jobs, the singles near a belief, and where everything else goes."""
+
+    groups: list[Group] = field(default_factory=list)
+    singles: list[SinglesBatch] = field(default_factory=list)
+    put_back: set[str] = field(default_factory=set)
+    partly_asked: set[str] = field(default_factory=set)
+
+
+def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
+    """Plan the cycle's jobs and store them once; false if the attempt must end here."""
+    if CycleStep.objects.filter(cycle=cycle_id, name="cluster", finished_at__isnull=False).exists():
+        return renew_cycle(cycle_id=cycle_id, attempt=attempt)
+    cycle = Cycle.objects.get(pk=cycle_id)
+    with kept_alive(lambda: renew_cycle(cycle_id=cycle_id, attempt=attempt)):
+        plan = plan_cycle(cycle=cycle)
+    with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="cluster") as step:
+        if step is None:
+            return False
+        step.counts = store_plan(cycle=cycle, plan=plan)
+    return True
+
+
+def plan_cycle(*, cycle: Cycle) -> Plan:
+    """Cluster the leased and pooled episodes, choose the clusters and the singles; nothing is written."""
+    model = embedder()
+    sources, vectors = read_episodes(episodes=_taking_part(cycle), model=model.name)
+    groups = find_groups(sources=sources, vectors=vectors, model=model)
+    chosen, put_back = _choose_groups(cycle=cycle, groups=groups)
+    taken = {member.id for group in chosen for member in (*group.members, *group.beyond)} | put_back
+    alone = [place for place, source in enumerate(sources) if source.id not in taken]
+    batches, deferred = gather_singles(
+        workspace_id=cycle.workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
+    )
+    asked = {member.id for batch in batches for member in batch.members}
+    return Plan(groups=chosen, singles=batches, put_back=put_back | (deferred - asked), partly_asked=deferred & asked)
+
+
+def _taking_part(cycle: Cycle) -> QuerySet[Episode]:
+    """Select the leased episodes and the pool of the last 90 days."""
+    since = cycle.now - timedelta(days=settings.POLICY.consolidation.pooled_days)
+    active = Episode.objects.for_workspace(cycle.workspace_id).active()
+    return active.filter(leased_by=cycle.pk) | active.filter(state=ConsolidationState.POOLED, pooled_at__gte=since)
+
+
+def find_groups(*, sources: Sequence[EpisodeSource], vectors: Vectors, model: Embedder) -> list[Group]:
+    """Cluster episodes at the calibrated threshold, each company by itself; groups of fewer than three are dropped."""
+    threshold = model.profile.raw(settings.POLICY.consolidation.cluster_similarity)
+    companies: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for place, source in enumerate(sources):
+        user, language, speaker = source.company
+        companies[user, "" if model.is_multilingual else language, speaker].append(place)
+    groups = []
+    for company in companies.values():
+        places = np.asarray(company, dtype=np.intp)
+        labels = cluster(vectors=vectors[places], threshold=threshold, policy=settings.POLICY.clustering)
+        groups += [_group(sources, vectors, places[labels == label]) for label in _large(labels)]
+    return groups
+
+
+def _large(labels: NDArray[np.int32]) -> Iterable[int]:
+    values, counts = np.unique(labels, return_counts=True)
+    return values[counts >= settings.POLICY.consolidation.cluster_min].tolist()
+
+
+def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[np.intp]) -> Group:
+    central = [sources[place] for place in places[centrality(vectors=vectors[places])]]
+    most = settings.POLICY.consolidation.cluster_max
+    return Group(members=central[:most], beyond=central[most:])
+
+
+def _choose_groups(*, cycle: Cycle, groups: Sequence[Group]) -> tuple[list[Group], set[str]]:
+    """Choose the clusters of this cycle; return them and the new episodes that must wait for a later one."""
+    tried = _tried_sets(workspace_id=cycle.workspace_id, hashes=[group.members_hash for group in groups])
+    eligible = [group for group in groups if group.members_hash not in tried]
+    ranked = rank_clusters(
+        sizes=[len(group.members) for group in eligible],
+        days_waited=[_days_waited(cycle, group) for group in eligible],
+        policy=settings.POLICY.consolidation,
+    )
+    waiting = [group for place, group in enumerate(eligible) if place not in set(ranked)]
+    put_back = {m.id for g in waiting for m in (*g.members, *g.beyond) if m.state == ConsolidationState.LEASED}
+    return [eligible[place] for place in ranked], put_back
+
+
+def _tried_sets(*, workspace_id: int, hashes: Sequence[str]) -> set[str]:
+    jobs = ClusterJob.objects.for_workspace(workspace_id).filter(
+        kind=JobKind.CLUSTER, state__in=(JobState.APPLIED, JobState.REFUSED), members_hash__in=hashes
+    )
+    return set(jobs.values_list("members_hash", flat=True))
+
+
+def _days_waited(cycle: Cycle, group: Group) -> float:
+    """Return the days since the longest waiting new member was stored."""
+    new = [member.created_at for member in group.members if member.state == ConsolidationState.LEASED]
+    return max((cycle.now - min(new)) / timedelta(days=1), 0.0) if new else 0.0
+
+
+def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
+    """Write the jobs and their members, and say of every leased episode where it goes; return the counts."""
+    jobs = [
+        ClusterJob(workspace_id=cycle.workspace_id, cycle=cycle, number=number, kind=JobKind.CLUSTER, members_hash=g.members_hash)
+        for number, g in enumerate(plan.groups, start=1)
+    ]
+    jobs += [
+        ClusterJob(
+            workspace_id=cycle.workspace_id, cycle=cycle, number=number, kind=JobKind.SINGLES,
+            belief_id=batch.belief_id, members_hash=hash_members(m.id for m in batch.members),
+        )
+        for number, batch in enumerate(plan.singles, start=len(jobs) + 1)
+    ]  # fmt: skip
+    ClusterJob.objects.bulk_create(jobs)
+    memberships = [
+        ClusterMember(workspace_id=cycle.workspace_id, job=job, episode_id=member.id, position=position)
+        for job, group in zip(jobs, (*plan.groups, *plan.singles), strict=True)
+        for position, member in enumerate(group.members)
+    ]
+    ClusterMember.objects.bulk_create(memberships, batch_size=1000)
+    _place_episodes(cycle=cycle, plan=plan, working={row.episode_id for row in memberships})
+    return {"clusters": len(plan.groups), "singles": len(plan.singles), "put_back": len(plan.put_back)}
+
+
+def _place_episodes(*, cycle: Cycle, plan: Plan, working: set[str]) -> None:
+    """Lease what takes part, put back what must wait, pool what is near nothing."""
+    mine = Episode.objects.for_workspace(cycle.workspace_id)
+    mine.filter(pk__in=working).update(state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason="")
+    mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
+    rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
+    rest.filter(pk__in=plan.put_back).update(state=ConsolidationState.NEW, leased_by=None)
+    pool(episodes=rest.exclude(pk__in=plan.put_back), cycle=cycle)

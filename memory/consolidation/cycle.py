@@ -1,0 +1,150 @@
+"""A cycle's life: opened once per workspace, taken up by attempts, kept alive by leases.
+
+Its rows are the truth; a message only says which cycle and which attempt. What an older attempt left under way finds
+`renew_cycle` false and ends.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models.functions import Coalesce, Greatest, Now
+
+from memory.consolidation.clock import database_now
+from memory.domain.lifecycle import ConsolidationState, CycleState
+from memory.domain.policy import BudgetPolicy
+from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
+from memory.signals import cycle_ready
+
+_LEASE_DOUBLINGS = 3
+
+
+def budget_policy() -> BudgetPolicy:
+    policy: BudgetPolicy = settings.POLICY.budget
+    return policy
+
+
+@transaction.atomic
+def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
+    """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
+    lease = database_now(plus=budget_policy().lease_seconds)
+    drawn = Cycle(workspace_id=workspace_id, now=now, trigger=trigger, attempt=1, leased_until=lease)
+    Cycle.objects.bulk_create([drawn], ignore_conflicts=True)
+    cycle = Cycle.objects.open().get(workspace=workspace_id)
+    is_new = cycle.id == drawn.id
+    if is_new:
+        cycle_ready.send(sender=Cycle, cycle_id=cycle.id, attempt=cycle.attempt)
+    return cycle, is_new
+
+
+def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
+    """Open a cycle where enough new episodes wait and no replay holds the workspace (B7)."""
+    enough = settings.POLICY.consolidation.trigger_episodes
+    waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
+    if len(waiting.values_list("pk")[:enough]) < enough or is_held(workspace_id=workspace_id):
+        return None
+    return open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)[0]
+
+
+def is_held(*, workspace_id: int) -> bool:
+    """Tell whether a replay keeps other wake-ups away for now."""
+    return Workspace.objects.filter(pk=workspace_id, next_cycle_held_until__gt=Now()).exists()
+
+
+@transaction.atomic
+def begin_attempt(*, cycle_id: str) -> int | None:
+    """Take over an open cycle whose lease has run out; return the new attempt's number.
+
+    Leases double with each attempt up to eightfold, so that a queue that is merely long is not filled with attempts
+    that overtake each other.
+    """
+    cycle = Cycle.objects.abandoned().select_for_update(skip_locked=True).filter(pk=cycle_id).first()
+    if cycle is None:
+        return None
+    seconds = budget_policy().lease_seconds * 2 ** min(cycle.attempt, _LEASE_DOUBLINGS)
+    attempt = cycle.attempt + 1
+    Cycle.objects.filter(pk=cycle_id).update(attempt=attempt, leased_until=database_now(plus=seconds))
+    cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
+    return attempt
+
+
+def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
+    """Begin or go on with an attempt's work; false for an attempt that is no longer the cycle's.
+
+    Working time is what counts (B9): the deadline moves by the time in which nobody worked, and every attempt has at
+    least its minimum.
+    """
+    policy = budget_policy()
+    left = Coalesce(
+        F("deadline_at") - F("seen_at"), Value(timedelta(seconds=policy.working_seconds)), output_field=DurationField()
+    )
+    deadline = Now() + Greatest(left, Value(timedelta(seconds=policy.attempt_seconds)), output_field=DurationField())
+    return _renew(
+        _running(cycle_id, attempt, states=(CycleState.QUEUED, CycleState.RUNNING)),
+        state=CycleState.RUNNING,
+        started_at=Coalesce(F("started_at"), Now()),
+        deadline_at=ExpressionWrapper(deadline, output_field=DateTimeField()),
+    )
+
+
+def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
+    """Show a sign of life; false for an attempt that is no longer the cycle's."""
+    return _renew(_running(cycle_id, attempt))
+
+
+def is_current(*, cycle_id: str, attempt: int) -> bool:
+    """Tell whether this attempt is still the cycle's, without touching it."""
+    return _running(cycle_id, attempt).exists()
+
+
+def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
+    return Cycle.objects.filter(pk=cycle_id, attempt=attempt, state__in=states)
+
+
+def _renew(cycles: Any, **also: Any) -> bool:
+    lease = Greatest(F("leased_until"), database_now(plus=budget_policy().lease_seconds))
+    updated: int = cycles.update(leased_until=lease, seen_at=Now(), **also)
+    return updated == 1
+
+
+def seconds_left(*, cycle_id: str) -> float:
+    """Return the working time that the running attempt has left, by the database's clock."""
+    cycle = Cycle.objects.filter(pk=cycle_id).annotate(clock=Now()).get()
+    return (cycle.deadline_at - cycle.clock).total_seconds() if cycle.deadline_at else budget_policy().working_seconds
+
+
+def has_time_for_a_call(*, cycle_id: str) -> bool:
+    """Tell whether another model call would end before the deadline, with the margin (B9)."""
+    policy = budget_policy()
+    return seconds_left(cycle_id=cycle_id) > policy.call_seconds + policy.margin_seconds
+
+
+def spend_budget(*, cycle_id: str, reason: str) -> None:
+    """Note why no more work is started in this cycle; the first reason stays."""
+    Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason)
+
+
+@contextmanager
+def step_of_cycle(*, cycle_id: str, attempt: int, name: str) -> Iterator[CycleStep | None]:
+    """Enter a step that happens once a cycle: None if it is done already or the attempt is not the cycle's.
+
+    The caller sets `step.counts`; leaving without an error finishes the step, in the transaction of the caller's body.
+    """
+    if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
+        yield None
+        return
+    with transaction.atomic():
+        cycle = Cycle.objects.select_for_update().get(pk=cycle_id)
+        defaults = {"workspace_id": cycle.workspace_id}
+        step, _ = CycleStep.objects.get_or_create(cycle=cycle, name=name, defaults=defaults)
+        if cycle.attempt != attempt or cycle.state != CycleState.RUNNING or step.finished_at:
+            yield None
+            return
+        yield step
+        CycleStep.objects.filter(pk=step.pk).update(finished_at=Now(), counts=step.counts)
+
+

@@ -1,0 +1,107 @@
+"""Evidence counts exactly once: rows inserted where there are none, and the belief recomputed from all of them.
+
+Nothing here adds a difference to α or β. What a row weighs depends on the other rows of its origin, and recomputing
+gives the same result however often a message is delivered.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from memory.domain.destabilization import prediction_error
+from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
+from memory.domain.gates import archive_due_after
+from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.policy import ConfidencePolicy
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, Cycle, Evidence, EvidenceKind, Workspace
+
+# Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
+_LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
+
+_INSERT = """
+INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, basis, reason,
+                             cycle_id, call_id, created_at)
+SELECT v.workspace_id, %(belief)s, v.episode_id, v.verdict, %(kind)s, %(weight)s, v.basis, v.reason,
+       %(cycle)s, v.call_id, %(now)s
+FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
+WHERE v.job_id = %(job)s AND v.belief_id IS NOT DISTINCT FROM %(target)s AND v.verdict <> 'IRRELEVANT'
+  AND NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
+ORDER BY v.episode_id
+ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
+RETURNING verdict
+"""
+
+
+def insert_evidence(*, job_id: int, target: str | None, belief_id: str, cycle: Cycle) -> list[Verdict]:
+    """Turn a job's verdicts on one target into evidence of a belief; return the verdicts of the rows that are new.
+
+    `target` is the belief that was judged, None for the job's own candidate.
+    """
+    parameters = {
+        "belief": belief_id,
+        "target": target,
+        "job": job_id,
+        "cycle": cycle.pk,
+        "now": cycle.now,
+        "kind": EvidenceKind.ORDINARY,
+        "weight": settings.POLICY.confidence.ordinary_weight,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, parameters)
+        return [Verdict(row[0]) for row in cursor.fetchall()]
+
+
+def recompute_belief(*, belief: Belief, now: datetime, gained: Sequence[Verdict] = ()) -> WeighedEvidence:
+    """Set α, β and all that follows from them by the rows there are; the caller holds the belief's lock.
+
+    `gained` are the verdicts of rows that are new: they alone move storage strength and the time of reinforcement.
+    """
+    rows = read_rows(belief_id=belief.pk)
+    policy = confidence_policy(belief.workspace)
+    weighed = weigh_evidence(rows=rows, policy=policy)
+    belief.alpha, belief.beta = weighed.posterior.alpha, weighed.posterior.beta
+    belief.evidence_count = weighed.evidence_count
+    belief.peak_confidence = max(belief.peak_confidence, weighed.posterior.mean)
+    belief.prediction_error = prediction_error(rows=rows, policy=policy, founding=founding_episodes(belief))
+    belief.storage_strength += len(gained)
+    belief.updated_at = now
+    if Verdict.SUPPORTS in gained:
+        belief.last_reinforced_at = now
+    belief.archive_due_at = archive_due_at(belief=belief, confidence=weighed.posterior.mean)
+    belief.save(update_fields=_RECOMPUTED)
+    return weighed
+
+
+_RECOMPUTED = (
+    "alpha", "beta", "evidence_count", "peak_confidence", "prediction_error", "storage_strength",
+    "updated_at", "last_reinforced_at", "archive_due_at",
+)  # fmt: skip
+
+
+def read_rows(*, belief_id: str) -> list[EvidenceRow]:
+    """Read a belief's evidence as values, without what has left it."""
+    rows = Evidence.objects.filter(belief=belief_id).exclude(episode__status__in=_LEFT)
+    return [
+        EvidenceRow(episode_id=episode, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time)
+        for episode, verdict, weight, origin, time in rows.values_list(
+            "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at"
+        )
+    ]
+
+
+def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
+    """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
+    from dataclasses import replace
+
+    policy: ConfidencePolicy = settings.POLICY.confidence
+    return replace(policy, independence=policy.independence and workspace.counts_origins)
+
+
+def founding_episodes(belief: Belief) -> set[str]:
+    """Name the episodes that made the belief: surprise is counted from there on (B6)."""
+    rows = Evidence.objects.filter(belief=belief.pk, cycle__isnull=False, cycle=belief.born_in_id)
+    return set(rows.values_list("episode_id", flat=True)) if belief.born_in_id else set()

@@ -1,0 +1,128 @@
+"""Single episodes near a belief: gathered by belief, since only creating a belief needs three of them (B8.3)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.conf import settings
+
+from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.known import evidenced_pairs, given_verdicts
+from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, similarities
+from memory.domain.lifecycle import ConsolidationState
+from memory.llm.embeddings import Embedder
+from memory.models import Belief
+from memory.models.vectors import Vectors
+
+_BLOCK = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """An episode near a belief, with their similarity on the reference scale."""
+
+    episode: EpisodeSource
+    belief: BeliefSource
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinglesBatch:
+    """Episodes near one belief, as many as one call takes, the most similar first."""
+
+    belief_id: str
+    members: Sequence[EpisodeSource]
+    similarity: float
+    needs_call: bool
+
+
+def gather_singles(
+    *, workspace_id: int, episodes: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
+) -> tuple[list[SinglesBatch], set[str]]:
+    """Choose the batches of this cycle; return them and the new episodes that also wait for a batch left out."""
+    beliefs, belief_vectors = read_beliefs(
+        beliefs=Belief.objects.for_workspace(workspace_id).judgeable(), model=model.name
+    )
+    pairs = list(_near_pairs(episodes, vectors, beliefs, belief_vectors, model))
+    batches = _batches(_unjudged(workspace_id, pairs))
+    chosen = _within_budget(batches)
+    left_out = [batch for batch in batches if batch not in chosen]
+    return chosen, {m.id for b in left_out for m in b.members if m.state == ConsolidationState.LEASED}
+
+
+def _near_pairs(
+    episodes: Sequence[EpisodeSource],
+    vectors: Vectors,
+    beliefs: Sequence[BeliefSource],
+    belief_vectors: Vectors,
+    model: Embedder,
+) -> Iterator[Pair]:
+    """Yield each episode's nearest beliefs above the threshold, at most five."""
+    threshold = model.profile.raw(settings.POLICY.consolidation.match_similarity)
+    for start in range(0, len(episodes), _BLOCK):
+        block = similarities(vectors[start : start + _BLOCK], belief_vectors)
+        for row, cosines in enumerate(block):
+            near = [place for place in np.argsort(-cosines, kind="stable") if cosines[place] > threshold]
+            episode = episodes[start + row]
+            visible = [p for p in near if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
+            for place in visible[: settings.POLICY.consolidation.match_beliefs]:
+                yield Pair(
+                    episode=episode, belief=beliefs[place], similarity=model.profile.reference(float(cosines[place]))
+                )
+
+
+def _is_in_sight(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
+    """Tell whether an episode may speak about a belief: its own project's or a global one (B8.4)."""
+    return belief.project_id in (None, episode.project_id) and comparable(episode=episode, belief=belief, model=model)
+
+
+def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
+    """Tell whether both are one user's, or the belief nobody's, and in languages whose vectors can be compared."""
+    same_language = model.is_multilingual or belief.language == episode.language
+    return belief.user in ("", episode.user) and same_language
+
+
+def _unjudged(workspace_id: int, pairs: Sequence[Pair]) -> list[Pair]:
+    episodes = {pair.episode.id for pair in pairs}
+    given = given_verdicts(
+        workspace_id=workspace_id, hashes={pair.belief.statement_hash for pair in pairs}, episodes=episodes
+    )
+    counted = evidenced_pairs(
+        workspace_id=workspace_id, beliefs={pair.belief.id for pair in pairs}, episodes=episodes
+    )
+    return [
+        pair
+        for pair in pairs
+        if (pair.belief.statement_hash, pair.episode.id) not in given
+        and (pair.belief.id, pair.episode.id) not in counted
+    ]
+
+
+def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
+    """Gather pairs by belief, cut them to the size of a call, and order the batches by their best pair."""
+    by_belief: dict[str, list[Pair]] = defaultdict(list)
+    for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.episode.id)):
+        by_belief[pair.belief.id].append(pair)
+    size = settings.POLICY.consolidation.classify_episodes
+    batches = [
+        _batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)
+    ]
+    return sorted(batches, key=lambda batch: (-batch.similarity, batch.belief_id))
+
+
+def _batch(pairs: Sequence[Pair]) -> SinglesBatch:
+    return SinglesBatch(
+        belief_id=pairs[0].belief.id,
+        members=[pair.episode for pair in pairs],
+        similarity=pairs[0].similarity,
+        needs_call=not all(
+            supports_by_guard(episode=p.episode.claim, statement=p.belief.claim, similarity=p.similarity) for p in pairs
+        ),
+    )
+
+
+def _within_budget(batches: Sequence[SinglesBatch]) -> list[SinglesBatch]:
+    """Keep every batch that needs no call, and the first ten that do."""
+    calls = [batch for batch in batches if batch.needs_call][: settings.POLICY.consolidation.gathered_calls]
+    return [batch for batch in batches if not batch.needs_call or batch in calls]

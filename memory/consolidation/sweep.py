@@ -1,0 +1,40 @@
+"""Find what lost its worker or its message, and wake it again (runs every few seconds, anywhere, any number at once)."""
+
+import structlog
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memory.consolidation.cycle import begin_attempt
+from memory.domain.lifecycle import CycleState
+from memory.models import ClusterJob, Cycle, Heartbeat
+from memory.signals import cycle_ready
+
+log = structlog.get_logger(__name__)
+
+SWEEP = "sweep"
+
+
+def sweep() -> int:
+    """Wake every abandoned cycle and every job whose wait is over; return how many cycles were woken."""
+    woken = {cycle_id for cycle_id in _abandoned() if begin_attempt(cycle_id=cycle_id)}
+    woken |= _wake_waiting()
+    if woken:
+        log.info("cycles_woken", cycles=sorted(woken))
+    Heartbeat.objects.update_or_create(name=SWEEP, defaults={"seen_at": Now()})
+    return len(woken)
+
+
+def _abandoned() -> list[str]:
+    return list(Cycle.objects.abandoned().values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _wake_waiting() -> set[str]:
+    """Clear the waits that are over, each once however many sweep, and send their cycles again (no new attempt)."""
+    waiting = ClusterJob.objects.to_judge().filter(not_before__lte=Now(), cycle__state=CycleState.RUNNING)
+    over = list(waiting.select_for_update(skip_locked=True, of=("self",)).values_list("pk", "cycle_id", "cycle__attempt"))
+    ClusterJob.objects.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
+    cycles = {(cycle_id, attempt) for _, cycle_id, attempt in over}
+    for cycle_id, attempt in cycles:
+        cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
+    return {cycle_id for cycle_id, _ in cycles}

@@ -1,0 +1,5 @@
+"""The one wake-up: workers listen, so that rows need not know who does the work."""
+
+from django.dispatch import Signal
+
+cycle_ready = Signal()  # cycle_id: str, attempt: int; sent inside the transaction that made the work
