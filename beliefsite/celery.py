@@ -13,6 +13,14 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
 
 
+@app.on_after_finalize.connect
+def set_schedule(sender: Celery, **_: Any) -> None:
+    """Give beat its schedule, which reads the policy from Django's settings."""
+    from workers.schedule import BEAT_SCHEDULE
+
+    sender.conf.beat_schedule = BEAT_SCHEDULE
+
+
 @setup_logging.connect
 def keep_our_logging(**_: Any) -> None:
     """Leave logging as the settings configure it; Celery would replace the root handlers."""
@@ -23,5 +31,7 @@ def keep_our_logging(**_: Any) -> None:
 def start_services(**_: Any) -> None:
     """Start what is embedded before the first connection is tried."""
     from beliefsite.services import ensure_services
+    from memory.llm.embeddings import preload
 
     ensure_services()
+    preload()  # in the parent, so that its children share the memory

@@ -1,0 +1,1 @@
+"""Celery: tasks that call services, the canvas that orders them, and what beat sends."""

@@ -4,9 +4,9 @@ Nothing here adds a difference to α or β. What a row weighs depends on the oth
 gives the same result however often a message is delivered.
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from django.conf import settings
 from django.db import connection
@@ -66,14 +66,22 @@ def recompute_belief(*, belief: Belief, now: datetime, gained: Sequence[Verdict]
     belief.alpha, belief.beta = weighed.posterior.alpha, weighed.posterior.beta
     belief.evidence_count = weighed.evidence_count
     belief.peak_confidence = max(belief.peak_confidence, weighed.posterior.mean)
-    belief.prediction_error = prediction_error(rows=rows, policy=policy, founding=founding_episodes(belief))
+    belief.prediction_error = prediction_error(rows=rows, policy=policy)
     belief.storage_strength += len(gained)
     belief.updated_at = now
     if Verdict.SUPPORTS in gained:
         belief.last_reinforced_at = now
-    belief.archive_due_at = archive_due_at(belief=belief, confidence=weighed.posterior.mean)
+    belief.archive_due_at = archive_due_at(belief=belief, weighed=weighed)
     belief.save(update_fields=_RECOMPUTED)
     return weighed
+
+
+def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | None:
+    """Return when time alone would archive the belief, None for never."""
+    wait = archive_due_after(
+        confidence=weighed.posterior.mean, evidence_count=weighed.evidence_count, policy=settings.POLICY.gate
+    )
+    return None if wait is None else (belief.last_reinforced_at or belief.created_at) + wait
 
 
 _RECOMPUTED = (
@@ -95,13 +103,5 @@ def read_rows(*, belief_id: str) -> list[EvidenceRow]:
 
 def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
     """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
-    from dataclasses import replace
-
     policy: ConfidencePolicy = settings.POLICY.confidence
     return replace(policy, independence=policy.independence and workspace.counts_origins)
-
-
-def founding_episodes(belief: Belief) -> set[str]:
-    """Name the episodes that made the belief: surprise is counted from there on (B6)."""
-    rows = Evidence.objects.filter(belief=belief.pk, cycle__isnull=False, cycle=belief.born_in_id)
-    return set(rows.values_list("episode_id", flat=True)) if belief.born_in_id else set()

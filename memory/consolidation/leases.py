@@ -51,7 +51,10 @@ def leased_job(*, job_id: int, attempt: int, state: JobState) -> Iterator[JobLea
         with kept_alive(lease.renew):
             yield lease
     finally:
-        ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner).update(lease_owner="", leased_until=None)
+        # A holder that comes this far did not die of the job: only deaths are counted.
+        ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner).update(
+            lease_owner="", leased_until=None, claims=F("claims") - 1
+        )
 
 
 def _claim(job_id: int, attempt: int, state: JobState) -> JobLease | None:

@@ -4,7 +4,8 @@ import structlog
 from django.db import transaction
 from django.db.models.functions import Now
 
-from memory.consolidation.cycle import begin_attempt
+from memory.consolidation.cycle import begin_attempt, budget_policy
+from memory.consolidation.finish import close_cycle
 from memory.domain.lifecycle import CycleState
 from memory.models import ClusterJob, Cycle, Heartbeat
 from memory.signals import cycle_ready
@@ -16,7 +17,7 @@ SWEEP = "sweep"
 
 def sweep() -> int:
     """Wake every abandoned cycle and every job whose wait is over; return how many cycles were woken."""
-    woken = {cycle_id for cycle_id in _abandoned() if begin_attempt(cycle_id=cycle_id)}
+    woken = {cycle.pk for cycle in Cycle.objects.abandoned() if _take_over(cycle)}
     woken |= _wake_waiting()
     if woken:
         log.info("cycles_woken", cycles=sorted(woken))
@@ -24,8 +25,12 @@ def sweep() -> int:
     return len(woken)
 
 
-def _abandoned() -> list[str]:
-    return list(Cycle.objects.abandoned().values_list("pk", flat=True))
+def _take_over(cycle: Cycle) -> bool:
+    """Begin another attempt; a cycle that has had them all is closed as failed, its episodes given back."""
+    if cycle.attempt < budget_policy().cycle_attempts:
+        return begin_attempt(cycle_id=cycle.pk) is not None
+    close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")
+    return False
 
 
 @transaction.atomic

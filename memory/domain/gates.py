@@ -102,6 +102,15 @@ def returns_from_archive(*, facts: BeliefFacts, archived_for: Reason, policy: Ga
     return GateDecision(gate=GateName.RETURN, passed=passed, reason=reason, facts=_as_numbers(facts))
 
 
+def archive_due_after(*, confidence: float, evidence_count: int, policy: GatePolicy) -> timedelta | None:
+    """Return how long after its last reinforcement time alone archives a belief; None if it never does."""
+    if confidence < policy.archive_confidence:
+        return timedelta()
+    if evidence_count < policy.archive_stale_evidence:
+        return policy.archive_stale_days * _DAY
+    return policy.archive_doubt_days * _DAY if confidence < policy.archive_doubt_confidence else None
+
+
 def _archive_exemption(facts: BeliefFacts, policy: GatePolicy) -> Reason | None:
     if facts.status not in _LIVE:
         return Reason.NOT_LIVE

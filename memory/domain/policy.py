@@ -124,6 +124,7 @@ class BudgetPolicy:
     margin_seconds: Annotated[Amount, "B9: time kept free between a call's end and the deadline"] = 1.0
     call_attempts: Annotated[Count, "B9: attempts of one model call, over all layers"] = 3
     cycle_attempts: Annotated[Count, "B9: attempts of one cycle before it counts as failed"] = 10
+    job_claims: Annotated[Count, "B9: workers that one job may cost before it counts as poison"] = 5
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0
     renew_seconds: Annotated[Positive, "B8: time between renewals of a lease"] = 5.0

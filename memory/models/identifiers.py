@@ -29,3 +29,11 @@ class IdField(models.CharField[str, str]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.update(primary_key=True, max_length=15, db_collation="C", editable=False)
         super().__init__(*args, **kwargs)
+
+
+def draw_unused_id(prefix: str, model: type[models.Model]) -> str:
+    """Draw an id that no row has; ids are never reused, so one that collides is drawn again."""
+    drawn = draw_id(prefix)
+    while model._default_manager.filter(pk=drawn).exists():
+        drawn = draw_id(prefix)
+    return drawn

@@ -1,0 +1,129 @@
+"""A cluster that says something new founds a belief, or gives its evidence to the twin that came first (B8.4, B8.5)."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from django.conf import settings
+
+from memory.consolidation.classify import as_belief
+from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_belief
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.novelty import is_novel
+from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
+from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.matching import check_polarity
+from memory.domain.verdicts import Verdict
+from memory.llm.embeddings import Embedder, embedder
+from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
+from memory.models.identifiers import draw_unused_id
+from memory.models.vectors import store_belief_vectors
+
+TOO_FEW_SUPPORTS = "too_few_supports"
+NOT_CONFIDENT = "not_confident"
+
+# What most of a belief's episodes were filed under says what kind of fact it is.
+_FACT_TYPES = {
+    "preference": FactType.PREFERENCE,
+    "skill": FactType.PROCEDURAL,
+    "principle": FactType.PROCEDURAL,
+    "decision": FactType.ARCHITECTURAL,
+}
+
+
+def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Found a job's belief if it is new and borne out; return the belief that gained the evidence, if any.
+
+    The job takes the outcome; the caller saves it and holds the workspace's lock.
+    """
+    if job.kind != JobKind.CLUSTER or job.refusal or job.candidate_vector is None or not is_novel(job_id=job.pk):
+        return []
+    model = embedder()
+    members, _ = read_members(job=job, model=model.name)
+    job.refusal = _refuse_birth(job=job, members=members)
+    if job.refusal:
+        return []
+    candidate = as_belief(job=job, members=members)
+    belief = _find_twin(job=job, candidate=candidate, model=model)
+    job.outcome = "joined" if belief else "created"
+    if belief is None:
+        belief = job.created_belief = _create(cycle=cycle, job=job, candidate=candidate, members=members, model=model)
+    gained = insert_evidence(job_id=job.pk, target=None, belief_id=belief.pk, cycle=cycle)
+    recompute_belief(belief=belief, now=cycle.now, gained=gained)
+    return [belief.pk]
+
+
+def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
+    """Return why the candidate's own verdicts do not bear it out, or nothing."""
+    verdicts = dict(JobVerdict.objects.filter(job=job, belief=None).values_list("episode_id", "verdict"))
+    rows = [
+        EvidenceRow(
+            episode_id=member.id,
+            verdict=Verdict(verdicts[member.id]),
+            base_weight=settings.POLICY.confidence.ordinary_weight,
+            origin=member.origin,
+            occurred_at=member.occurred_at,
+        )
+        for member in members
+        if verdicts.get(member.id, Verdict.IRRELEVANT) != Verdict.IRRELEVANT
+    ]
+    weighed = weigh_evidence(rows=rows, policy=confidence_policy(job.workspace))
+    if weighed.rows.get(Verdict.SUPPORTS, 0) < settings.POLICY.consolidation.birth_supports:
+        return TOO_FEW_SUPPORTS
+    return "" if weighed.posterior.mean > settings.POLICY.consolidation.birth_confidence else NOT_CONFIDENT
+
+
+def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> Belief | None:
+    """Find the live belief of the same scope that says the same already, made in this cycle or before, and lock it.
+
+    A near-twin that fails the guard is no twin: the candidate is created beside it.
+    """
+    alike = Belief.objects.for_workspace(job.workspace_id).active().filter(
+        project=candidate.project_id, user=candidate.user, language=candidate.language
+    )
+    beliefs, vectors = read_beliefs(beliefs=alike, model=model.name)
+    own = np.asarray([job.candidate_vector], dtype=np.float32)
+    cosines = similarities(own, vectors)[0]
+    threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
+    for place in np.argsort(-cosines, kind="stable"):
+        if cosines[place] <= threshold:
+            return None
+        if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
+            return lock_beliefs([beliefs[place].id])[0]
+    return None
+
+
+def _create(
+    *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], model: Embedder
+) -> Belief:
+    written = job.candidate or {}
+    belief = Belief.objects.create(
+        id=draw_unused_id("bl", Belief),
+        workspace=job.workspace,
+        scope=Scope.GLOBAL if candidate.project_id is None else Scope.PROJECT,
+        project_id=candidate.project_id,
+        user=candidate.user,
+        statement=candidate.statement,
+        statement_hash=candidate.statement_hash,
+        subject=candidate.subject[:200],
+        predicate=written["predicate"],
+        context=candidate.context,
+        timeframe=written["timeframe"],
+        fact_type=_fact_type(members),
+        language=candidate.language,
+        created_at=cycle.now,
+        updated_at=cycle.now,
+        statement_changed_at=cycle.now,
+        born_in=cycle,
+    )
+    own = np.asarray(job.candidate_vector, dtype=np.float32)
+    store_belief_vectors(workspace_id=job.workspace_id, model=model.name, vectors={belief.pk: own})
+    BeliefAccess.objects.create(
+        belief=belief, workspace=job.workspace, stability=settings.POLICY.retrieval.initial_stability
+    )
+    return belief
+
+
+def _fact_type(members: Sequence[EpisodeSource]) -> FactType:
+    category, count = Counter(member.category for member in members).most_common(1)[0]
+    return _FACT_TYPES.get(category, FactType.FACTUAL) if 2 * count > len(members) else FactType.FACTUAL

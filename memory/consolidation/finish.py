@@ -1,0 +1,93 @@
+"""The last step: what is due by time, what is left over, and the counts of the cycle."""
+
+import structlog
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.db.models.functions import Now
+
+from memory.consolidation.cycle import is_current
+from memory.consolidation.settling import put_back, settle_expired
+from memory.consolidation.walk import walk_gates
+from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, ClusterJob, Cycle, CycleStep, Episode, Evidence, GateDecision
+
+log = structlog.get_logger(__name__)
+
+_BATCH = 500
+
+
+def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
+    """Archive what is due, settle what has waited too long, count, and close; false for an attempt that is not current."""
+    if not is_current(cycle_id=cycle_id, attempt=attempt):
+        return False
+    cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
+    archive_due(cycle=cycle)
+    state = CycleState.OVER_BUDGET if cycle.budget_spent else CycleState.FINISHED
+    return close_cycle(cycle=cycle, attempt=attempt, state=state, reason=cycle.budget_spent)
+
+
+def archive_due(*, cycle: Cycle) -> int:
+    """Walk the gates of every live belief that time alone may archive, in batches; return how many were looked at."""
+    due = Belief.objects.for_workspace(cycle.workspace_id).filter(
+        status=BeliefStatus.ACTIVE, archive_due_at__lte=cycle.now, is_pinned=False
+    )
+    seen: set[str] = set()
+    while batch := list(due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]):
+        for belief_id in batch:
+            walk_gates(cycle=cycle, belief_id=belief_id)
+        seen.update(batch)
+    return len(seen)
+
+
+@transaction.atomic
+def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = "") -> bool:
+    """End a cycle once: return its leased episodes, settle expired ones, keep its counts; false if it has ended."""
+    ours = Cycle.objects.select_for_update().filter(pk=cycle.pk, attempt=attempt, finished_at=None)
+    if not ours.exists():
+        return False
+    put_back(episodes=Episode.objects.filter(leased_by=cycle.pk))
+    expired = settle_expired(cycle=cycle)
+    steps = CycleStep.objects.filter(cycle=cycle)
+    steps.filter(name="gate", finished_at=None).update(finished_at=Now())
+    steps.get_or_create(
+        cycle=cycle, name="finish", defaults={"workspace_id": cycle.workspace_id, "finished_at": Now(), "counts": {"no_belief": expired}}
+    )
+    counts = count_cycle(cycle)
+    newest = Episode.objects.for_workspace(cycle.workspace_id).filter(created_at__lte=cycle.now)
+    ours.update(
+        state=state,
+        state_reason=reason,
+        finished_at=Now(),
+        counts=counts,
+        checkpoint_at=newest.aggregate(newest=Max("created_at"))["newest"],
+    )
+    log.info("cycle_closed", cycle=cycle.pk, workspace=cycle.workspace_id, state=state, **counts)
+    return True
+
+
+def count_cycle(cycle: Cycle) -> dict[str, int]:
+    """Count what a cycle did, from its rows alone."""
+    jobs = ClusterJob.objects.filter(cycle=cycle)
+    evidence = Evidence.objects.filter(cycle=cycle)
+    extracted = CycleStep.objects.filter(cycle=cycle, name="extract").values_list("counts", flat=True).first() or {}
+    return {
+        "episodes": extracted.get("episodes", 0),
+        "clusters": jobs.count(),
+        "created": jobs.filter(created_belief__isnull=False).count(),
+        "reinforced": _touched(evidence, Verdict.SUPPORTS, cycle),
+        "contradicted": _touched(evidence, Verdict.CONTRADICTS, cycle),
+        "partial": _touched(evidence, Verdict.PARTIAL, cycle),
+        "revised": 0,
+        "split": 0,
+        "merged": 0,
+        "archived": GateDecision.objects.filter(cycle=cycle, gate="archive", passed=True).count(),
+        "deferred": jobs.filter(state=JobState.DEFERRED).count(),
+        "failed": jobs.filter(state=JobState.FAILED).count(),
+    }
+
+
+def _touched(evidence: QuerySet[Evidence], verdict: Verdict, cycle: Cycle) -> int:
+    """Count the beliefs of earlier cycles that gained such a verdict."""
+    older = evidence.filter(verdict=verdict).exclude(belief__born_in=cycle)
+    return older.values("belief").distinct().count()

@@ -1,0 +1,78 @@
+"""Every touched belief passes the gates, and every decision leaves a row, passed or not."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.status import change_status
+from memory.domain.gates import GATES, BeliefFacts, GateDecision, GateName, Reason, returns_from_archive
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, Cycle
+from memory.models import GateDecision as DecisionRow
+
+
+def _archive(belief: Belief, decision: GateDecision, cycle: Cycle) -> None:
+    change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=decision.reason, now=cycle.now)
+
+
+# What each gate does when it opens. A gate that needs a model's word opens a structural job here instead.
+ACTIONS: Mapping[GateName, Callable[[Belief, GateDecision, Cycle], None]] = {GateName.ARCHIVE: _archive}
+
+
+@transaction.atomic
+def walk_gates(*, cycle: Cycle, belief_id: str) -> list[GateDecision]:
+    """Ask every gate about one belief, in order, and act on what opens; return the decisions."""
+    decisions = []
+    for belief in lock_beliefs([belief_id]):
+        for gate in GATES:
+            decision = gate.decide(facts=read_facts(belief=belief, cycle=cycle), policy=settings.POLICY.gate)
+            record(cycle=cycle, belief=belief, decision=decision)
+            if decision.passed:
+                ACTIONS[decision.gate](belief, decision, cycle)
+            decisions.append(decision)
+    return decisions
+
+
+def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdict]) -> None:
+    """Bring an archived belief back where new support allows it (B14); the caller holds its lock."""
+    if belief.status != BeliefStatus.ARCHIVED or Verdict.SUPPORTS not in gained:
+        return
+    decision = returns_from_archive(
+        facts=read_facts(belief=belief, cycle=cycle),
+        archived_for=Reason(belief.status_reason),
+        policy=settings.POLICY.gate,
+    )
+    record(cycle=cycle, belief=belief, decision=decision)
+    if decision.passed:
+        change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, now=cycle.now)
+
+
+def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
+    """Return what gates may know of a belief, in the cycle's domain time."""
+    return BeliefFacts(
+        status=BeliefStatus(belief.status),
+        confidence=belief.alpha / (belief.alpha + belief.beta),
+        evidence_count=belief.evidence_count,
+        since_reinforced=max(cycle.now - (belief.last_reinforced_at or belief.created_at), timedelta()),
+        is_pinned=belief.is_pinned,
+        since_restored_by_person=belief.restored_by_person_at and cycle.now - belief.restored_by_person_at,
+    )
+
+
+def record(*, cycle: Cycle, belief: Belief, decision: GateDecision) -> None:
+    """Keep a decision with its facts; a belief touched twice in a cycle keeps the later one."""
+    DecisionRow.objects.update_or_create(
+        cycle=cycle,
+        belief=belief,
+        gate=decision.gate,
+        defaults={
+            "workspace_id": cycle.workspace_id,
+            "passed": decision.passed,
+            "reason": decision.reason,
+            "facts": dict(decision.facts),
+        },
+    )

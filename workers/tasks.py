@@ -1,0 +1,96 @@
+"""The tasks: each calls one service and decides nothing. Ids only; domain time is in the cycle's row."""
+
+from typing import Any
+
+import structlog
+from celery import Task, shared_task
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+
+from memory.consolidation.classify import classify_cluster
+from memory.consolidation.cluster import cluster_episodes
+from memory.consolidation.extract import extract_episodes
+from memory.consolidation.finish import finish_cycle
+from memory.consolidation.gate import apply_jobs
+from memory.consolidation.schedule import open_due_cycles
+from memory.consolidation.sweep import sweep as sweep_rows
+from memory.consolidation.synthesize import synthesize_cluster
+
+log = structlog.get_logger(__name__)
+
+_OUTAGE = (OperationalError, InterfaceError)
+_OUTAGE_RETRIES = 30
+_OUTAGE_SECONDS = 3  # between two tries: together a minute and a half, longer than a database's crash recovery
+
+
+class Step(Task):
+    """A step of the pipeline: outlives an outage of the database, and never raises.
+
+    A chord whose header raises never runs its body; a step that could not do its work leaves that to be seen in the
+    rows, and the sweeper comes back to it.
+    """
+
+    abstract = True
+    default_retry_delay = 1  # also the delay after which a lost worker's task comes back
+    max_retries = _OUTAGE_RETRIES
+    ignore_result = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except _OUTAGE as error:
+            if self.request.called_directly or self.request.retries >= _OUTAGE_RETRIES:
+                log.exception("step_gave_up", task=self.name)
+                return None
+            raise self.retry(exc=error, countdown=_OUTAGE_SECONDS) from error
+        except Exception:
+            log.exception("step_failed", task=self.name, arguments=list(args))
+            return None
+
+
+@shared_task(base=Step, name="workers.extract")
+def extract(cycle_id: str, attempt: int) -> None:
+    extract_episodes(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.cluster")
+def cluster(cycle_id: str, attempt: int) -> None:
+    cluster_episodes(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.judge")
+def judge(cycle_id: str, attempt: int) -> None:
+    from workers.canvas import judge_jobs
+
+    judge_jobs(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.synthesize")
+def synthesize(job_id: int, attempt: int) -> None:
+    synthesize_cluster(job_id=job_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.classify")
+def classify(job_id: int, attempt: int) -> None:
+    classify_cluster(job_id=job_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.gate")
+def gate(cycle_id: str, attempt: int) -> None:
+    if apply_jobs(cycle_id=cycle_id, attempt=attempt):
+        finish.delay(cycle_id, attempt)
+
+
+@shared_task(base=Step, name="workers.finish")
+def finish(cycle_id: str, attempt: int) -> None:
+    finish_cycle(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.sweep")
+def sweep() -> None:
+    sweep_rows()
+
+
+@shared_task(base=Step, name="workers.tick")
+def tick() -> None:
+    open_due_cycles(now=timezone.now())
