@@ -6,7 +6,7 @@ Headers never raise and results are never read, so a chord's body always runs; w
 sweeper begins another attempt at what the rows show unfinished.
 """
 
-from celery import chain, chord
+from celery import Signature, chain, chord
 
 from memory.consolidation.jobs import jobs_to_judge
 from memory.models import JobKind
@@ -30,6 +30,6 @@ def judge_jobs(*, cycle_id: str, attempt: int) -> None:
         gate.delay()
 
 
-def _judging(job_id: int, kind: str, attempt: int) -> chain:
+def _judging(job_id: int, kind: str, attempt: int) -> Signature[None]:
     classify = tasks.classify.si(job_id, attempt)
     return classify if kind == JobKind.SINGLES else chain(tasks.synthesize.si(job_id, attempt), classify)

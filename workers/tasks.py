@@ -23,7 +23,7 @@ _OUTAGE_RETRIES = 30
 _OUTAGE_SECONDS = 3  # between two tries: together a minute and a half, longer than a database's crash recovery
 
 
-class Step(Task):
+class Step(Task[Any, Any]):
     """A step of the pipeline: outlives an outage of the database, and never raises.
 
     A chord whose header raises never runs its body; a step that could not do its work leaves that to be seen in the

@@ -20,9 +20,7 @@ Vector = NDArray[np.float32]
 TIME_IS_UP = "working time"
 
 
-def ask_models(
-    *, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: Callable[[Answer], None]
-) -> bool:
+def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: Callable[[Answer], None]) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
     of_cycle = seconds_left(cycle_id=job.cycle_id)
     of_step = budget_policy().last_call_seconds + budget_policy().call_seconds
@@ -49,7 +47,7 @@ def ask_models(
 
 
 def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
-    """Embed a candidate (768); None if a server would not, the job then waiting or failed. Its reply is in the ledger."""
+    """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
     release_connection()
     try:
         vector: Vector = embedder().embed([statement], timeout=budget_policy().call_seconds)[0]

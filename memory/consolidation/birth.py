@@ -78,8 +78,10 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> 
 
     A near-twin that fails the guard is no twin: the candidate is created beside it.
     """
-    alike = Belief.objects.for_workspace(job.workspace_id).active().filter(
-        project=candidate.project_id, user=candidate.user, language=candidate.language
+    alike = (
+        Belief.objects.for_workspace(job.workspace_id)
+        .active()
+        .filter(project=candidate.project_id, user=candidate.user, language=candidate.language)
     )
     beliefs, vectors = read_beliefs(beliefs=alike, model=model.name)
     own = np.asarray([job.candidate_vector], dtype=np.float32)

@@ -176,7 +176,9 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
 def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], target: Target) -> list[Ask]:
     """Cut what still lacks a verdict into calls of at most twelve episodes about one statement."""
     judged = set(job.verdicts.filter(belief=target.belief_id).values_list("episode_id", flat=True))
-    counted = evidenced_pairs(workspace_id=job.workspace_id, beliefs=[target.belief.id], episodes=[m.id for m in members])
+    counted = evidenced_pairs(
+        workspace_id=job.workspace_id, beliefs=[target.belief.id], episodes=[m.id for m in members]
+    )
     open_members = [m for m in members if m.id not in judged and (target.belief.id, m.id) not in counted]
     size = settings.POLICY.consolidation.classify_episodes
     return [

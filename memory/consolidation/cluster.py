@@ -5,7 +5,7 @@ belief; what is near nothing waits in the pool.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -47,6 +47,10 @@ class Plan:
     singles: list[SinglesBatch] = field(default_factory=list)
     put_back: set[str] = field(default_factory=set)
     partly_asked: set[str] = field(default_factory=set)
+
+    def members(self) -> list[Sequence[EpisodeSource]]:
+        """List the members of every job, in the order of the jobs."""
+        return [*(group.members for group in self.groups), *(batch.members for batch in self.singles)]
 
 
 def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -100,9 +104,10 @@ def find_groups(*, sources: Sequence[EpisodeSource], vectors: Vectors, model: Em
     return groups
 
 
-def _large(labels: NDArray[np.int32]) -> Iterable[int]:
+def _large(labels: NDArray[np.int32]) -> list[int]:
     values, counts = np.unique(labels, return_counts=True)
-    return values[counts >= settings.POLICY.consolidation.cluster_min].tolist()
+    large: list[int] = values[counts >= settings.POLICY.consolidation.cluster_min].tolist()
+    return large
 
 
 def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[np.intp]) -> Group:
@@ -141,7 +146,13 @@ def _days_waited(cycle: Cycle, group: Group) -> float:
 def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     """Write the jobs and their members, and say of every leased episode where it goes; return the counts."""
     jobs = [
-        ClusterJob(workspace_id=cycle.workspace_id, cycle=cycle, number=number, kind=JobKind.CLUSTER, members_hash=g.members_hash)
+        ClusterJob(
+            workspace_id=cycle.workspace_id,
+            cycle=cycle,
+            number=number,
+            kind=JobKind.CLUSTER,
+            members_hash=g.members_hash,
+        )
         for number, g in enumerate(plan.groups, start=1)
     ]
     jobs += [
@@ -154,8 +165,8 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     ClusterJob.objects.bulk_create(jobs)
     memberships = [
         ClusterMember(workspace_id=cycle.workspace_id, job=job, episode_id=member.id, position=position)
-        for job, group in zip(jobs, (*plan.groups, *plan.singles), strict=True)
-        for position, member in enumerate(group.members)
+        for job, members in zip(jobs, plan.members(), strict=True)
+        for position, member in enumerate(members)
     ]
     ClusterMember.objects.bulk_create(memberships, batch_size=1000)
     _place_episodes(cycle=cycle, plan=plan, working={row.episode_id for row in memberships})

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
 from django.db.models.functions import Coalesce, Greatest, Now
 
 from memory.consolidation.clock import database_now
@@ -66,7 +66,7 @@ def begin_attempt(*, cycle_id: str) -> int | None:
     if cycle is None:
         return None
     seconds = budget_policy().lease_seconds * 2 ** min(cycle.attempt, _LEASE_DOUBLINGS)
-    attempt = cycle.attempt + 1
+    attempt: int = cycle.attempt + 1
     Cycle.objects.filter(pk=cycle_id).update(attempt=attempt, leased_until=database_now(plus=seconds))
     cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
     return attempt
@@ -98,7 +98,8 @@ def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
 
 def is_current(*, cycle_id: str, attempt: int) -> bool:
     """Tell whether this attempt is still the cycle's, without touching it."""
-    return _running(cycle_id, attempt).exists()
+    exists: bool = _running(cycle_id, attempt).exists()
+    return exists
 
 
 def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
@@ -146,5 +147,3 @@ def step_of_cycle(*, cycle_id: str, attempt: int, name: str) -> Iterator[CycleSt
             return
         yield step
         CycleStep.objects.filter(pk=step.pk).update(finished_at=Now(), counts=step.counts)
-
-

@@ -31,8 +31,10 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
 
 
 def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
-    waiting = Episode.objects.for_workspace(workspace_id).active().filter(
-        state__in=(ConsolidationState.NEW, ConsolidationState.FAILED), is_derived=False
+    waiting = (
+        Episode.objects.for_workspace(workspace_id)
+        .active()
+        .filter(state__in=(ConsolidationState.NEW, ConsolidationState.FAILED), is_derived=False)
     )
     corrections_first = Case(When(category="correction", then=Value(0)), default=Value(1), output_field=IntegerField())
     chosen = waiting.order_by(corrections_first, "occurred_at", "content_hash", "origin")

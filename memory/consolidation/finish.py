@@ -18,7 +18,7 @@ _BATCH = 500
 
 
 def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
-    """Archive what is due, settle what has waited too long, count, and close; false for an attempt that is not current."""
+    """Archive what is due, settle what waited too long, count and close; false for an attempt that is not current."""
     if not is_current(cycle_id=cycle_id, attempt=attempt):
         return False
     cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
@@ -33,7 +33,9 @@ def archive_due(*, cycle: Cycle) -> int:
         status=BeliefStatus.ACTIVE, archive_due_at__lte=cycle.now, is_pinned=False
     )
     seen: set[str] = set()
-    while batch := list(due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]):
+    while batch := list(
+        due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]
+    ):
         for belief_id in batch:
             walk_gates(cycle=cycle, belief_id=belief_id)
         seen.update(batch)
@@ -51,7 +53,9 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     steps = CycleStep.objects.filter(cycle=cycle)
     steps.filter(name="gate", finished_at=None).update(finished_at=Now())
     steps.get_or_create(
-        cycle=cycle, name="finish", defaults={"workspace_id": cycle.workspace_id, "finished_at": Now(), "counts": {"no_belief": expired}}
+        cycle=cycle,
+        name="finish",
+        defaults={"workspace_id": cycle.workspace_id, "finished_at": Now(), "counts": {"no_belief": expired}},
     )
     counts = count_cycle(cycle)
     newest = Episode.objects.for_workspace(cycle.workspace_id).filter(created_at__lte=cycle.now)

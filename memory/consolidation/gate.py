@@ -42,7 +42,9 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
 
 
 def _jobs(cycle: Cycle, *states: JobState) -> list[int]:
-    return list(ClusterJob.objects.filter(cycle=cycle, state__in=states).order_by("number").values_list("pk", flat=True))
+    return list(
+        ClusterJob.objects.filter(cycle=cycle, state__in=states).order_by("number").values_list("pk", flat=True)
+    )
 
 
 @transaction.atomic

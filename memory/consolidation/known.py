@@ -13,7 +13,9 @@ def judging_model() -> str:
     return language_model().model_for(Purpose.CLASSIFY)
 
 
-def given_verdicts(*, workspace_id: int, hashes: Collection[str], episodes: Collection[str]) -> dict[tuple[str, str], JobVerdict]:
+def given_verdicts(
+    *, workspace_id: int, hashes: Collection[str], episodes: Collection[str]
+) -> dict[tuple[str, str], JobVerdict]:
     """Find the verdicts that today's model and prompt gave, by (statement hash, episode id)."""
     rows = JobVerdict.objects.for_workspace(workspace_id).filter(
         statement_hash__in=hashes,

@@ -88,9 +88,7 @@ def _unjudged(workspace_id: int, pairs: Sequence[Pair]) -> list[Pair]:
     given = given_verdicts(
         workspace_id=workspace_id, hashes={pair.belief.statement_hash for pair in pairs}, episodes=episodes
     )
-    counted = evidenced_pairs(
-        workspace_id=workspace_id, beliefs={pair.belief.id for pair in pairs}, episodes=episodes
-    )
+    counted = evidenced_pairs(workspace_id=workspace_id, beliefs={pair.belief.id for pair in pairs}, episodes=episodes)
     return [
         pair
         for pair in pairs
@@ -105,9 +103,7 @@ def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.episode.id)):
         by_belief[pair.belief.id].append(pair)
     size = settings.POLICY.consolidation.classify_episodes
-    batches = [
-        _batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)
-    ]
+    batches = [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
     return sorted(batches, key=lambda batch: (-batch.similarity, batch.belief_id))
 
 

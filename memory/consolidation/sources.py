@@ -105,7 +105,7 @@ def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, str]:
 
 def read_beliefs(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefSource], Vectors]:
     """Read the beliefs that have a vector of this model, by id: rows and vectors (n, 768)."""
-    found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}  # type: ignore[arg-type]
+    found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
     ids, vectors = read_belief_vectors(model=model, ids=list(found))
     return [found[key] for key in ids], vectors
 

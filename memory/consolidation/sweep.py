@@ -1,4 +1,4 @@
-"""Find what lost its worker or its message, and wake it again (runs every few seconds, anywhere, any number at once)."""
+"""Find what lost its worker or its message, and wake it (every few seconds, anywhere, any number at once)."""
 
 import structlog
 from django.db import transaction
@@ -37,7 +37,9 @@ def _take_over(cycle: Cycle) -> bool:
 def _wake_waiting() -> set[str]:
     """Clear the waits that are over, each once however many sweep, and send their cycles again (no new attempt)."""
     waiting = ClusterJob.objects.to_judge().filter(not_before__lte=Now(), cycle__state=CycleState.RUNNING)
-    over = list(waiting.select_for_update(skip_locked=True, of=("self",)).values_list("pk", "cycle_id", "cycle__attempt"))
+    over = list(
+        waiting.select_for_update(skip_locked=True, of=("self",)).values_list("pk", "cycle_id", "cycle__attempt")
+    )
     ClusterJob.objects.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
     cycles = {(cycle_id, attempt) for _, cycle_id, attempt in over}
     for cycle_id, attempt in cycles:

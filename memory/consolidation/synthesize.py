@@ -31,7 +31,9 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
         request = SynthesisRequest(episodes=tuple(member.as_text() for member in central))
         answers: list[Answer] = []
         if ask_models(lease=lease, job=job, asks=[Ask(key="candidate", request=request)], store=answers.append):
-            _store_candidate(lease=lease, reply=answers[0].reply, members=central)
+            reply = answers[0].reply
+            assert isinstance(reply, Synthesis)  # a synthesis is answered with one
+            _store_candidate(lease=lease, reply=reply, members=central)
 
 
 def _store_candidate(*, lease: JobLease, reply: Synthesis, members: list[EpisodeSource]) -> None:

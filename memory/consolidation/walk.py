@@ -53,13 +53,14 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
 
 def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
     """Return what gates may know of a belief, in the cycle's domain time."""
+    restored = belief.restored_by_person_at
     return BeliefFacts(
         status=BeliefStatus(belief.status),
         confidence=belief.alpha / (belief.alpha + belief.beta),
         evidence_count=belief.evidence_count,
         since_reinforced=max(cycle.now - (belief.last_reinforced_at or belief.created_at), timedelta()),
         is_pinned=belief.is_pinned,
-        since_restored_by_person=belief.restored_by_person_at and cycle.now - belief.restored_by_person_at,
+        since_restored_by_person=cycle.now - restored if restored else None,
     )
 
 

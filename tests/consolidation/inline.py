@@ -1,0 +1,33 @@
+"""Run a cycle's steps in this process, in order: the pipeline as plain functions."""
+
+from datetime import datetime
+
+from memory.consolidation.classify import classify_cluster
+from memory.consolidation.cluster import cluster_episodes
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.extract import extract_episodes
+from memory.consolidation.finish import finish_cycle
+from memory.consolidation.gate import apply_jobs
+from memory.consolidation.jobs import jobs_to_judge
+from memory.consolidation.synthesize import synthesize_cluster
+from memory.models import Cycle, JobKind, Trigger, Workspace
+
+
+def run_cycle(workspace: Workspace, now: datetime) -> Cycle:
+    """Open a cycle and take it to its end."""
+    cycle, _ = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.PERSON)
+    run_steps(cycle)
+    cycle.refresh_from_db()
+    return cycle
+
+
+def run_steps(cycle: Cycle) -> None:
+    """Take an open cycle through its steps, as the canvas orders them."""
+    extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
+    cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
+    for job_id, kind in jobs_to_judge(cycle_id=cycle.pk):
+        if kind == JobKind.CLUSTER:
+            synthesize_cluster(job_id=job_id, attempt=cycle.attempt)
+        classify_cluster(job_id=job_id, attempt=cycle.attempt)
+    if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
+        finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
