@@ -15,11 +15,11 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ENGLISH = _words("""
-the a an and or but of to in on at by for from with without is are was were be been has have had do does did not no never
-this that these those it its he she they them their his her him we our you your i my me will would can could should must
-when while before after because since than then there here what who which how every all any some only always usually
-about into over more less most now still also still just like likes prefers uses use wants needs runs works lives as if
-does don't doesn't isn't longer instead between during each other so up out off very moved starts likes eats drinks
+the a an and or but of to in on at by for from with without is are was were be been has have had do does did not no
+never this that these those it its he she they them their his her him we our you your i my me will would can could
+should must when while before after because since than then there here what who which how every all any some only always
+usually about into over more less most now still also just like likes prefers uses use wants needs runs works lives as
+if don't doesn't isn't longer instead between during each other so up out off very moved starts eats drinks
 """)
 _GERMAN = _words("""
 der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine keinen nie ist sind war waren

@@ -49,6 +49,7 @@ class Analysis:
 
     language: str
     speaker: str
+    tokens: tuple[Token, ...]
     words: tuple[Word, ...]
     concepts: frozenset[str]
     markers: frozenset[str]  # every concept, function words included
@@ -75,14 +76,16 @@ def analyse_as(claim: Claim, *, language: str) -> Analysis:
     if language not in STEMMERS:
         return _nothing(claim=claim, language=language)
     lexicon = load_lexicon(language)
-    tokens = tokenize(claim.text, lexicon=lexicon)
-    words = tuple(_read_words(tokens, speaker=claim.speaker, lexicon=lexicon))
-    lowers = {token.lower for token in tokens}
+    heard = tokenize(claim.text, lexicon=lexicon)
+    lowers = {token.lower for token in heard}
+    tokens = _voice(heard, speaker=claim.speaker.strip(), lexicon=lexicon)
+    words = tuple(_read_words(tokens, lexicon=lexicon))
     marks = {token.entry.mark for token in tokens}
     first_person = bool(lowers & lexicon.first_person)
     return Analysis(
         language=language,
         speaker=claim.speaker.casefold().strip(),
+        tokens=tuple(tokens),
         words=words,
         concepts=frozenset(word.concept for word in words),
         markers=frozenset(token.entry.concept for token in tokens if token.entry.sign > 0) | {w.concept for w in words},
@@ -115,6 +118,7 @@ def _nothing(*, claim: Claim, language: str) -> Analysis:
     return Analysis(
         language=language,
         speaker=claim.speaker.casefold().strip(),
+        tokens=(),
         words=(),
         concepts=frozenset(),
         markers=frozenset(),
@@ -134,16 +138,23 @@ def _is_content(token: Token) -> bool:
     return token.entry.mark is Mark.WORD and bool(token.entry.concept)
 
 
-def _read_words(tokens: Sequence[Token], *, speaker: str, lexicon: Lexicon) -> Iterable[Word]:
-    governor, voiced = "", False
+def _voice(tokens: list[Token], *, speaker: str, lexicon: Lexicon) -> list[Token]:
+    """Put a known speaker's name for the first "I"."""
+    spoken = next((at for at, token in enumerate(tokens) if token.lower in lexicon.first_person), None)
+    if not speaker or spoken is None:
+        return tokens
+    name = speaker.split()[0]
+    voiced = Token(name.capitalize(), name.lower(), lexicon.look_up(name.lower()), tokens[spoken].first)
+    return [*tokens[:spoken], voiced, *tokens[spoken + 1 :]]
+
+
+def _read_words(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[Word]:
+    governor = ""
     for position, token in enumerate(tokens):
         if token.lower in lexicon.prepositions:
             governor = token.lower
         elif not token.lower[0].isalnum():
             governor = ""
-        elif speaker and not voiced and token.lower in lexicon.first_person:
-            voiced = True
-            yield Word(lexicon.look_up(speaker.lower().split()[0]).concept, governor, True, True, False, False, False)
         elif _is_content(token) and not _is_amount(tokens, position, lexicon=lexicon):
             word = _read_word(token, governor=governor, lexicon=lexicon)
             governor = "" if word.is_verb else governor
@@ -247,12 +258,31 @@ def _read_relations(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[Re
     for number, clause in enumerate(clauses):
         previous = clauses[number - 1] if number else []
         following = clauses[number + 1] if number + 1 < len(clauses) else []
+        yield from _read_move(clause, lexicon=lexicon)
         if _is_contrast(clause) and previous:
             yield Relation("choice", _concepts_of(previous), _concepts_of(clause))
         for position in range(len(clause)):
             kind = _relation_kind(clause, position, lexicon=lexicon)
             if kind:
                 yield from _relate(kind, clause, position, previous=previous, following=following, lexicon=lexicon)
+
+
+def _read_move(clause: Sequence[Token], *, lexicon: Lexicon) -> Iterable[Relation]:
+    """Read "from X to Y" beside a verb of change, and "replaced X with Y", as Y chosen over X."""
+    verbs = [position for position, token in enumerate(clause) if token.entry.concept in lexicon.moves]
+    if not verbs:
+        return
+    left, reached = (
+        _concepts_of(_behind(clause, words, lexicon=lexicon)) for words in (lexicon.move_from, lexicon.move_to)
+    )
+    if left and reached:
+        yield Relation("choice", reached, left)
+
+
+def _behind(clause: Sequence[Token], words: frozenset[str], *, lexicon: Lexicon) -> list[Token]:
+    """Return the tokens between the first of some words and the next preposition."""
+    start = next((position for position, token in enumerate(clause) if token.lower in words), None)
+    return [] if start is None else _until_preposition(clause[start + 1 :], lexicon=lexicon)
 
 
 def _relation_kind(clause: Sequence[Token], position: int, *, lexicon: Lexicon) -> str:
@@ -263,8 +293,10 @@ def _relation_kind(clause: Sequence[Token], position: int, *, lexicon: Lexicon) 
         return "than"
     if token.lower == lexicon.than and _follows_comparative(clause, position):
         return "than"
-    if token.lower in ("over", "to") and _prefers(clause[:position]) and position + 1 < len(clause):
-        return "choice" if _is_noun_place(clause, position, lexicon=lexicon) else ""
+    if token.lower == "over" and (_prefers(clause[:position]) or _is_slogan(clause, lexicon=lexicon)):
+        return "choice"
+    if token.lower == "to" and _prefers(clause[:position]) and _is_noun_place(clause, position, lexicon=lexicon):
+        return "choice"
     if token.lower in ("before", "then") or (token.lower == "after" and lexicon.language == "en"):
         return "order"
     return ""
@@ -278,10 +310,15 @@ def _prefers(tokens: Sequence[Token]) -> bool:
     return any(token.entry.concept in ("lik", "pick", "choos") for token in tokens)
 
 
+def _is_slogan(clause: Sequence[Token], *, lexicon: Lexicon) -> bool:
+    """Say whether a clause is as short as "tabs over spaces"."""
+    return len(_concepts_of(clause)) <= 3 and not any(token.entry.concept in lexicon.verbs for token in clause)
+
+
 def _is_noun_place(clause: Sequence[Token], position: int, *, lexicon: Lexicon) -> bool:
+    if position + 1 >= len(clause):
+        return False
     before, after = clause[position - 1], clause[position + 1]
-    if clause[position].lower == "over":
-        return True
     return _is_content(before) and before.entry.concept != "lik" and after.entry.concept not in lexicon.verbs
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from memory.domain.matching.alignment import align
 from memory.domain.matching.analysis import Analysis, Clause, Relation, Word
 from memory.domain.matching.claims import GuardReason
 from memory.domain.matching.lexicon import Lexicon, load_lexicon
@@ -89,13 +90,24 @@ def are_converse(left: Analysis, right: Analysis) -> bool:
     return _crosses_any(left.relations, right.relations) and bool(_count_antonyms(left, right))
 
 
+def choose_otherwise(left: Analysis, right: Analysis) -> bool:
+    """Say whether both choose or compare, and each puts ahead what the other puts behind."""
+    chosen = [[relation for relation in one.relations if relation.kind != "order"] for one in (left, right)]
+    return _crosses_any(*chosen) and not are_converse(left, right)
+
+
+def replace_each_other(left: Analysis, right: Analysis) -> bool:
+    """Say whether one text rejects or leaves behind what the other plainly states."""
+    return _chooses_rejected(left, right) or _chooses_rejected(right, left)
+
+
 def are_swapped(left: Analysis, right: Analysis) -> bool:
     """Say whether the texts give the same things each other's roles."""
     if _crosses_any(left.relations, right.relations):
         return not are_converse(left, right)
     if {relation.kind for relation in left.relations} & {relation.kind for relation in right.relations}:
         return False
-    if _chooses_rejected(left, right) or _chooses_rejected(right, left):
+    if replace_each_other(left, right):
         return True
     return _swaps_prepositions(left, right) or _inverts_order(left, right)
 
@@ -227,31 +239,6 @@ def _residue(words: Sequence[Word], *, other: Analysis, lexicon: Lexicon) -> lis
         for word in words
         if word.concept not in other.concepts and not (word.is_verb or word.is_light or word.denies)
     ]
-
-
-def align(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the index pairs of a longest common subsequence."""
-    rows, columns = len(left), len(right)
-    table = [[0] * (columns + 1) for _ in range(rows + 1)]
-    for i in range(rows - 1, -1, -1):
-        row, below, word = table[i], table[i + 1], left[i]
-        for j in range(columns - 1, -1, -1):
-            row[j] = below[j + 1] + 1 if word == right[j] else max(below[j], row[j + 1])
-    return _trace(left, right, table)
-
-
-def _trace(left: Sequence[str], right: Sequence[str], table: list[list[int]]) -> list[tuple[int, int]]:
-    i = j = 0
-    pairs = []
-    while i < len(left) and j < len(right):
-        if left[i] == right[j]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif table[i + 1][j] >= table[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return pairs
 
 
 CHECKS: tuple[tuple[GuardReason, Check], ...] = (

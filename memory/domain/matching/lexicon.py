@@ -45,7 +45,8 @@ class Lexicon:
     """Everything the checks look up in one language; keys are stems unless stated."""
 
     language: str
-    words: Mapping[str, Entry]  # by lower-case surface or by stem
+    surfaces: Mapping[str, Entry]  # function words and marks, by lower-case surface
+    words: Mapping[str, Entry]  # by stem, irregular forms by surface
     phrases: Mapping[str, tuple[tuple[tuple[str, ...], Entry], ...]]  # by first stem, longest first
     separable: Mapping[str, tuple[tuple[str, str], ...]]  # verb surface → (particle, concept)
     verbs: frozenset[str]  # concepts
@@ -54,6 +55,7 @@ class Lexicon:
     kinds: Mapping[str, int]  # concept → number of its kind
     units: Mapping[str, Unit]  # by surface and by stem
     numbers: Mapping[str, float]  # by surface
+    ordinals: Mapping[str, float]  # by surface
     prepositions: frozenset[str]
     opposed: frozenset[tuple[str, str]]
     passive: frozenset[str]
@@ -61,13 +63,16 @@ class Lexicon:
     first_person: frozenset[str]
     first_person_plural: frozenset[str]
     clock_words: frozenset[str]
+    moves: frozenset[str]  # concepts
+    move_from: frozenset[str]
+    move_to: frozenset[str]
     than: str
     agent: str
     stem: Callable[[str], str]
 
     def look_up(self, surface: str) -> Entry:
         """Return the entry of a lower-case word: of its surface, else of its stem, else its stem as a new concept."""
-        found = self.words.get(surface)
+        found = self.surfaces.get(surface) or self.words.get(surface)
         if found is None:
             stem = self.stem(surface)
             found = self.words.get(stem) or Entry(stem)
@@ -76,7 +81,13 @@ class Lexicon:
     def knows(self, surface: str) -> bool:
         """Say whether a lower-case word stands in any table."""
         stem = self.stem(surface)
-        return surface in self.words or stem in self.words or stem in self.verbs or stem in self.exclusive
+        return (
+            surface in self.surfaces
+            or surface in self.words
+            or stem in self.words
+            or stem in self.verbs
+            or stem in self.exclusive
+        )
 
     def exclude_each_other(self, left: str, right: str) -> bool:
         """Say whether two concepts cannot hold of the same thing."""
@@ -109,6 +120,7 @@ class _Builder:
     def __init__(self, *, tables: ModuleType, stem: Callable[[str], str]) -> None:
         self.tables = tables
         self.stem = stem
+        self.surfaces: dict[str, Entry] = {}
         self.words: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
 
@@ -120,13 +132,13 @@ class _Builder:
             return next(
                 (entry.concept for known, entry in self.phrases.get(self.stem(first), []) if known == parts), word
             )
-        entry = self.words.get(word) or self.words.get(self.stem(word))
+        entry = self.surfaces.get(word) or self.words.get(word) or self.words.get(self.stem(word))
         return entry.concept if entry else self.stem(word)
 
     def add(self, word: str, entry: Entry, *, surface: bool = False) -> None:
         """Enter a word under its stem (or its surface), or a phrase under its first stem."""
         if "_" not in word:
-            self.words.setdefault(word if surface else self.stem(word), entry)
+            (self.surfaces if surface else self.words).setdefault(word if surface else self.stem(word), entry)
             return
         parts = tuple(map(self.stem, word.split("_")))
         rows = self.phrases.setdefault(parts[0], [])
@@ -154,9 +166,8 @@ class _Builder:
             return
         entry = self.words.get(self.stem(forms[0])) or Entry(self.stem(forms[0]))
         for form in forms:
-            if self.words.get(form, entry).mark is Mark.WORD:
-                self.words[form] = entry
-                self.words.setdefault(self.stem(form), entry)
+            self.words[form] = entry
+            self.words.setdefault(self.stem(form), entry)
 
 
 def _read_exclusive(builder: _Builder) -> dict[str, frozenset[str]]:
@@ -209,6 +220,7 @@ def load_lexicon(language: str) -> Lexicon:
     pairs = [tuple(row.split()) for row in tables.OPPOSED_PREPOSITIONS.strip().splitlines()]
     return Lexicon(
         language=language,
+        surfaces=builder.surfaces,
         words=builder.words,
         phrases={first: tuple(rows) for first, rows in builder.phrases.items()},
         separable=_read_separable(builder),
@@ -218,6 +230,7 @@ def load_lexicon(language: str) -> Lexicon:
         kinds=_read_kinds(builder),
         units=_read_units(builder),
         numbers=_read_numbers(tables),
+        ordinals={word: float(value) for value, word in enumerate(tables.ORDINALS.split(), start=1)},
         prepositions=frozenset(tables.PREPOSITIONS.split()),
         opposed=frozenset({(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}),
         passive=frozenset(tables.PASSIVE.split()),
@@ -225,6 +238,9 @@ def load_lexicon(language: str) -> Lexicon:
         first_person=frozenset(tables.FIRST_PERSON.split()),
         first_person_plural=frozenset(tables.FIRST_PERSON_PLURAL.split()),
         clock_words=frozenset(tables.CLOCK_WORDS.split()),
+        moves=frozenset(builder.concept(word) for word in tables.MOVES.split()),
+        move_from=frozenset(tables.MOVE_FROM.split()),
+        move_to=frozenset(tables.MOVE_TO.split()),
         than=tables.THAN,
         agent=tables.AGENT,
         stem=stem,

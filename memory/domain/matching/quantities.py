@@ -24,9 +24,13 @@ class Quantity(NamedTuple):
 def read_quantities(tokens: Sequence[Token], *, lexicon: Lexicon) -> tuple[Quantity, ...]:
     """Return the quantities of a text in order."""
     found = []
+    tens = 0.0
     for position, token in enumerate(tokens):
         value = _read_value(token, lexicon=lexicon)
-        if value is not None and not _is_pronoun(tokens, position):
+        if _is_tens(value) and _read_unit(tokens, position + 1, lexicon=lexicon):
+            tens = float(value or 0)  # twenty-four
+        elif value is not None and not _is_pronoun(tokens, position):
+            value, tens = (value + tens, 0.0) if isinstance(value, float) else (value, 0.0)
             found.append(_place(tokens, position, value=value, lexicon=lexicon))
     return tuple(found)
 
@@ -41,6 +45,16 @@ def _read_value(token: Token, *, lexicon: Lexicon) -> float | str | None:
         text = text.replace(".", "").replace(",", ".")
     text = text.replace(",", "")
     return text if text.count(".") > 1 else float(text)
+
+
+def _is_tens(value: float | str | None) -> bool:
+    return isinstance(value, float) and 20 <= value < 100 and value % 10 == 0
+
+
+def _read_unit(tokens: Sequence[Token], position: int, *, lexicon: Lexicon) -> bool:
+    """Say whether a word from one to nine stands at a position."""
+    following = _at(tokens, position)
+    return following is not None and 1 <= lexicon.numbers.get(following.lower, 0) <= 9
 
 
 def _is_pronoun(tokens: Sequence[Token], position: int) -> bool:

@@ -19,7 +19,8 @@ _GERMAN_ENDINGS = (
     "es",
     "te",
     "st",
-) + tuple("enst")
+    *"enst",
+)
 
 
 def stem_english(word: str) -> str:

@@ -1,12 +1,12 @@
 """Cut a text into tokens: contractions opened, phrases joined, each looked up in its language's tables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memory.domain.matching.lexicon import Entry, Lexicon, Mark
 
-TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_](?:[\w]|[-'.](?=\w))*(?:\+\+|#)?|[%€$£°](?:[CF]\b)?|[,;:.!?()—–]")
+TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_](?:\w|['.](?=\w))*(?:\+\+|#)?|[%€$£°](?:[CF]\b)?|[,;:.!?()—–]")
 SENTENCE_END = frozenset(".!?")
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), text)
@@ -22,7 +22,9 @@ _CONTRACTIONS = tuple(
     )
 )
 _NEEDS_WORK = re.compile(r"[’‘`´']|cannot|\.[gB]|etc\.|bzw\.|usw\.", re.IGNORECASE)
-_NO_USED_TO = frozenset({"is", "are", "was", "were", "be", "been", "being", "get", "gets", "got", "am"})
+PRONOUNS = frozenset(
+    {"i", "you", "he", "she", "it", "we", "they", "who", "that", "this", "there", "everyone", "everybody"}
+)
 
 
 class Token(NamedTuple):
@@ -40,6 +42,11 @@ PUNCTUATION = Entry("", mark=Mark.FUNCTION)
 def tokenize(text: str, *, lexicon: Lexicon) -> list[Token]:
     """Return the tokens of a text."""
     return list(_join_phrases(_open(text), lexicon=lexicon))
+
+
+def count_negators(tokens: Iterable[Token]) -> int:
+    """Return how many words of negation stand among tokens; verbs with a negation inside do not count."""
+    return sum(token.entry.mark in (Mark.NEGATOR, Mark.LOCAL_NEGATOR) for token in tokens)
 
 
 def _open(text: str) -> list[str]:
@@ -73,10 +80,16 @@ def _longest_phrase(stems: list[str], position: int, *, lowers: list[str], lexic
     for parts, entry in lexicon.phrases.get(stems[position], ()):
         if tuple(stems[position : position + len(parts)]) != parts:
             continue
-        if entry.concept == "used_to" and (lowers[position] != "used" or lowers[position - 1] in _NO_USED_TO):
+        if entry.concept == "used_to" and not _is_habit(lowers, position, lexicon=lexicon):
             continue
         return len(parts), entry
     return 0, PUNCTUATION
+
+
+def _is_habit(lowers: list[str], position: int, *, lexicon: Lexicon) -> bool:
+    """Tell "she used to smoke" from "is used to smoking" and "then used to smoke fish"."""
+    before = lowers[position - 1] if position else ""
+    return lowers[position] == "used" and (before in PRONOUNS or before not in lexicon.surfaces)
 
 
 def _find_separable(lowers: list[str], *, lexicon: Lexicon) -> dict[int, str]:

@@ -79,7 +79,7 @@ kurz knapp
 groß riesig
 klein winzig
 schnell rasch zügig
-mail email e-mail
+mail email e_mail
 schicken senden verschicken versenden
 dokumentation doku
 repository repo
@@ -162,6 +162,9 @@ CONTRARY = "aber obwohl doch jedoch allerdings außer"
 SPLITTERS = "aber weil obwohl sondern jedoch da denn"
 PASSIVE = "wird werden wurde wurden worden"
 AGENT = "von"
+MOVES = "wechseln ziehen umziehen umstellen umsteigen migrieren ändern"
+MOVE_FROM = "von aus vom"
+MOVE_TO = "nach zu auf zum zur in"
 THAN = "als"
 PREPOSITIONS = """
 in im an am auf aus bei beim mit nach von vom vor zu zum zur für gegen um unter über durch bis seit zwischen neben
@@ -302,6 +305,7 @@ NUMBERS = """
 null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn
 achtzehn neunzehn zwanzig
 """
+ORDINALS = "erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte"
 OTHER_NUMBERS = """
 dreißig 30 vierzig 40 fünfzig 50 sechzig 60 siebzig 70 achtzig 80 neunzig 90 hundert 100 tausend 1000
 zweimal 2 dreimal 3 dutzend 12

@@ -44,6 +44,7 @@ use visit wait wake walk want wash watch wear work write go ends end lives picks
 """
 
 IRREGULAR = """
+use uses used using | die dies died dying | owe owes owed owing | age ages aged aging | tie ties tied tying
 run ran | write wrote written | take took taken | go went gone | come came | make made | keep kept | give gave given
 eat ate eaten | drink drank drunk | speak spoke spoken | choose chose chosen | leave left | lead led | hold held
 send sent | spend spent | sit sat | stand stood | sleep slept | buy bought | sell sold | bring brought | think thought
@@ -99,13 +100,13 @@ release ship publish deploy roll_out launch deployment
 begin start commence kick_off
 end finish conclude
 meeting call
-stand_up standup stand-up daily_standup
+stand_up standup daily_standup
 brief short concise terse succinct
 big large huge
 small little tiny
 fast quick rapid speedy
 clever smart intelligent
-email mail e-mail
+email mail e_mail
 send dispatch
 documentation docs document
 repository repo
@@ -180,7 +181,6 @@ install installed
 support handle
 reduce lower cut shrink
 increase raise grow
-large-scale large
 quiet silent
 spouse partner
 answer reply response
@@ -227,6 +227,9 @@ CONTRARY = "but although though whereas while however yet except"
 SPLITTERS = "but because although though whereas however which"
 PASSIVE = "is are was were be been being gets got"
 AGENT = "by"
+MOVES = "move switch migrate change convert port relocate"
+MOVE_FROM = "from"
+MOVE_TO = "to into onto"
 THAN = "than"
 PREPOSITIONS = """
 of to in on at by for from with into onto over under about as than after before without until since during through
@@ -300,7 +303,7 @@ alone|pair|together
 public|private
 internal|external
 online|offline
-remote|office|on-site
+remote|office|on_site
 manual|automatic|automated
 static|dynamic
 synchronous|asynchronous
@@ -311,7 +314,11 @@ better|worse
 good|bad|terrible|awful
 happy|sad|angry
 always|sometimes|occasionally
-all|some|few
+all|every|some|few|no
+many|few
+much|little
+same|different
+near|far
 everybody|nobody
 daily|weekly|monthly|yearly|hourly
 weekday|weekend
@@ -347,10 +354,9 @@ tabs|spaces
 single|double
 front|rear
 inside|outside|indoors|outdoors
-in-house|outsourced
-serif|sans-serif
+in_house|outsourced
+serif|sans_serif
 monorepo|polyrepo
-camelcase|snake_case
 utc|local
 senior|junior
 """
@@ -421,6 +427,7 @@ NUMBERS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 nineteen twenty
 """
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 OTHER_NUMBERS = """
 thirty 30 forty 40 fifty 50 sixty 60 seventy 70 eighty 80 ninety 90 hundred 100 thousand 1000 twice 2 dozen 12 half 0.5
 """
