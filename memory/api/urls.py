@@ -1,5 +1,9 @@
 """Routes of version 1."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from memory.api.episodes import EpisodesView
+
+urlpatterns: list[URLPattern] = [
+    path("episodes", EpisodesView.as_view()),
+]

@@ -1,0 +1,164 @@
+"""POST /episodes: store what happened or was said."""
+
+from typing import Any, Literal
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from pydantic import BaseModel, Field, RootModel
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memory.access.keys import allowed_projects
+from memory.api.authentication import holder_of
+from memory.api.parsers import BoundedJSONParser
+from memory.api.problems import CONTENT_TYPE, problem
+from memory.ingest.arrival import Arrival, Outcome, Rejected
+from memory.ingest.episodes import take_episodes
+from memory.ingest.lines import INGEST, EpisodeLine
+from memory.models import Permission
+
+_BULK = "episodes"
+
+
+class EpisodeBatch(BaseModel):
+    """Many episodes at once; each is answered for itself."""
+
+    episodes: list[EpisodeLine] = Field(max_length=INGEST.bulk_items)
+
+
+class EpisodesBody(RootModel[EpisodeLine | EpisodeBatch]):
+    """One episode, or many."""
+
+
+class StoredEpisode(BaseModel):
+    """The episode that stands for a line: a new one, or the one that was there already."""
+
+    id: str = Field(pattern="^ep_[0-9a-f]{12}$")
+    deduplicated: bool
+
+
+class LineError(BaseModel):
+    """Why a line was not stored."""
+
+    index: int
+    status: Literal[403, 409, 413, 422]
+    detail: str
+    errors: dict[str, list[str]] | None = None
+
+
+class RejectedEpisode(BaseModel):
+    error: LineError
+
+
+class EpisodesAnswer(BaseModel):
+    """One answer for each line, in their order."""
+
+    episodes: list[StoredEpisode | RejectedEpisode]
+
+
+_EXAMPLES = [
+    OpenApiExample(
+        "One episode",
+        request_only=True,
+        value={
+            "text": "Mara: I'd rather have tabs than spaces.",
+            "project": "compiler",
+            "session": "2026-03-01-morning",
+            "source": "human",
+            "occurred_at": "2026-03-01T09:30:00Z",
+        },
+    ),
+    OpenApiExample(
+        "Many episodes",
+        request_only=True,
+        value={"episodes": [{"text": "The build runs in four minutes."}, {"text": ""}]},
+    ),
+    OpenApiExample(
+        "An answer for each",
+        response_only=True,
+        status_codes=["201"],
+        value={
+            "episodes": [
+                {"id": "ep_3f9a1c0b77de", "deduplicated": False},
+                {"error": {"index": 1, "status": 422, "detail": "…", "errors": {"text": ["The text is empty."]}}},
+            ]
+        },
+    ),
+]
+_PROBLEMS = {
+    (status, CONTENT_TYPE): OpenApiResponse(response=OpenApiTypes.OBJECT, description="A problem (RFC 9457).")
+    for status in (400, 401, 403, 409, 413, 422)
+}
+
+
+class EpisodesView(APIView):
+    """Episodes of the caller's workspace."""
+
+    permission_for = {"POST": Permission.WRITE}
+    parser_classes = [BoundedJSONParser]
+
+    @extend_schema(
+        operation_id="episodes_create",
+        summary="Store one episode, or many",
+        description=(
+            "A line without `episodes` is one episode: if it is bad, the answer is the problem. In bulk, bad lines are "
+            "answered with their errors while the good ones are kept; if every line is bad, the answer is a problem "
+            "whose member `episodes` has the errors."
+        ),
+        request=EpisodesBody,
+        responses={201: EpisodesAnswer} | _PROBLEMS,
+        examples=_EXAMPLES,
+    )
+    def post(self, request: Request) -> Response:
+        holder = holder_of(request)
+        arrival = Arrival(workspace=holder.workspace, now=timezone.now(), allowed_projects=allowed_projects(holder.key))
+        body = request.data
+        if not isinstance(body, dict) or _BULK not in body:
+            return _answer_one(take_episodes(raw_lines=[body], arrival=arrival)[0])
+        refusal = _refuse_batch(body)
+        return refusal or _answer_many(take_episodes(raw_lines=body[_BULK], arrival=arrival))
+
+
+def _refuse_batch(body: dict[str, Any]) -> Response | None:
+    """Refuse a batch that is none as a whole."""
+    lines, errors = body[_BULK], {}
+    if not isinstance(lines, list):
+        errors[_BULK] = ["A list is expected."]
+    elif len(lines) > INGEST.bulk_items:
+        errors[_BULK] = [f"At most {INGEST.bulk_items} episodes fit into one request."]
+    if len(body) > 1:
+        errors["line"] = ["Beside `episodes` there is no other field."]
+    return _problem(status=422, detail="The batch is not valid.", errors=errors) if errors else None
+
+
+def _answer_one(outcome: Outcome) -> Response:
+    if isinstance(outcome, Rejected):
+        return _problem(status=outcome.status, detail=outcome.detail, **_errors(outcome))
+    return Response({"episodes": [_as_json(0, outcome)]}, status=201)
+
+
+def _answer_many(outcomes: list[Outcome]) -> Response:
+    """Answer each line; a batch of which nothing was stored is a problem, of its lines' common status if any."""
+    answers = [_as_json(index, outcome) for index, outcome in enumerate(outcomes)]
+    statuses = {outcome.status for outcome in outcomes if isinstance(outcome, Rejected)}
+    if not outcomes or any(not isinstance(outcome, Rejected) for outcome in outcomes):
+        return Response({"episodes": answers}, status=201)
+    status = statuses.pop() if len(statuses) == 1 else 422
+    return _problem(status=status, detail="None of the episodes was stored.", episodes=answers)
+
+
+def _as_json(index: int, outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, Rejected):
+        return {"error": {"index": index, "status": outcome.status, "detail": outcome.detail, **_errors(outcome)}}
+    return {"id": outcome.id, "deduplicated": outcome.is_duplicate}
+
+
+def _errors(outcome: Rejected) -> dict[str, Any]:
+    return {"errors": outcome.errors} if outcome.errors else {}
+
+
+def _problem(*, status: int, detail: str, **members: Any) -> Response:
+    body = problem(status=status, detail=detail, **members)
+    return Response(body, status=status, content_type=CONTENT_TYPE)

@@ -1,0 +1,1 @@
+"""What comes in: lines are checked, and become episodes."""

@@ -1,0 +1,89 @@
+"""Turn checked lines into rows that are not stored yet."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.conf import settings
+
+from memory.access.projects import ensure_projects, find_projects
+from memory.domain.content_hash import content_hash
+from memory.domain.language import detect_language
+from memory.domain.lifecycle import ConsolidationState
+from memory.domain.matter import matter_of, opening_name
+from memory.domain.origin import origin_of
+from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.lines import EpisodeLine
+from memory.models import Episode, Source
+
+ECHO = "echo"
+
+_OUTSIDE = Rejected(status=403, detail="This key is limited to some projects, and this is none of them.")
+
+
+def draft_episodes(*, lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Episode | Rejected]:
+    """Draft an episode for each line, in its place; a line outside the key's projects is rejected."""
+    projects = _projects_of(lines, arrival)
+    return [_draft(line=line, arrival=arrival, projects=projects) for line in lines]
+
+
+def complete_draft(episode: Episode) -> None:
+    """Fill in what depends on the speaker: the language, and whether all of it is echo (B4)."""
+    matter = matter_of(episode.text, episode.speaker)
+    if not episode.language:
+        episode.language = detect_language(matter)
+    if not matter_of(episode.text, episode.speaker or opening_name_of(episode.text) or ""):
+        episode.state, episode.state_reason = ConsolidationState.SETTLED, ECHO
+
+
+def opening_name_of(text: str) -> str | None:
+    """Return the name that a text opens with, if it may be a speaker's."""
+    return opening_name(text, longest=settings.POLICY.ingest.speaker_characters)
+
+
+def _projects_of(lines: Sequence[EpisodeLine], arrival: Arrival) -> dict[str, int]:
+    """Return the ids of the named projects: known ones for a limited key, else all, created where unknown."""
+    slugs = {slug for line in lines if (slug := line.project or arrival.default_project)}
+    if arrival.allowed_projects is None:
+        return ensure_projects(workspace=arrival.workspace, slugs=slugs, now=arrival.now)
+    return find_projects(workspace=arrival.workspace, slugs=slugs)
+
+
+def _draft(*, line: EpisodeLine, arrival: Arrival, projects: dict[str, int]) -> Episode | Rejected:
+    project_id = projects.get(line.project or arrival.default_project or "")
+    if arrival.allowed_projects is not None and project_id not in arrival.allowed_projects:
+        return _OUTSIDE
+    occurred_at = line.occurred_at or arrival.now
+    document = line.document or ("" if line.session or line.occurred_at else arrival.file_name)
+    return Episode(
+        workspace=arrival.workspace,
+        project_id=project_id,
+        user=line.user or "",
+        agent=line.agent or "",
+        session=line.session or "",
+        document=document,
+        speaker=line.speaker or "",
+        source=line.source or Source.INTERACTION,
+        language=line.language or "",
+        text=line.text,
+        entities=line.entities or [],
+        tags=line.tags or [],
+        category=line.category or "",
+        importance=settings.POLICY.ingest.importance if line.importance is None else line.importance,
+        origin=_origin(line, document=document, occurred_at=occurred_at),
+        content_hash=content_hash(line.text),
+        idempotency_key=line.idempotency_key,
+        line_hash=line.fingerprint(),
+        created_at=occurred_at if arrival.is_replay else arrival.now,
+        occurred_at=occurred_at,
+        valid_until=line.valid_until,
+    )
+
+
+def _origin(line: EpisodeLine, *, document: str, occurred_at: datetime) -> str:
+    return origin_of(
+        session=line.session or "",
+        document=document,
+        user=line.user or "",
+        source=line.source or Source.INTERACTION,
+        occurred_at=occurred_at,
+    )

@@ -1,0 +1,76 @@
+"""Lines that stand in the database already, by their key or by their words (L4)."""
+
+from collections.abc import Mapping
+
+from django.db import connection
+
+from memory.domain.lifecycle import EpisodeStatus
+from memory.ingest.arrival import Outcome, Rejected, Stored
+from memory.models import Episode, EpisodeEmbedding
+
+Drafts = dict[int, Episode]  # by the line's place in its batch
+
+_CONFLICT = Rejected(
+    status=409,
+    detail="This idempotency key was used for another line.",
+    errors={"idempotency_key": ["It was used for another line."]},
+)
+# Two branches, since an index serves neither an OR over a join nor IS NOT DISTINCT FROM.
+_SAME_WORDS = """
+    WITH draft AS (
+        SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[])
+            AS draft (place, project_id, "user", speaker, origin, content_hash)
+    )
+    SELECT draft.place, episode.id FROM draft JOIN memory_episode episode
+        ON episode.workspace_id = %s AND episode.project_id = draft.project_id AND episode."user" = draft."user"
+        AND episode.speaker = draft.speaker AND episode.origin = draft.origin
+        AND episode.content_hash = draft.content_hash
+    UNION ALL
+    SELECT draft.place, episode.id FROM draft JOIN memory_episode episode
+        ON episode.workspace_id = %s AND episode.project_id IS NULL AND episode."user" = draft."user"
+        AND episode.speaker = draft.speaker AND episode.origin = draft.origin
+        AND episode.content_hash = draft.content_hash
+    WHERE draft.project_id IS NULL
+"""
+
+
+def answer_clashing_keys(drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+    """Answer the lines of a batch whose key an earlier line of the batch has, with other content."""
+    first: dict[str, str] = {}
+    return {
+        place: _CONFLICT
+        for place, draft in drafts.items()
+        if draft.idempotency_key and first.setdefault(draft.idempotency_key, draft.line_hash) != draft.line_hash
+    }
+
+
+def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+    """Answer the lines whose key is stored: with its episode, or with a conflict if the content is another."""
+    keys = [draft.idempotency_key for draft in drafts.values() if draft.idempotency_key]
+    if not keys:
+        return {}
+    rows = Episode.objects.for_workspace(workspace_id).filter(idempotency_key__in=keys)
+    known = {key: (pk, line_hash) for key, pk, line_hash in rows.values_list("idempotency_key", "pk", "line_hash")}
+    return {
+        place: Stored(id=known[key][0], is_duplicate=True) if known[key][1] == draft.line_hash else _CONFLICT
+        for place, draft in drafts.items()
+        if (key := draft.idempotency_key) in known
+    }
+
+
+def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+    """Answer the lines whose words of the same origin are stored, in whatever status."""
+    if not drafts:
+        return {}
+    columns = zip(*((d.project_id, d.user, d.speaker, d.origin, d.content_hash) for d in drafts.values()), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(_SAME_WORDS, [list(drafts), *map(list, columns), workspace_id, workspace_id])
+        return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
+
+
+def restore_archived(*, ids: list[str]) -> None:
+    """Bring back archived episodes that somebody has just said again."""
+    archived = list(Episode.objects.filter(pk__in=ids, status=EpisodeStatus.ARCHIVED).values_list("pk", flat=True))
+    if archived:
+        Episode.objects.filter(pk__in=archived, status=EpisodeStatus.ARCHIVED).update(status=EpisodeStatus.ACTIVE)
+        EpisodeEmbedding.objects.filter(episode__in=archived).update(is_active=True)

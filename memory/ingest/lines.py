@@ -1,0 +1,144 @@
+"""An episode line as people and programs send it, checked before anything is stored."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+from django.conf import settings
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from memory.domain.category import Category
+
+INGEST = settings.POLICY.ingest
+
+_TOO_LONG = "text_too_long"
+_MOST_REASONS = 20
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_WORDS = {"missing": "This field is required.", "extra_forbidden": "There is no such field."}
+
+
+class BadLine(ValueError):
+    """A line that is refused, with the status that HTTP has for it and the reasons by field."""
+
+    def __init__(self, *, status: int, detail: str, errors: Mapping[str, list[str]]) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+
+
+def _refuse_unstorable(text: str) -> str:
+    if _UNSTORABLE.search(text):
+        raise PydanticCustomError("unstorable", "NUL and halves of surrogate pairs are not allowed.")
+    return text
+
+
+def _read_time(value: object) -> object:
+    """Turn an RFC 3339 time into a moment of UTC."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
+        raise PydanticCustomError("time", "A time as RFC 3339 has it is expected, such as 2026-03-01T12:00:00Z.")
+    if value[-1] not in "zZ" and value[-6] not in "+-":
+        raise PydanticCustomError("naive_time", "The time needs an offset, such as Z or +01:00.")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("time", "There is no such time.") from None
+
+
+def _refuse_far_future(moment: datetime | None, info: ValidationInfo) -> datetime | None:
+    latest = (info.context or {})["now"] + timedelta(days=settings.POLICY.ingest.future_days)
+    if moment is not None and moment > latest:
+        raise PydanticCustomError("future", "The time lies too far in the future.")
+    return moment
+
+
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("empty", "The text is empty.")
+    most = settings.POLICY.ingest.text_bytes
+    if len(text.encode()) > most:
+        raise PydanticCustomError(_TOO_LONG, "The text is longer than {most} bytes.", {"most": most})
+    return text
+
+
+def _check_category(name: str) -> str:
+    if name and name not in set(Category):
+        raise PydanticCustomError("category", "One of these is expected: {names}.", {"names": ", ".join(Category)})
+    return name
+
+
+def _main_language(tag: str) -> str:
+    """Keep the language of a tag such as de-AT."""
+    return tag.partition("-")[0].lower()
+
+
+STORABLE = AfterValidator(_refuse_unstorable)
+Name = Annotated[str, Field(max_length=200), STORABLE]
+Slug = Annotated[str, Field(max_length=100, pattern=r"^[-\w]+$"), STORABLE]
+Entity = Annotated[str, Field(min_length=1, max_length=200), STORABLE]
+Tag = Annotated[str, Field(min_length=1, max_length=100), STORABLE]
+Language = Annotated[
+    str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"), AfterValidator(_main_language)
+]
+Time = Annotated[datetime, BeforeValidator(_read_time, json_schema_input_type=datetime)]
+
+
+class EpisodeLine(BaseModel):
+    """One thing that happened or was said. All but the text may be left out, or null."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    text: Annotated[str, STORABLE, AfterValidator(_check_text)]
+    project: Slug | None = None
+    user: Name | None = None
+    agent: Name | None = None
+    session: Name | None = None
+    document: Annotated[str, Field(max_length=400), STORABLE] | None = None
+    speaker: Name | None = None
+    source: Literal["human", "ai", "interaction", "ingest"] | None = None
+    occurred_at: Annotated[Time | None, AfterValidator(_refuse_far_future)] = None
+    valid_until: Time | None = None
+    entities: Annotated[list[Entity], Field(max_length=INGEST.entities)] | None = None
+    category: Annotated[str, AfterValidator(_check_category)] | None = None
+    importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=INGEST.tags)] | None = None
+    language: Language | None = None
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200), STORABLE] | None = None
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the line's canonical JSON: keys sorted, what was left out or null not there."""
+        given = self.model_dump(mode="json", exclude_none=True)
+        canonical = json.dumps(given, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_line(*, raw: object, now: datetime) -> EpisodeLine:
+    """Check one line as JSON gave it; raise BadLine with every reason."""
+    if not isinstance(raw, dict):
+        raise BadLine(status=422, detail="An episode is a JSON object.", errors={})
+    try:
+        return EpisodeLine.model_validate(raw, context={"now": now})
+    except ValidationError as error:
+        raise _bad_line(error.errors(include_url=False, include_input=False)) from None
+
+
+def _bad_line(reasons: list[ErrorDetails]) -> BadLine:
+    errors: dict[str, list[str]] = {}
+    for reason in reasons[:_MOST_REASONS]:
+        errors.setdefault(_field_name(reason), []).append(_WORDS.get(reason["type"], reason["msg"]))
+    is_too_long = any(reason["type"] == _TOO_LONG for reason in reasons)
+    detail = "; ".join(f"{field}: {words}" for field, all_words in errors.items() for words in all_words)
+    return BadLine(status=413 if is_too_long else 422, detail=detail, errors=errors)
+
+
+def _field_name(reason: ErrorDetails) -> str:
+    """Name the field in characters that can be sent back."""
+    name = ".".join(str(part) for part in reason["loc"])
+    return name[:100].encode("utf-8", "replace").decode() or "line"
