@@ -84,7 +84,7 @@ def _lead_by_name(statement: str) -> tuple[str, str]:
         word = listed[count].lower()
         if is_verb_form(word) and not word.endswith("ing") and listed[0].lower() not in ENGLISH_VERBS:
             return " ".join(listed[:count]), " ".join(listed[count:])
-    return listed[0], " ".join(listed[1:])
+    return " ".join(listed[:first]), " ".join(listed[first:])
 
 
 _PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden|ging|kam|\w{3,}te)\b")

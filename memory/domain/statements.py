@@ -198,7 +198,7 @@ def _list_stems(text: str, *, german: bool) -> set[str]:
 
 LEAST_CLOSENESS = 0.6
 COVERAGE_WEIGHT = 0.3
-LEAST_COVERAGE = 0.6
+LEAST_COVERAGE = 0.8
 
 
 def _describe(chosen: _Candidate) -> Extracted:
