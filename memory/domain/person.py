@@ -39,8 +39,8 @@ def to_third_person(sentence: str, *, speaker: str, language: str = "") -> str |
 
 
 _UNSAFE_ENGLISH = re.compile(
-    r"\b(?:we|us|our|ours|ourselves|let's|you|your|yours|you're|yourself|y'all|mine|myself|told me|asked me|remind(?:s|ed)? me|"
-    r"said|says|i guess|i think so|i mean|i swear|i bet|thou|between me)\b|\bI\s*/|\bwe'|\byou'",
+    r"\b(?:we|us|our|ours|ourselves|let's|you|your|yours|you're|yourself|y'all|mine|myself|told me|asked me|"
+    r"remind(?:s|ed)? me|said|says|i guess|i think so|i mean|i swear|i bet|thou|between me)\b|\bI\s*/|\bwe'|\byou'",
     re.IGNORECASE,
 )
 _ADVERBS = words(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memory.domain.cards import Timeframe, read_context, read_timeframe, split_subject
 from memory.domain.generality import is_shareable, score_generality
-from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
+from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.policy import ConsolidationPolicy
@@ -182,13 +182,10 @@ def _score(candidate: _Candidate, cluster: _Cluster) -> float:
 
 
 def _measure_coverage(candidate: _Candidate, cluster: _Cluster) -> float:
-    """Return the share of episodes that have most of the candidate's content words."""
-    wanted = _list_stems(candidate.statement, german=candidate.german) - {candidate.source.speaker.lower()}
-    has_most = [
-        len(wanted & _list_stems(text, german=candidate.german)) >= LEAST_COVERAGE * len(wanted)
-        for text in cluster.texts
-    ]
-    return sum(has_most) / len(has_most)
+    """Return the mean share of the candidate's content words that an episode has."""
+    wanted = _list_stems(candidate.statement, german=candidate.german) - {candidate.source.speaker.lower()} - _HABITUAL
+    shares = [len(wanted & _list_stems(text, german=candidate.german)) for text in cluster.texts]
+    return sum(shares) / (len(shares) * max(1, len(wanted)))
 
 
 def _list_stems(text: str, *, german: bool) -> set[str]:
@@ -198,7 +195,7 @@ def _list_stems(text: str, *, german: bool) -> set[str]:
 
 LEAST_CLOSENESS = 0.6
 COVERAGE_WEIGHT = 0.3
-LEAST_COVERAGE = 0.8
+_HABITUAL = words("alway usual general imm stet mei")  # stems: a habit is seldom told with its adverb
 
 
 def _describe(chosen: _Candidate) -> Extracted:

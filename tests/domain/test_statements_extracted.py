@@ -30,7 +30,7 @@ def test_most_central_sentence_is_chosen() -> None:
     """B10: the sentence nearest to all wins."""
     found = extract_statement(
         episodes=gather(
-            "Mara prefers tea.",
+            "Mara prefers tea over coffee at work.",
             "Mara prefers tea over coffee.",
             "Mara prefers tea over coffee at home.",
         ),
