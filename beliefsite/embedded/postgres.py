@@ -6,7 +6,7 @@ import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from beliefsite.embedded import account
 from beliefsite.embedded.errors import EmbeddedServiceError
@@ -17,6 +17,9 @@ from beliefsite.embedded.server import (
     FolderError,
     ServerFacts,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 PORT = "5432"  # names the socket only: nothing listens on TCP, where `trust` would admit every local user
 USER = "engram"
@@ -61,13 +64,18 @@ class EmbeddedPostgres(EmbeddedServer):
             version = connection.info.parameter_status("server_version") or "unknown"
         return ServerFacts(name=self.title, version=version, pid=self._noted_pid() or 0, socket=self.layout.socket)
 
-    def _connect(self) -> Any:
-        """Open a connection to the maintenance database; a connection of psycopg, named Any as it is imported late."""
+    def _connect(self) -> "psycopg.Connection":
+        """Open a connection to the maintenance database."""
         import psycopg
 
         try:
             return psycopg.connect(
-                host=str(self.layout.sockets), port=PORT, user=USER, dbname="postgres", autocommit=True
+                host=str(self.layout.sockets),
+                port=PORT,
+                user=USER,
+                dbname="postgres",
+                connect_timeout=10,
+                autocommit=True,
             )
         except psycopg.OperationalError as error:
             raise self._error(EmbeddedServiceError, f"refuses a connection: {error}") from error
@@ -141,8 +149,8 @@ class EmbeddedPostgres(EmbeddedServer):
         import psutil
 
         try:
-            return psutil.Process(pid).cwd() == str(self.layout.data)
-        except psutil.Error:  # gone, a zombie, or another user's
+            return os.path.samefile(psutil.Process(pid).cwd(), self.layout.data)
+        except (psutil.Error, OSError):  # gone, a zombie, or another user's
             return False
 
     def _account(self) -> account.Account | None:

@@ -15,7 +15,7 @@ from beliefsite.embedded.server import EmbeddedServer, ServerFacts
 logger = logging.getLogger(__name__)
 
 _in_use: dict[Path, EmbeddedServer] = {}
-_user_pid = os.getpid()
+_inherited: list[EmbeddedServer] = []
 _guard = threading.Lock()
 
 
@@ -25,15 +25,15 @@ def ensure(*, data_dir: Path, database: bool, broker: bool) -> None:
     Raise EmbeddedServiceError if a server cannot be had.
     """
     with _guard:
-        _let_go_of_a_parents()
         for server in _wanted(data_dir, database=database, broker=broker):
             _in_use.setdefault(server.layout.folder, server).start()
 
 
 def release() -> None:
-    """Stop using all servers; those that nobody else uses are stopped. Does nothing in a fork of the user."""
+    """Stop using all servers; those that nobody else uses are stopped. A fork stops only what it ensured itself."""
     with _guard:
-        _let_go_of_a_parents()
+        while _inherited:
+            _inherited.pop().let_go()
         while _in_use:
             _, server = _in_use.popitem()
             try:
@@ -45,7 +45,6 @@ def release() -> None:
 def describe() -> list[ServerFacts]:
     """Return what the servers that this process uses say about themselves."""
     with _guard:
-        _let_go_of_a_parents()
         return [server.facts() for server in _in_use.values()]
 
 
@@ -56,14 +55,13 @@ def _wanted(data_dir: Path, *, database: bool, broker: bool) -> Iterator[Embedde
         yield EmbeddedBroker(data_dir)
 
 
-def _let_go_of_a_parents() -> None:
-    """In a fork, drop what the parent uses: its servers are its own to stop. One that calls `ensure` uses its own."""
-    global _user_pid
-    if _user_pid != os.getpid():
-        _user_pid = os.getpid()
-        for server in _in_use.values():
-            server.let_go()
-        _in_use.clear()
+def _inherit() -> None:
+    """In a fork: what the parent uses is the parent's to stop, but goes on while the fork lives."""
+    global _guard
+    _guard = threading.Lock()  # another thread of the parent may have held it
+    _inherited.extend(_in_use.values())
+    _in_use.clear()
 
 
+os.register_at_fork(after_in_child=_inherit)
 atexit.register(release)

@@ -216,8 +216,8 @@ class EmbeddedServer(ABC):
             make_private_folder(folder)
             self._make_shared_files()
         except PermissionError as error:
-            owner = folder.stat().st_uid if folder.exists() else "another"
-            raise FolderError(f"{self.title}: {folder} belongs to user {owner}; run as that user: {error}") from error
+            user = os.geteuid()
+            raise FolderError(f"{self.title}: {folder} is closed to user {user}; run as its owner: {error}") from error
         except OSError as error:
             raise FolderError(f"{self.title}: cannot make {folder}: {error}") from error
 

@@ -16,7 +16,7 @@ from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres
 from beliefsite.embedded.account import Account, AccountError, change_to
 from beliefsite.embedded.server import FolderError
 from tests.beliefsite.embedded.conftest import connect, is_running, stop_everything
-from tests.beliefsite.embedded.users import UserProcess
+from tests.beliefsite.embedded.users import ROOT, UserProcess
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
@@ -107,23 +107,27 @@ def test_root_in_another_user_s_checkout_runs_servers_as_that_user(
 
 
 @needs_root
-def test_an_ordinary_user_is_told_whose_the_data_are(home_of_nobody: Path, nobody: Account) -> None:
-    folder = home_of_nobody / ".data"
-    folder.mkdir()
-    EmbeddedBroker(folder).layout.folder.mkdir(mode=0o700)  # root's
+@pytest.mark.parametrize("closed", [".data", ".data/broker"])
+def test_an_ordinary_user_is_told_that_a_folder_is_not_theirs(
+    home_of_nobody: Path, nobody: Account, closed: str
+) -> None:
+    (home_of_nobody / closed).mkdir(mode=0o700, parents=True)  # root's
     script = (
         "import sys; from pathlib import Path; from beliefsite.embedded import *\n"
         "try: ensure(data_dir=Path(sys.argv[1]), database=False, broker=True)\n"
         "except EmbeddedServiceError as error: print(error)"
     )
-    become = change_to(nobody, binary=Path(sys.executable))
-    root = Path(__file__).resolve().parents[3]
+    command = [
+        *change_to(nobody, binary=Path(sys.executable)),
+        sys.executable,
+        "-c",
+        script,
+        str(home_of_nobody / ".data"),
+    ]
 
-    told = subprocess.run(
-        [*become, sys.executable, "-c", script, folder], cwd=root, capture_output=True, text=True, check=True
-    )
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert "belongs to user 0; run as that user" in told.stdout
+    assert f"is closed to user {nobody.uid}; run as its owner" in told.stdout
 
 
 @needs_root
