@@ -84,6 +84,7 @@ class ModelServer:
         self.honours_dimensions, self.refuses_json_schema = honours_dimensions, refuses_json_schema
         self.latency, self.embedding_latency = latency, embedding_latency
         self.log: list[Call] = []
+        self.connections = 0
         self._plan: deque[tuple[str, Act]] = deque()
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", port), _Handler, self)
@@ -141,6 +142,7 @@ class _Http(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        self.owner.connections += 1
         self.open_sockets.add(request)
         super().process_request(request, client_address)
 

@@ -67,12 +67,19 @@ def embedder() -> Embedder:
 
 
 def preload() -> None:
-    """Load what the settings name before a worker forks, so that its children share the memory."""
+    """Load what the settings name before a worker forks: its children share the memory and answer at once."""
     embedder()
-    if settings.ENGRAM_EMBEDDINGS == "openai" or settings.ENGRAM_LLM == "openai":
+    servers = set()
+    if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
+        static_embedder()
+    if settings.ENGRAM_LLM == "openai":
+        servers.add(settings.OPENAI_BASE_URL)
+    if settings.ENGRAM_EMBEDDINGS == "openai":
+        servers.add(settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL)
+    for base_url in sorted(servers):
         from memory.llm import openai_client
 
-        openai_client.preload()
+        openai_client.preload(base_url=base_url, api_key=settings.OPENAI_API_KEY)
 
 
 @lru_cache(maxsize=1)

@@ -25,18 +25,26 @@ KINDS_BY_STATUS = {
 BILLING_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
-def preload() -> None:
-    """Import the client library, which takes a second, before a worker forks."""
-    from openai.resources.chat import completions  # noqa: F401
-    from openai.resources.embeddings import Embeddings  # noqa: F401
-
-
 @lru_cache(maxsize=8)
 def client_for(*, base_url: str, api_key: str) -> "openai.OpenAI":
     """Return the client of a server; local servers want some key, any key."""
     import openai
 
     return openai.OpenAI(base_url=base_url or None, api_key=api_key or "unused", max_retries=0)
+
+
+def preload(*, base_url: str, api_key: str) -> None:
+    """Load the library and make a server's client before a worker forks: else each child's first call takes a second.
+
+    No connection is opened, so that none is shared by the children.
+    """
+    from openai.types import CreateEmbeddingResponse
+    from openai.types.chat import ChatCompletion
+
+    client = client_for(base_url=base_url, api_key=api_key)
+    _ = client.chat.completions, client.embeddings
+    ChatCompletion.model_rebuild()
+    CreateEmbeddingResponse.model_rebuild()
 
 
 def timeout_of(seconds: float) -> "openai.Timeout":

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from memory.llm.model import CallFailed, Completion, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
-from memory.llm.openai_client import preload as preload
 from memory.llm.prompts import Prompt, build_prompt, estimate_tokens
 from memory.llm.replies import MalformedReply, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Annotated, Any, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
@@ -73,6 +74,7 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
     return reply
 
 
+@cache
 def reply_schema(*, purpose: Purpose) -> dict[str, Any]:
     """Return the JSON schema of a reply, in the strict form that servers ask for: every field required."""
     return cast("dict[str, Any]", _require_all(SHAPES[purpose].model_json_schema()))

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from pytest_django import Settings
 
 from memory.domain.calibration import Profile
 from memory.llm import profiles
-from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions
+from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions, embedder, preload
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_embeddings import BATCH_TEXTS, LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
@@ -185,3 +187,19 @@ def test_a_stored_profile_is_the_one_that_is_loaded(tmp_path: Path, monkeypatch:
     path = store_profile(profile=profile)
     assert path.name == "org-m-1.json"
     assert load_profile(model="org/m:1") == profile
+
+
+def test_preloading_opens_no_connection(server: ModelServer, settings: Settings) -> None:
+    """A connection opened before a worker forks would be shared by its children."""
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
+    settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
+    preload()
+    assert server.connections == 0
+    assert embedder().embed(["a"]).shape == (1, DIMENSIONS)
+    assert server.connections == 1
+
+
+def test_an_unknown_kind_of_embeddings_is_named(settings: Settings) -> None:
+    settings.ENGRAM_EMBEDDINGS = "psychic"
+    with pytest.raises(ImproperlyConfigured, match="ENGRAM_EMBEDDINGS=psychic"):
+        embedder()
