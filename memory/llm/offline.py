@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.domain.matching import Claim
 from memory.domain.statements import SourceText, Timeframe, extract_statement
-from memory.domain.verdicts import Verdict
+from memory.domain.verdicts import judge_by_rules
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
 from memory.llm.replies import EpisodeVerdict, Reply, Synthesis, Verdicts
@@ -66,4 +67,10 @@ def _classify(request: ClassificationRequest) -> Reply:
 
 
 def _judge(request: ClassificationRequest, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
-    return EpisodeVerdict(id=episode.id, verdict=Verdict.IRRELEVANT, reason="unsure")
+    """Judge one episode; a belief's speaker is its subject, as in the polarity guard."""
+    judgement = judge_by_rules(
+        episode=Claim(text=episode.text, speaker=episode.speaker, language=episode.language),
+        belief=Claim(text=request.statement, speaker=request.subject, language=request.language),
+        similarity=similarity,
+    )
+    return EpisodeVerdict(id=episode.id, verdict=judgement.verdict, reason=judgement.reason)
