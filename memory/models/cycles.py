@@ -113,6 +113,10 @@ class ClusterJobQuerySet(WorkspaceQuerySet):
         """Keep the jobs that still have calls to make."""
         return self.filter(state__in=(JobState.QUEUED, JobState.SYNTHESIZED))
 
+    def judged(self) -> Self:
+        """Keep the jobs whose verdicts became rows, whatever came of them."""
+        return self.filter(state__in=(JobState.APPLIED, JobState.REFUSED))
+
     def free(self) -> Self:
         """Keep the jobs that nobody holds and that need not wait, by the database's clock."""
         return self.filter(

@@ -1,0 +1,65 @@
+"""Run consolidation by hand: open a cycle, or cycle after cycle until nothing is left to do."""
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from tqdm import tqdm
+
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.idle import is_idle_after
+from memory.consolidation.waiting import wait_for_cycle
+from memory.domain.lifecycle import CycleState, JobState
+from memory.models import ClusterJob, Cycle, Trigger, Workspace
+
+
+class Command(BaseCommand):
+    help = "Open a consolidation cycle for a workspace; with --wait, wait for workers to end it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--wait", action="store_true", help="wait until the cycle has ended")
+        parser.add_argument("--until-idle", action="store_true", help="run cycles until nothing is left to do")
+        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = Workspace.objects.filter(name=options["workspace"]).first()
+        if workspace is None:
+            raise CommandError(f"There is no workspace named {options['workspace']}.")
+        if not (options["wait"] or options["until_idle"]):
+            cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+            self._report([cycle], as_json=options["json"])
+            return
+        cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
+        self._report(cycles, as_json=options["json"])
+        if cycles[-1].state == CycleState.FAILED or cycles[-1].counts.get("failed"):
+            raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
+
+    def _run(self, workspace: Workspace, *, until_idle: bool, show: bool) -> list[Cycle]:
+        cycles: list[Cycle] = []
+        while not cycles or (until_idle and not is_idle_after(cycle=cycles[-1])):
+            cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+            cycles.append(self._wait(cycle, show=show))
+        return cycles
+
+    def _wait(self, cycle: Cycle, *, show: bool) -> Cycle:
+        with tqdm(desc=cycle.pk, unit="job", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
+
+            def look(seen: Cycle) -> None:
+                jobs = ClusterJob.objects.filter(cycle=seen)
+                bar.total = jobs.count()
+                bar.n = jobs.exclude(state__in=(JobState.QUEUED, JobState.SYNTHESIZED)).count()
+                bar.refresh()
+
+            return wait_for_cycle(cycle.pk, on_look=look)
+
+    def _report(self, cycles: list[Cycle], *, as_json: bool) -> None:
+        if as_json:
+            rows = [{"id": c.pk, "state": c.state, "reason": c.state_reason, "counts": c.counts} for c in cycles]
+            self.stdout.write(json.dumps({"cycles": rows}))
+            return
+        for cycle in cycles:
+            counts = ", ".join(f"{count} {name}" for name, count in cycle.counts.items() if count)
+            self.stdout.write(f"{cycle.pk} {cycle.state}{': ' + counts if counts else ''}")

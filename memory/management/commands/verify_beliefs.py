@@ -1,0 +1,38 @@
+"""Recompute every belief from its evidence and report what differs."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memory.consolidation.verify import Drift, find_drift
+from memory.models import Workspace
+
+
+class Command(BaseCommand):
+    help = "Recompute α and β of every belief from its evidence rows and report drift (exit 1 if there is any)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", help="only this workspace")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspaces = Workspace.objects.order_by("pk")
+        if options["workspace"]:
+            workspaces = workspaces.filter(name=options["workspace"])
+            if not workspaces:
+                raise CommandError(f"There is no workspace named {options['workspace']}.")
+        checked, drifts = 0, list[Drift]()
+        for workspace in workspaces:
+            count, found = find_drift(workspace=workspace)
+            checked, drifts = checked + count, drifts + found
+        if options["json"]:
+            self.stdout.write(json.dumps({"checked": checked, "drift": drifts}))
+        else:
+            for drift in drifts:
+                self.stdout.write(
+                    f"{drift['id']}: {drift['column']} is {drift['stored']}, evidence gives {drift['given']}"
+                )
+            self.stdout.write(f"{checked} beliefs checked, {len(drifts)} differences")
+        if drifts:
+            raise CommandError("Some beliefs differ from their evidence.", returncode=1)
