@@ -24,8 +24,8 @@ if don't doesn't isn't longer instead between during each other so up out off ve
 _GERMAN = _words("""
 der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine keinen nie ist sind war waren
 hat haben hatte wird werden wurde wurden kann muss soll ich du er sie es wir ihr mich mir mein meine unser unsere sein
-seine ihre im am beim vom zum zur mit ohne auf aus bei von nach für über unter durch um als wie wenn weil dass ob auch
-noch nur schon sehr immer mehr weniger jeden jede statt gern gerne lieber zu seit bis vor man sich mag bevorzugt
+seine ihre in im am beim vom zum zur mit ohne auf aus bei von nach für über unter durch um als wie wenn weil dass ob
+auch noch nur schon sehr immer mehr weniger jeden jede statt gern gerne lieber zu seit bis vor man sich mag bevorzugt
 arbeitet trinkt isst nutzt verwendet benutzt läuft beginnt alle niemand nichts morgens abends freitags montags uhr wohnt
 """)
 # Languages that share words with the two: they may outvote them, and are never named.

@@ -87,7 +87,7 @@ VOCABULARY = (
 TEXTS = st.lists(st.sampled_from(VOCABULARY.split()), min_size=1, max_size=12).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(left=TEXTS, right=TEXTS)
 def test_guard_is_symmetric(left: str, right: str) -> None:
     assert _check(left, right) == _check(right, left)

@@ -153,7 +153,7 @@ def _read_words(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[Word]:
     for position, token in enumerate(tokens):
         if token.lower in lexicon.prepositions:
             governor = token.lower
-        elif not token.lower[0].isalnum():
+        elif not token.lower[0].isalnum() or token.lower in lexicon.linkers:
             governor = ""
         elif _is_content(token) and not _is_amount(tokens, position, lexicon=lexicon):
             word = _read_word(token, governor=governor, lexicon=lexicon)
@@ -172,7 +172,8 @@ def _is_amount(tokens: Sequence[Token], position: int, *, lexicon: Lexicon) -> b
 def _read_word(token: Token, *, governor: str, lexicon: Lexicon) -> Word:
     entry, capital = token.entry, token.surface[0].isupper()
     known = entry.concept in lexicon.verbs or entry.concept in lexicon.light
-    lowercase_verb = entry.concept in lexicon.verbs and not (capital and not token.first)
+    acts = entry.concept in lexicon.verbs or _is_gerund(token, lexicon=lexicon)
+    lowercase_verb = acts and not (capital and not token.first)
     return Word(
         concept=entry.concept,
         governor="" if lowercase_verb else governor,
@@ -181,6 +182,12 @@ def _read_word(token: Token, *, governor: str, lexicon: Lexicon) -> Word:
         is_verb=lowercase_verb,
         is_light=entry.concept in lexicon.light,
         denies=entry.sign < 0,
+    )
+
+
+def _is_gerund(token: Token, *, lexicon: Lexicon) -> bool:
+    return (
+        lexicon.language == "en" and token.lower.endswith("ing") and token.lower not in (token.entry.concept, "morning")
     )
 
 
@@ -295,7 +302,7 @@ def _relation_kind(clause: Sequence[Token], position: int, *, lexicon: Lexicon) 
         return "than"
     if token.lower == "over" and (_prefers(clause[:position]) or _is_slogan(clause, lexicon=lexicon)):
         return "choice"
-    if token.lower == "to" and _prefers(clause[:position]) and _is_noun_place(clause, position, lexicon=lexicon):
+    if token.lower == "to" and _prefers(clause[:position]) and _is_noun_place(clause, position):
         return "choice"
     if token.lower in ("before", "then") or (token.lower == "after" and lexicon.language == "en"):
         return "order"
@@ -315,11 +322,11 @@ def _is_slogan(clause: Sequence[Token], *, lexicon: Lexicon) -> bool:
     return len(_concepts_of(clause)) <= 3 and not any(token.entry.concept in lexicon.verbs for token in clause)
 
 
-def _is_noun_place(clause: Sequence[Token], position: int, *, lexicon: Lexicon) -> bool:
+def _is_noun_place(clause: Sequence[Token], position: int) -> bool:
     if position + 1 >= len(clause):
         return False
     before, after = clause[position - 1], clause[position + 1]
-    return _is_content(before) and before.entry.concept != "lik" and after.entry.concept not in lexicon.verbs
+    return _is_content(before) and before.entry.concept != "lik" and _is_content(after)
 
 
 def _relate(

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from memory.domain.matching.alignment import align
 from memory.domain.matching.analysis import Analysis, Clause, Relation, Word
-from memory.domain.matching.claims import GuardReason
-from memory.domain.matching.lexicon import Lexicon, load_lexicon
+from memory.domain.matching.claims import POLICY, GuardReason
+from memory.domain.matching.lexicon import load_lexicon
 from memory.domain.matching.quantities import have_other_numbers
 
 Check = Callable[[Analysis, Analysis], bool]
@@ -15,6 +15,12 @@ Check = Callable[[Analysis, Analysis], bool]
 def have_other_speakers(left: Analysis, right: Analysis) -> bool:
     """Say whether both speak in the first person and for different speakers."""
     return left.has_first_person and right.has_first_person and left.speaker != right.speaker
+
+
+def are_unlike(left: Analysis, right: Analysis) -> bool:
+    """Say whether the texts have too few words in common for the other checks to see anything."""
+    shorter = min(len(left.concepts), len(right.concepts))
+    return len(left.concepts & right.concepts) < POLICY.least_shared * shorter
 
 
 def differ_in_question(left: Analysis, right: Analysis) -> bool:
@@ -174,7 +180,9 @@ def _shared_nouns(one: Analysis, other: Analysis) -> frozenset[str]:
 
 
 def _moves(word: Word, twin: Word, language: str) -> bool:
-    if word.is_verb or (word.governor and word.governor == twin.governor):
+    if word.is_verb or word.concept in load_lexicon(language).times:
+        return False
+    if word.governor and word.governor == twin.governor:
         return False
     return language != "de" or (word.may_be_name and twin.may_be_name)
 
@@ -218,31 +226,37 @@ def _differ_in_name(left: Analysis, right: Analysis) -> bool:
 
 def have_alternatives(left: Analysis, right: Analysis) -> bool:
     """Say whether the texts share a frame in which one place is filled differently."""
-    lexicon = load_lexicon(left.language)
+    left, right = sorted((left, right), key=lambda one: [word.concept for word in one.words])  # ties must fall alike
     mine = [word.concept for word in left.words]
     theirs = [word.concept for word in right.words]
     matches = align(mine, theirs)
-    if 2 * len(matches) < min(len(mine), len(theirs)):
+    if len(matches) < POLICY.framed * min(len(mine), len(theirs)):
         return False
     edges = [(-1, -1), *matches, (len(mine), len(theirs))]
+    is_same_frame = len(matches) + 1 == len(mine) == len(theirs)
     for (a, b), (c, d) in pairwise(edges):
-        ours = _residue(left.words[a + 1 : c], other=right, lexicon=lexicon)
-        others = _residue(right.words[b + 1 : d], other=left, lexicon=lexicon)
-        if ours and others:
+        ours = _residue(left.words[a + 1 : c], other=right)
+        others = _residue(right.words[b + 1 : d], other=left)
+        if _fill_differently(ours, others, is_same_frame=is_same_frame):
             return True
     return False
 
 
-def _residue(words: Sequence[Word], *, other: Analysis, lexicon: Lexicon) -> list[Word]:
-    return [
-        word
-        for word in words
-        if word.concept not in other.concepts and not (word.is_verb or word.is_light or word.denies)
-    ]
+def _fill_differently(ours: Sequence[Word], others: Sequence[Word], *, is_same_frame: bool) -> bool:
+    """Say whether two stretches are the one word that differs, or hold a noun each; verbs may be a paraphrase."""
+    if not ours or not others:
+        return False
+    nouns = [[word for word in words if not word.is_verb] for words in (ours, others)]
+    return is_same_frame or all(nouns)
+
+
+def _residue(words: Sequence[Word], *, other: Analysis) -> list[Word]:
+    return [word for word in words if word.concept not in other.concepts and not (word.is_light or word.denies)]
 
 
 CHECKS: tuple[tuple[GuardReason, Check], ...] = (
     (GuardReason.SPEAKER, have_other_speakers),
+    (GuardReason.UNLIKE, are_unlike),
     (GuardReason.QUESTION, differ_in_question),
     (GuardReason.HEDGE, differ_in_hedge),
     (GuardReason.LIMIT, differ_in_limit),

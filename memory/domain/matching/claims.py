@@ -17,6 +17,7 @@ class GuardReason(StrEnum):
     """Why two texts may not be taken for the same claim without a model's word."""
 
     LANGUAGE = "language"
+    UNLIKE = "unlike"
     SPEAKER = "speaker"
     QUESTION = "question"
     HEDGE = "hedge"
@@ -27,6 +28,17 @@ class GuardReason(StrEnum):
     ANTONYM = "antonym"
     NAME = "name"
     ALTERNATIVE = "alternative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchingPolicy:
+    """How much two texts must share before word-by-word checks mean anything."""
+
+    least_shared: float = 0.4  # of the shorter text's content words
+    framed: float = 0.5  # of the shorter text's content words, in one order: the texts have one frame
+
+
+POLICY = MatchingPolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

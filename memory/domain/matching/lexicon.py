@@ -60,6 +60,8 @@ class Lexicon:
     opposed: frozenset[tuple[str, str]]
     passive: frozenset[str]
     splitters: frozenset[str]
+    linkers: frozenset[str]  # words behind which a preposition governs nothing any more
+    times: frozenset[str]  # concepts
     first_person: frozenset[str]
     first_person_plural: frozenset[str]
     clock_words: frozenset[str]
@@ -235,6 +237,8 @@ def load_lexicon(language: str) -> Lexicon:
         opposed=frozenset({(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}),
         passive=frozenset(tables.PASSIVE.split()),
         splitters=frozenset(tables.SPLITTERS.split()),
+        linkers=frozenset(tables.LINKERS.split()),
+        times=frozenset(builder.concept(word) for word in tables.TIMES.split()),
         first_person=frozenset(tables.FIRST_PERSON.split()),
         first_person_plural=frozenset(tables.FIRST_PERSON_PLURAL.split()),
         clock_words=frozenset(tables.CLOCK_WORDS.split()),

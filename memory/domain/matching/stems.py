@@ -3,6 +3,9 @@
 import re
 
 _VOWEL = re.compile("[aeiouy]")
+_SEPARABLE_PARTICIPLE = re.compile(
+    "^(zusammen|ein|aus|an|auf|ab|um|zu|mit|vor|nach|weiter|los|fest|weg|her|hin)ge(?=.{3,}t$|.{3,}en$)"
+)
 _UMLAUTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
 _GERMAN_ENDINGS = (
     "ungen",
@@ -55,10 +58,11 @@ def _finish(word: str) -> str:
 
 
 def stem_german(word: str) -> str:
-    """Fold umlauts and strip inflection and the participle's ge- from a lower-case German word."""
+    """Fold umlauts and strip inflection and the participle's ge from a lower-case German word."""
     word = word.replace("ß", "ss").translate(_UMLAUTS)
     if len(word) <= 3 or not word.isalpha():
         return word
+    word = _SEPARABLE_PARTICIPLE.sub(r"\1", word)
     if word.startswith("ge") and len(word) > 6 and word.endswith(("t", "en")):
         word = word[2:]
     for ending in _GERMAN_ENDINGS:

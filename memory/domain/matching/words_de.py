@@ -11,7 +11,7 @@ hinter während wegen ab als wie und oder aber sondern denn weil da dass ob wenn
 auch noch schon sehr ganz nur so dann hier dort da heute jetzt nun immer meist meistens oft gern gerne lieber eher
 alle alles allen jede jeder jedes jeden jedem beide beiden viel viele mehr etwas jemand selben selbe gleichen dabei
 eigentlich einfach eben halt ja doch mal wieder bereits gerade bald etwa wo wer was welche welcher welches
-liebsten mindestens höchstens ungefähr
+liebsten mindestens höchstens ungefähr circa rund zirka fast beinahe ausschließlich lediglich bitte
 """
 
 LIGHT = """
@@ -46,7 +46,7 @@ leiten leitet geleitet leitung
 SYNONYMS = """
 mögen mag lieben bevorzugen bevorzugt schätzen liebling lieblings gefallen vorziehen gern gerne lieber
 mögen liebsten -hassen -hasst -ablehnen -verabscheuen -unbeliebt
-verwenden nutzen benutzen nutzung einsetzen -vermeiden -meiden -verzichten
+verwenden nutzen benutzen nutzung einsetzen arbeiten_mit -vermeiden -meiden -verzichten
 erlauben erlaubt gestatten zulassen -verbieten -verboten -untersagen
 annehmen akzeptieren -verweigern -ablehnen
 einschalten eingeschaltet aktivieren aktiviert aktiv anschalten
@@ -127,6 +127,25 @@ firma unternehmen
 kunde kundin
 entwickler programmierer entwicklerin
 rauchen geraucht
+haben besitzen -verlieren -verloren
+aufstehen aufwachen stehen_auf stehe_auf steht_auf
+anrufen telefonieren ruft_an
+fahren reisen
+zeigen anzeigen
+löschen entfernen
+erstellen anlegen erzeugen
+ändern anpassen bearbeiten
+sagen erwähnen
+nennen heißen
+brauchen benötigen erfordern
+behalten aufbewahren
+erhalten bekommen
+lernen studieren
+kochen zubereiten
+sammeln zusammentragen
+messen erfassen
+dauern brauchen_lang
+vormittags am_vormittag vormittag
 antworten antwort antwortzeit
 speichern ablegen
 leerzeichen spaces
@@ -159,6 +178,7 @@ außer ausgenommen abgesehen_von bis_auf nur_wenn nur_bei nur_falls nur_in nur_i
 mit_ausnahme es_sei_denn solange sofern ausser nur_beim
 """
 CONTRARY = "aber obwohl doch jedoch allerdings außer"
+LINKERS = "und wenn sobald während weil falls wo da"
 SPLITTERS = "aber weil obwohl sondern jedoch da denn"
 PASSIVE = "wird werden wurde wurden worden"
 AGENT = "von"
@@ -238,6 +258,10 @@ gut|schlecht
 immer|manchmal|gelegentlich
 alle|einige|wenige
 täglich|wöchentlich|monatlich|jährlich|stündlich
+seit|bis
+lokal|cloud
+duzen|siezen
+sichtbar|unsichtbar
 lesen|schreiben
 kaufen|verkaufen
 senden|empfangen
@@ -270,6 +294,12 @@ react|vue|angular|svelte
 django|flask|fastapi|rails|laravel
 frühstück|mittagessen|abendessen
 katze|hund|pferd|vogel|fisch
+"""
+
+TIMES = """
+montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz april mai juni juli august september
+oktober november dezember frühling frühjahr sommer herbst winter morgens mittags nachmittags abends nachts wochenende
+tag woche monat jahr heute gestern täglich wöchentlich monatlich jährlich vormittags
 """
 
 UNITS = """

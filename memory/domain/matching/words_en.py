@@ -16,6 +16,7 @@ much many lot lots bit up down out off well only always usually often generally 
 particularly especially actually certainly definitely simply basically however therefore thus hence let lets s
 during through across between among along around per via after before every_time get gets got something anything
 everything someone anyone everyone everybody somebody anybody one ones else
+roughly approximately nearly almost circa please whenever
 """
 
 # Words that say too little to make two texts differ when they fill the same place.
@@ -23,7 +24,7 @@ LIGHT = """
 thing stuff way case time day work main whole entire new kind sort type people person member good great nice fine
 choice option pick preference habit regular common certain different various own overall general current open daily
 make made take took come came go went want need try happen seem keep kept give gave put end ended start begin
-project code file task job version place default required necessary given favourite
+project code file task job version place default required necessary given favourite use have
 """
 
 # Verbs seldom name the thing a claim is about: two different ones in one place alone refuse nothing.
@@ -58,7 +59,8 @@ better best | worse worst | throw threw thrown | shut shutting | quit quitting |
 """
 
 SYNONYMS = """
-like love enjoy prefer favour favor favourite favorite fond adore appreciate pleased go_with goes_for opt_for
+like love enjoy prefer would_rather favour favor favourite favorite fond adore appreciate pleased
+like go_with goes_for opt_for
 like -hate -dislike -detest -loathe -despise -can_not_stand -could_not_stand -can_not_bear
 use utilise utilize employ work_with rely_on make_use_of -avoid -shun -abstain -refrain -steer_clear_of -stay_away_from
 allow permit authorise authorize -forbid -forbidden -ban -prohibit -disallow
@@ -85,7 +87,7 @@ true -untrue -false
 happy glad content -unhappy
 include contain comprise -exclude -omit -lack -lacking
 remember recall -forget
-have possess -miss -missing
+have possess own -miss -missing -lose
 visible -invisible
 legal -illegal
 regular -irregular
@@ -159,6 +161,8 @@ boss supervisor
 developer programmer engineer coder
 allergic allergy
 vegetarian vegetarians
+automatic automated automatically
+manual by_hand manually
 vegan vegans
 depend dependency dependencies
 approve approval sign_off
@@ -187,6 +191,48 @@ answer reply response
 note memo
 hot warm
 near close_to next_to beside
+see view look_at
+study learn
+wake get_up wake_up rise
+ride cycle
+travel commute
+phone call_up telephone
+start_work begin
+show display present
+delete remove erase
+create make_new set_up build
+add introduce
+change modify alter edit
+move relocate switch migrate
+say state mention tell
+call name title
+depend rely need require
+keep retain hold
+receive get_sent obtain
+explain describe
+leave depart quit_job
+find discover
+own possess
+finish complete_work
+grow rise_up
+believe think consider_to_be
+call_for require
+insist demand
+speak talk
+cook prepare_meals
+watch look_on
+repair mend
+collect gather
+check verify validate
+measure track
+improve enhance
+publish post
+document write_down
+fetch download
+push upload
+serve host run_on
+work function
+arrive come_in
 postgresql postgres
 neovim nvim
 golang go_lang
@@ -217,13 +263,14 @@ instead_of rather_than in_preference_to as_opposed_to in_place_of in_lieu_of
 LOCAL_NEGATORS = "without"
 HEDGES = """
 maybe perhaps might possibly whether considering consider considers thinks_about thinking_about wonders planned_to
-would_like_to plans_to wants_to hopes_to plan_to hope_to could would supposedly allegedly
+would_like_to plans_to wants_to asked_to asks_to hopes_to plan_to hope_to could would supposedly allegedly
 """
 LIMITERS = """
 except except_for apart_from aside_from other_than but_not only_when only_if only_for only_in only_on only_at
 only_during only_with only_while unless as_long_as provided_that with_the_exception_of excluding only_after only_before
 """
 CONTRARY = "but although though whereas while however yet except"
+LINKERS = "and when whenever while because if where who whose which that as so since"
 SPLITTERS = "but because although though whereas however which"
 PASSIVE = "is are was were be been being gets got"
 AGENT = "by"
@@ -301,10 +348,16 @@ full|empty
 clean|dirty
 alone|pair|together
 public|private
+share|private
+since|until
+well|badly|poorly
+only|everyone|everybody|anyone|anybody
+hide|visible
 internal|external
 online|offline
 remote|office|on_site
-manual|automatic|automated
+manual|automatic
+manual|generate
 static|dynamic
 synchronous|asynchronous
 local|remote|global
@@ -384,6 +437,12 @@ npm|yarn|pnpm|bun
 celsius|fahrenheit
 breakfast|lunch|dinner
 cat|dog|horse|bird|fish|cow|sheep
+"""
+
+TIMES = """
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+october november december spring summer autumn winter morning noon afternoon evening night weekend day week month year
+today tomorrow yesterday daily weekly monthly yearly
 """
 
 UNITS = """
