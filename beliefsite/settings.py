@@ -252,7 +252,15 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
-UNFOLD = {"SITE_TITLE": "Engram", "SITE_HEADER": "Engram", "SITE_SYMBOL": "neurology"}
+UNFOLD = {
+    "SITE_TITLE": "Engram",
+    "SITE_HEADER": "Engram",
+    "SITE_SYMBOL": "neurology",
+    "ENVIRONMENT": "memory.admin.frame.environment_label",
+    "GLOBAL_CALLBACK": "memory.admin.frame.shared_context",
+    "DASHBOARD_CALLBACK": "memory.admin.frame.with_overview",
+    "SIDEBAR": {"navigation": "memory.admin.frame.sections"},
+}
 
 
 # --- Logs --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memory.models import ApiKey, Permission, Project, Workspace
 
@@ -52,6 +53,11 @@ def create_key(
 def find_key(*, text: str) -> ApiKey | None:
     """Find the living key of this text. The lookup compares digests only, so its timing tells nothing of a key."""
     return ApiKey.objects.select_related("workspace").filter(hash=hash_key(text), revoked_at=None).first()
+
+
+def revoke_keys(*, keys: QuerySet[ApiKey], now: datetime) -> int:
+    """Revoke the keys that still live, and return how many those were."""
+    return keys.filter(revoked_at=None).update(revoked_at=now)
 
 
 def grants(*, key: ApiKey, permission: Permission) -> bool:

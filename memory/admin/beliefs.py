@@ -1,0 +1,277 @@
+"""Beliefs as a curator reads them: the statement, how sure we are, and why."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.db import models
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from memory.admin.by_membership import AuditAdmin, AuditInline, MembersAdmin, OfMyWorkspaces
+from memory.admin.episodes import rows_with_words
+from memory.admin.paginator import PagesWithoutCount
+from memory.admin.presentation import badge, confidence_of, facts_of, link_to, passage
+from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, BeliefAccess, BeliefEmbedding, Cycle, Episode, Evidence, GateDecision, Lineage, Role
+
+
+def weigh(belief: Belief) -> WeighedEvidence:
+    """Weigh all evidence of a belief as consolidation does, by the rule of its workspace."""
+    policy = replace(settings.POLICY.confidence, independence=belief.workspace.counts_origins)
+    columns = ("episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at")
+    rows = Evidence.objects.for_workspace(belief.workspace_id).filter(belief=belief).values_list(*columns)
+    return weigh_evidence(
+        rows=[
+            EvidenceRow(episode_id=key, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=at)
+            for key, verdict, weight, origin, at in rows
+        ],
+        policy=policy,
+    )
+
+
+class EvidenceInline(AuditInline[Evidence, Belief]):
+    """Every verdict on the belief, newest first."""
+
+    model = Evidence
+    verbose_name_plural = "evidence: what was said, and how it counts"
+    fields = ("verdict_badge", "effective_weight", "said", "reason", "session", "occurred")
+    _weights: dict[str, float] | None = None  # an inline lives for one request
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
+        rows = super().get_queryset(request).select_related("episode", "belief__workspace")
+        return rows.defer("episode__search", "belief__search").order_by("-episode__occurred_at", "-id")
+
+    @admin.display(description="verdict")
+    def verdict_badge(self, row: Evidence) -> SafeString:
+        return badge(row.verdict)
+
+    @admin.display(description="counts as")
+    def effective_weight(self, row: Evidence) -> str:
+        if self._weights is None:
+            self._weights = dict(weigh(row.belief).weights)
+        kind = "" if row.kind == "ordinary" else f" ({row.get_kind_display()})"
+        return f"{self._weights[row.episode_id]:.2f}{kind}"
+
+    @admin.display(description="episode")
+    def said(self, row: Evidence) -> SafeString:
+        return link_to(Episode, row.episode_id, text=row.episode.text)  # type: ignore[return-value]
+
+    @admin.display(description="session")
+    def session(self, row: Evidence) -> str:
+        return row.episode.session or row.episode.document or "–"
+
+    @admin.display(description="occurred on")
+    def occurred(self, row: Evidence) -> str:
+        return f"{row.episode.occurred_at:%Y-%m-%d}"
+
+
+class CameFromInline(AuditInline[Lineage, Belief]):
+    model = Lineage
+    fk_name = "child"
+    verbose_name_plural = "came from"
+    fields = ("kind", "earlier", "reason", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
+        return super().get_queryset(request).select_related("parent").defer("parent__search").order_by("-id")
+
+    @admin.display(description="earlier belief")
+    def earlier(self, row: Lineage) -> SafeString | str:
+        return link_to(Belief, row.parent_id, text=row.parent.statement)
+
+
+class BecameInline(AuditInline[Lineage, Belief]):
+    model = Lineage
+    fk_name = "parent"
+    verbose_name_plural = "became"
+    fields = ("kind", "later", "reason", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
+        return super().get_queryset(request).select_related("child").defer("child__search").order_by("-id")
+
+    @admin.display(description="later belief")
+    def later(self, row: Lineage) -> SafeString | str:
+        return link_to(Belief, row.child_id, text=row.child.statement)
+
+
+class DecisionsInline(AuditInline[GateDecision, Belief]):
+    model = GateDecision
+    verbose_name_plural = "decisions of the gates"
+    fields = ("gate", "passed", "reason", "facts_seen", "cycle_link", "created_at")
+    ordering = ("-created_at", "-id")
+
+    @admin.display(description="facts it saw")
+    def facts_seen(self, row: GateDecision) -> SafeString:
+        return facts_of(row.facts)
+
+    @admin.display(description="cycle")
+    def cycle_link(self, row: GateDecision) -> SafeString | str:
+        return link_to(Cycle, row.cycle_id)
+
+
+@admin.register(Belief)
+class BeliefAdmin(MembersAdmin[Belief]):
+    """A curator pins and unpins; everything else follows from evidence."""
+
+    changes = Role.CURATOR
+    list_before_template = change_form_before_template = "engram/offline_notice.html"
+    paginator = PagesWithoutCount
+    list_display = (
+        "statement_line",
+        "sureness",
+        "evidence_count",
+        "status_badge",
+        "is_pinned",
+        "project",
+        "created_at",
+    )
+    list_filter = (
+        ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "is_pinned", "fact_type", "created_at",
+    )  # fmt: skip
+    list_select_related = ("project",)
+    search_fields = ("statement",)
+    search_help_text = "Words of the statement, its subject or context, or an id (bl_…)"
+    ordering = ("-created_at", "-id")
+    inlines = (EvidenceInline, CameFromInline, BecameInline, DecisionsInline)
+    fieldsets = (
+        (
+            None,
+            {"fields": ("shown_statement", "sureness", "counted", ("status_badge", "status_reason"), "is_pinned")},
+        ),
+        (
+            "What it is about",
+            {
+                "fields": (
+                    ("id", "workspace", "scope", "project"), ("subject", "predicate"), ("context", "timeframe"),
+                    ("fact_type", "importance", "language", "user"),
+                ),
+            },
+        ),
+        (
+            "How it came to its confidence",
+            {"fields": (("alpha", "beta"), ("peak_confidence", "prediction_error"), "storage_strength", "born_in")},
+        ),
+        (
+            "Times and use",
+            {
+                "fields": (
+                    ("created_at", "updated_at", "statement_changed_at"), ("last_reinforced_at", "last_verified_at"),
+                    ("archived_by_person_at", "restored_by_person_at"), ("archive_due_at", "valid_until"),
+                    ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
+                ),
+            },
+        ),
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Belief]:
+        return super().get_queryset(request).select_related("workspace")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Belief | None = None) -> Any:
+        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name != "is_pinned")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Belief], search_term: str
+    ) -> tuple[models.QuerySet[Belief], bool]:
+        return (rows_with_words(queryset, search_term) if search_term else queryset), False
+
+    def save_model(self, request: HttpRequest, obj: Belief, form: ModelForm[Belief], change: bool) -> None:
+        if form.changed_data:
+            obj.updated_at = timezone.now()
+            obj.save(update_fields=[*form.changed_data, "updated_at"])
+
+    @admin.display(description="statement")
+    def statement_line(self, belief: Belief) -> str:
+        return belief.statement[:160]
+
+    @admin.display(description="statement")
+    def shown_statement(self, belief: Belief) -> SafeString:
+        return passage(belief.statement)
+
+    @admin.display(description="confidence", ordering="confidence")
+    def sureness(self, belief: Belief) -> SafeString:
+        return confidence_of(belief)
+
+    @admin.display(description="evidence")
+    def counted(self, belief: Belief) -> str:
+        """Say how many episodes speak for and against, and from how many origins."""
+        weighed = weigh(belief)
+        sides = (("for it", Verdict.SUPPORTS), ("against it", Verdict.CONTRADICTS), ("partly", Verdict.PARTIAL))
+        return " · ".join(
+            f"{weighed.rows.get(verdict, 0)} {side} (from {weighed.origins.get(verdict, 0)} origins)"
+            for side, verdict in sides
+        )
+
+    @admin.display(description="status", ordering="status")
+    def status_badge(self, belief: Belief) -> SafeString:
+        return badge(belief.status)
+
+    @admin.display(description="recalled")
+    def recalled(self, belief: Belief) -> str:
+        access = BeliefAccess.objects.filter(belief=belief).first()
+        if access is None or access.accessed_at is None:
+            return "never"
+        return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
+
+    @admin.display(description="embedded by")
+    def embedded(self, belief: Belief) -> str:
+        return ", ".join(BeliefEmbedding.objects.filter(belief=belief).values_list("model", flat=True)) or "not yet"
+
+
+@admin.register(Evidence)
+class EvidenceAdmin(AuditAdmin[Evidence]):
+    """One verdict of one episode on one belief."""
+
+    paginator = PagesWithoutCount
+    list_display = ("id", "verdict_badge", "statement", "said", "base_weight", "kind", "basis", "created_at")
+    list_display_links = ("id",)
+    list_filter = (("workspace", OfMyWorkspaces), "verdict", "kind", "basis")
+    list_select_related = ("belief", "episode")
+    ordering = ("-id",)
+    fields = (
+        "verdict_badge", "statement", "said", "reason", "base_weight", "kind", "basis", "cycle", "call",
+        "workspace", "created_at",
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
+        rows = super().get_queryset(request).select_related("belief", "episode")
+        return rows.defer("belief__search", "episode__search")
+
+    @admin.display(description="verdict", ordering="verdict")
+    def verdict_badge(self, row: Evidence) -> SafeString:
+        return badge(row.verdict)
+
+    @admin.display(description="belief")
+    def statement(self, row: Evidence) -> SafeString | str:
+        return link_to(Belief, row.belief_id, text=row.belief.statement[:160])
+
+    @admin.display(description="episode")
+    def said(self, row: Evidence) -> SafeString | str:
+        return link_to(Episode, row.episode_id, text=row.episode.text[:160])
+
+
+@admin.register(Lineage)
+class LineageAdmin(AuditAdmin[Lineage]):
+    """Which belief came from which."""
+
+    list_display = ("id", "kind", "earlier", "later", "reason", "created_at")
+    list_display_links = ("id",)
+    list_filter = (("workspace", OfMyWorkspaces), "kind")
+    ordering = ("-id",)
+    fields = ("kind", "earlier", "later", "reason", "cycle", "workspace", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
+        rows = super().get_queryset(request).select_related("parent", "child")
+        return rows.defer("parent__search", "child__search")
+
+    @admin.display(description="earlier belief")
+    def earlier(self, row: Lineage) -> SafeString | str:
+        return link_to(Belief, row.parent_id, text=row.parent.statement[:160])
+
+    @admin.display(description="later belief")
+    def later(self, row: Lineage) -> SafeString | str:
+        return link_to(Belief, row.child_id, text=row.child.statement[:160])

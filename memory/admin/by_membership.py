@@ -1,0 +1,168 @@
+"""The shared ground of every admin page: rows by membership, rights by role.
+
+Django's own permissions and groups are not asked: whoever is staff may open the admin, and finds there the rows of
+the workspaces they are a member of. A superuser is no exception.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from django.forms import BaseInlineFormSet, ModelChoiceField, ModelForm, ModelMultipleChoiceField
+from django.http import HttpRequest
+
+from memory.admin.roles import rows_of_member, workspace_of, workspaces_of
+from memory.models import Role
+
+# unfold ships no types; its classes are Django's with other templates.
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin, TabularInline
+    from django.contrib.admin.options import BaseModelAdmin
+
+    _Base = BaseModelAdmin[Any]
+    _FormSet = BaseInlineFormSet[Any, Any, ModelForm[Any]]
+else:
+    from unfold.admin import ModelAdmin, TabularInline
+    from unfold.forms import PaginationInlineFormSet
+
+    _Base = object
+    _FormSet = PaginationInlineFormSet
+
+Row = TypeVar("Row", bound=models.Model)
+Parent = TypeVar("Parent", bound=models.Model)
+
+# Wide columns that no page shows: reading them would cost more than all the rest of a row.
+_NEVER_SHOWN = ("search", "candidate_vector", "vector")
+
+
+class ByMembership(_Base):
+    """Rows, choices and rights of one model, by the person's membership in each workspace."""
+
+    adds: ClassVar[Role | None] = None
+    changes: ClassVar[Role | None] = None
+    deletes: ClassVar[Role | None] = None
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        names = {field.name for field in self.model._meta.get_fields()}
+        rows = super().get_queryset(request).defer(*names.intersection(_NEVER_SHOWN))
+        return rows_of_member(rows, request=request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return _may(request, Role.READER, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return _may(request, self.adds, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return _may(request, self.changes, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return _may(request, self.deletes, obj)
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        kwargs["queryset"] = self._choices(db_field, request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(
+        self, db_field: models.ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelMultipleChoiceField[Any] | None:
+        kwargs["queryset"] = self._choices(db_field, request)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def _choices(
+        self, field: models.ForeignKey[Any, Any] | models.ManyToManyField[Any, Any], request: HttpRequest
+    ) -> models.QuerySet[Any]:
+        rows = field.related_model._default_manager.all()
+        return rows_of_member(rows, request=request, at_least=self.adds or self.changes or Role.READER)
+
+
+class MembersAdmin(ByMembership, ModelAdmin[Row]):
+    """A model's pages, for the members of its workspaces."""
+
+    # Neither bulk deletion nor any other act on many rows, but where a page names one.
+    actions: Any = None
+    list_per_page = 50
+    show_full_result_count = False
+    list_filter_submit = True
+
+    def save_model(self, request: HttpRequest, obj: Row, form: ModelForm[Row], change: bool) -> None:
+        """Write only what the person changed: workers write the same rows meanwhile."""
+        if change:
+            obj.save(update_fields=form.changed_data)
+        else:
+            super().save_model(request, obj, form, change)
+
+    def log_change(self, request: HttpRequest, obj: Row, message: Any) -> LogEntry:
+        """Log the id and no text, so that erasing an episode or a belief leaves no copy here."""
+        return LogEntry.objects.create(
+            user=request.user,  # type: ignore[misc]  # nobody anonymous comes this far
+            content_type=ContentType.objects.get_for_model(obj),
+            object_id=obj.pk,
+            object_repr=str(obj.pk),
+            action_flag=CHANGE,
+            change_message=json.dumps(message),
+        )
+
+
+class AuditAdmin(MembersAdmin[Row]):
+    """Pages of rows that tell what happened: nobody adds, changes or deletes any."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return flatten_fieldsets(self.get_fieldsets(request, obj))
+
+
+class ShownOnly(_FormSet):
+    """Rows that are shown beside a form and take no part in it: whatever is posted, they stay as they are."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["data"] = kwargs["files"] = None
+        super().__init__(*args, **kwargs)
+
+    def is_valid(self) -> bool:
+        return True
+
+    def save(self, commit: bool = True) -> list[Any]:
+        self.new_objects: list[Any] = []
+        self.changed_objects: list[Any] = []
+        self.deleted_objects: list[Any] = []
+        return []
+
+
+class AuditInline(ByMembership, TabularInline[Row, Parent]):
+    """Rows beside their parent, to look at."""
+
+    formset = ShownOnly
+    extra = 0
+    max_num = 0
+    per_page = 25
+    can_delete = False
+    hide_title = True
+    show_change_link = False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields or ()
+
+
+class OfMyWorkspaces(RelatedFieldListFilter):
+    """A filter whose values are rows of the person's own workspaces."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        rows = rows_of_member(field.related_model._default_manager.all(), request=request)
+        return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
+
+
+def _may(request: HttpRequest, role: Role | None, row: models.Model | None) -> bool:
+    """Tell whether the person holds a role: in the row's workspace, or for no row in any."""
+    if role is None:
+        return False
+    held = workspaces_of(request, at_least=role)
+    return bool(held) if row is None else workspace_of(row) in held

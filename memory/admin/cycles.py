@@ -1,0 +1,244 @@
+"""Cycles of consolidation: what each did, step by step, and what the gates decided."""
+
+from django.contrib import admin
+from django.db import models
+from django.db.models import Count, Sum
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
+from memory.admin.paginator import PagesWithoutCount
+from memory.admin.presentation import badge, facts_of, link_to
+from memory.models import (
+    Belief,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    CycleStep,
+    Episode,
+    GateDecision,
+    JobVerdict,
+    ModelCall,
+)
+
+
+class StepsInline(AuditInline[CycleStep, Cycle]):
+    model = CycleStep
+    verbose_name_plural = "steps"
+    fields = ("name", "started_at", "finished_at", "counted")
+
+    @admin.display(description="counts")
+    def counted(self, step: CycleStep) -> SafeString:
+        return facts_of(step.counts)
+
+
+class JobsInline(AuditInline[ClusterJob, Cycle]):
+    model = ClusterJob
+    verbose_name_plural = "jobs: clusters of episodes on their way to a belief"
+    fields = ("job", "kind", "state_badge", "state_reason", "outcome", "refusal", "made")
+
+    @admin.display(description="job")
+    def job(self, row: ClusterJob) -> SafeString | str:
+        return link_to(ClusterJob, row.pk, text=f"#{row.number}")
+
+    @admin.display(description="state")
+    def state_badge(self, row: ClusterJob) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="belief made")
+    def made(self, row: ClusterJob) -> SafeString | str:
+        return link_to(Belief, row.created_belief_id)
+
+
+class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
+    model = GateDecision
+    verbose_name_plural = "decisions of the gates"
+    fields = ("gate", "passed", "reason", "belief_link", "facts_seen")
+    ordering = ("id",)
+
+    @admin.display(description="belief")
+    def belief_link(self, row: GateDecision) -> SafeString | str:
+        return link_to(Belief, row.belief_id)
+
+    @admin.display(description="facts it saw")
+    def facts_seen(self, row: GateDecision) -> SafeString:
+        return facts_of(row.facts)
+
+
+@admin.register(Cycle)
+class CycleAdmin(AuditAdmin[Cycle]):
+    """One run of consolidation for one workspace."""
+
+    list_display = ("id", "workspace", "state_badge", "trigger", "opened_at", "finished_at", "state_reason")
+    list_filter = (("workspace", OfMyWorkspaces), "state", "trigger", "opened_at")
+    list_select_related = ("workspace",)
+    ordering = ("-opened_at", "-id")
+    inlines = (StepsInline, JobsInline, CycleDecisionsInline)
+    fieldsets = (
+        (None, {"fields": (("state_badge", "state_reason"), ("workspace", "trigger"), "counted", "cost")}),
+        (
+            "Times",
+            {
+                "fields": (
+                    ("opened_at", "started_at", "finished_at"), ("now", "checkpoint_at"),
+                    ("attempt", "seen_at", "leased_until"), ("deadline_at", "budget_spent"),
+                ),
+            },
+        ),
+    )  # fmt: skip
+
+    @admin.display(description="state", ordering="state")
+    def state_badge(self, cycle: Cycle) -> SafeString:
+        return badge(cycle.state)
+
+    @admin.display(description="counts")
+    def counted(self, cycle: Cycle) -> SafeString:
+        return facts_of(cycle.counts)
+
+    @admin.display(description="model calls")
+    def cost(self, cycle: Cycle) -> str:
+        """Say what the cycle's calls came to."""
+        calls = ModelCall.objects.filter(cycle=cycle).aggregate(
+            number=Count("pk"), read=Sum("input_tokens"), written=Sum("output_tokens"), usd=Sum("cost_usd")
+        )
+        read, written = calls["read"] or 0, calls["written"] or 0
+        return f"{calls['number']} calls · {read:,} tokens in, {written:,} out · ${calls['usd'] or 0:.4f}"
+
+
+@admin.register(CycleStep)
+class CycleStepAdmin(AuditAdmin[CycleStep]):
+    """One step of a cycle."""
+
+    list_display = ("name", "cycle_link", "started_at", "finished_at")
+    list_filter = (("workspace", OfMyWorkspaces), "started_at")
+    ordering = ("-id",)
+    fields = ("name", "cycle_link", "workspace", "started_at", "finished_at", "counted")
+
+    @admin.display(description="cycle")
+    def cycle_link(self, step: CycleStep) -> SafeString | str:
+        return link_to(Cycle, step.cycle_id)
+
+    @admin.display(description="counts")
+    def counted(self, step: CycleStep) -> SafeString:
+        return facts_of(step.counts)
+
+
+class JobMembersInline(AuditInline[ClusterMember, ClusterJob]):
+    model = ClusterMember
+    verbose_name_plural = "episodes of the cluster, most central first"
+    fields = ("position", "said", "speaker")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ClusterMember]:
+        return super().get_queryset(request).select_related("episode").defer("episode__search")
+
+    @admin.display(description="episode")
+    def said(self, row: ClusterMember) -> SafeString | str:
+        return link_to(Episode, row.episode_id, text=row.episode.text)
+
+    @admin.display(description="speaker")
+    def speaker(self, row: ClusterMember) -> str:
+        return row.episode.speaker or "–"
+
+
+class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
+    model = JobVerdict
+    verbose_name_plural = "verdicts"
+    fields = ("verdict_badge", "about", "said", "basis", "reason", "similarity", "model")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobVerdict]:
+        rows = super().get_queryset(request).select_related("episode", "belief")
+        return rows.defer("episode__search", "belief__search").order_by("id")
+
+    @admin.display(description="verdict")
+    def verdict_badge(self, row: JobVerdict) -> SafeString:
+        return badge(row.verdict)
+
+    @admin.display(description="on")
+    def about(self, row: JobVerdict) -> SafeString | str:
+        return link_to(Belief, row.belief_id, text=row.belief.statement) if row.belief else "the job's own candidate"
+
+    @admin.display(description="episode")
+    def said(self, row: JobVerdict) -> SafeString | str:
+        return link_to(Episode, row.episode_id, text=row.episode.text)
+
+
+@admin.register(ClusterJob)
+class ClusterJobAdmin(AuditAdmin[ClusterJob]):
+    """One cluster's passage through a cycle."""
+
+    paginator = PagesWithoutCount
+    list_display = ("id", "cycle_link", "number", "kind", "state_badge", "outcome", "refusal", "claims")
+    list_filter = (("workspace", OfMyWorkspaces), "state", "kind")
+    ordering = ("-id",)
+    inlines = (JobMembersInline, JobVerdictsInline)
+    fields = (
+        ("state_badge", "state_reason"), ("cycle_link", "number", "kind"), ("outcome", "refusal", "created_belief"),
+        "belief", "candidate", "candidate_language", ("claims", "lease_owner", "leased_until", "not_before"),
+        "workspace",
+    )  # fmt: skip
+
+    @admin.display(description="cycle")
+    def cycle_link(self, job: ClusterJob) -> SafeString | str:
+        return link_to(Cycle, job.cycle_id)
+
+    @admin.display(description="state", ordering="state")
+    def state_badge(self, job: ClusterJob) -> SafeString:
+        return badge(job.state)
+
+
+@admin.register(JobVerdict)
+class JobVerdictAdmin(AuditAdmin[JobVerdict]):
+    """One verdict within a job; the irrelevant ones stay here and are no evidence."""
+
+    paginator = PagesWithoutCount
+    list_display = ("id", "verdict_badge", "said", "about", "basis", "similarity", "model")
+    list_display_links = ("id",)
+    list_filter = (("workspace", OfMyWorkspaces), "verdict", "basis")
+    ordering = ("-id",)
+    fields = ("verdict_badge", "said", "about", "reason", "basis", "similarity", "model", "prompt_version", "workspace")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobVerdict]:
+        rows = super().get_queryset(request).select_related("episode", "belief")
+        return rows.defer("episode__search", "belief__search")
+
+    @admin.display(description="verdict", ordering="verdict")
+    def verdict_badge(self, row: JobVerdict) -> SafeString:
+        return badge(row.verdict)
+
+    @admin.display(description="episode")
+    def said(self, row: JobVerdict) -> SafeString | str:
+        return link_to(Episode, row.episode_id, text=row.episode.text[:160])
+
+    @admin.display(description="on")
+    def about(self, row: JobVerdict) -> SafeString | str:
+        return (
+            link_to(ClusterJob, row.job_id, text="its job's candidate")
+            if not row.belief
+            else link_to(Belief, row.belief_id, text=row.belief.statement[:160])
+        )
+
+
+@admin.register(GateDecision)
+class GateDecisionAdmin(AuditAdmin[GateDecision]):
+    """What a gate decided about a belief, passed or not, with the facts it saw."""
+
+    paginator = PagesWithoutCount
+    list_display = ("id", "gate", "passed", "reason", "about", "cycle_link", "created_at")
+    list_filter = (("workspace", OfMyWorkspaces), "passed", "created_at")
+    ordering = ("-id",)
+    fields = ("gate", "passed", "reason", "about", "facts_seen", "cycle_link", "workspace", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[GateDecision]:
+        return super().get_queryset(request).select_related("belief").defer("belief__search")
+
+    @admin.display(description="belief")
+    def about(self, row: GateDecision) -> SafeString | str:
+        return link_to(Belief, row.belief_id, text=row.belief.statement[:160])
+
+    @admin.display(description="facts it saw")
+    def facts_seen(self, row: GateDecision) -> SafeString:
+        return facts_of(row.facts)
+
+    @admin.display(description="cycle")
+    def cycle_link(self, row: GateDecision) -> SafeString | str:
+        return link_to(Cycle, row.cycle_id)

@@ -1,0 +1,121 @@
+"""Episodes: their text as it was, and the little about them that a curator may change."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.postgres.search import SearchQuery
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
+from memory.admin.paginator import PagesWithoutCount
+from memory.admin.presentation import badge, link_to, passage
+from memory.models import Belief, Episode, EpisodeAccess, EpisodeEmbedding, Evidence, Role
+from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+
+
+def rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[Any]:
+    """Keep the rows whose text has the words in any language that texts are indexed in, or whose id it is."""
+    configurations = {*CONFIGURATIONS.values(), UNKNOWN_CONFIGURATION}
+    found = Q(pk=words.strip())
+    for configuration in sorted(configurations):
+        found |= Q(search=SearchQuery(words, config=configuration, search_type="websearch"))
+    return rows.filter(found)
+
+
+class EpisodeForm(ModelForm[Episode]):
+    """Tags are checked as at the door of the API."""
+
+    def clean_tags(self) -> list[str]:
+        tags: list[str] = self.cleaned_data["tags"]
+        if len(tags) > settings.POLICY.ingest.tags:
+            raise ValidationError(f"At most {settings.POLICY.ingest.tags} tags.")
+        return tags
+
+
+class BeliefsOfEpisode(AuditInline[Evidence, Episode]):
+    model = Evidence
+    verbose_name_plural = "evidence it gives"
+    fields = ("verdict_badge", "statement", "base_weight", "reason", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
+        return super().get_queryset(request).select_related("belief").defer("belief__search").order_by("-id")
+
+    @admin.display(description="verdict")
+    def verdict_badge(self, row: Evidence) -> SafeString:
+        return badge(row.verdict)
+
+    @admin.display(description="belief")
+    def statement(self, row: Evidence) -> SafeString | str:
+        return link_to(Belief, row.belief_id, text=row.belief.statement)
+
+
+@admin.register(Episode)
+class EpisodeAdmin(MembersAdmin[Episode]):
+    """One remembered thing; what consolidation made of it stands below."""
+
+    changes = Role.CURATOR
+    form = EpisodeForm
+    paginator = PagesWithoutCount
+    list_display = ("opening", "speaker", "project", "session", "status_badge", "state", "importance", "occurred_at")
+    list_filter = (
+        ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "state", "source", "occurred_at",
+    )  # fmt: skip
+    list_select_related = ("project",)
+    search_fields = ("text",)
+    search_help_text = "Words of the text, as a search engine reads them, or an id (ep_…)"
+    ordering = ("-created_at", "-id")
+    inlines = (BeliefsOfEpisode,)
+    fieldsets = (
+        (None, {"fields": ("shown_text", ("id", "workspace", "project"), ("status_badge", "state", "state_reason"))}),
+        ("What curators may change", {"fields": ("importance", "category", "tags", "valid_until")}),
+        (
+            "Where it came from",
+            {
+                "fields": (
+                    ("speaker", "user", "agent"), ("session", "document", "source"),
+                    ("occurred_at", "created_at", "language"), ("origin", "is_derived", "valence"), "entities",
+                ),
+            },
+        ),
+        ("Use", {"fields": (("recalled", "embedded"), ("failures", "pooled_at", "leased_by"))}),
+    )  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Episode | None = None) -> Any:
+        editable = {"importance", "category", "tags", "valid_until"}
+        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in editable)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Episode], search_term: str
+    ) -> tuple[models.QuerySet[Episode], bool]:
+        return (rows_with_words(queryset, search_term) if search_term else queryset), False
+
+    @admin.display(description="text")
+    def opening(self, episode: Episode) -> str:
+        return episode.text[:120]
+
+    @admin.display(description="text")
+    def shown_text(self, episode: Episode) -> SafeString:
+        return passage(episode.text)
+
+    @admin.display(description="status", ordering="status")
+    def status_badge(self, episode: Episode) -> SafeString:
+        return badge(episode.status)
+
+    @admin.display(description="recalled")
+    def recalled(self, episode: Episode) -> str:
+        access = EpisodeAccess.objects.filter(episode=episode).first()
+        if access is None or access.accessed_at is None:
+            return "never"
+        return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
+
+    @admin.display(description="embedded by")
+    def embedded(self, episode: Episode) -> str:
+        vectors = EpisodeEmbedding.objects.filter(episode=episode).values_list("model", "is_chunked")
+        return ", ".join(f"{model}{' (in chunks)' if is_chunked else ''}" for model, is_chunked in vectors) or "not yet"

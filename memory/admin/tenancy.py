@@ -1,0 +1,191 @@
+"""Workspaces, their members, projects and keys."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from memory.access.keys import create_key, revoke_keys
+from memory.access.members import is_last_owner, lock_members
+from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
+from memory.admin.presentation import badge
+from memory.admin.roles import rows_of_member
+from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm
+from memory.models import ApiKey, Membership, Project, Role, Workspace
+
+
+class MembersInline(AuditInline[Membership, Workspace]):
+    model = Membership
+    fields = ("user", "role")
+    verbose_name_plural = "members (add and change them under Memberships)"
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Membership]:
+        return super().get_queryset(request).select_related("user").order_by("user__username")
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(MembersAdmin[Workspace]):
+    """A superuser may found one and becomes its owner; nobody deletes one here."""
+
+    changes = Role.OWNER
+    list_display = ("name", "is_believing", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "created_at")
+    search_fields = ("name",)
+    ordering = ("name",)
+    readonly_fields = ("created_at", "next_cycle_held_until")
+    inlines = (MembersInline,)
+    fieldsets = (
+        (None, {"fields": ("name", "created_at")}),
+        ("How it believes", {"fields": ("is_believing", "confidence_model", "counts_origins")}),
+        (
+            "Caps per day (UTC)",
+            {
+                "fields": ("daily_token_cap", "daily_cost_cap_usd", "next_cycle_held_until"),
+                "description": "Over a cap, consolidation stops starting model calls until the next day.",
+            },
+        ),
+    )
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) or self.has_add_permission(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def get_inlines(self, request: HttpRequest, obj: Workspace | None) -> Any:
+        return self.inlines if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
+        if not change:
+            obj.created_at = timezone.now()
+        super().save_model(request, obj, form, change)
+        if not change:
+            Membership.objects.create(workspace=obj, user=request.user, role=Role.OWNER)  # type: ignore[misc]
+
+
+@admin.register(Membership)
+class MembershipAdmin(MembersAdmin[Membership]):
+    """Owners invite people by their user name: a list to choose from would show them everybody's."""
+
+    adds = changes = deletes = Role.OWNER
+    list_display = ("user", "workspace", "role")
+    list_filter = (("workspace", OfMyWorkspaces), "role")
+    list_select_related = ("user", "workspace")
+    search_fields = ("user__username",)
+    ordering = ("workspace", "user")
+    form = MembershipForm
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        return super().get_form(request, obj, change=change, **kwargs | ({} if obj else {"form": NewMembershipForm}))
+
+    def get_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
+        return ("workspace", "user", "role") if obj else ("workspace", "username", "role")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
+        return ("workspace", "user") if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        if isinstance(obj, Membership) and is_last_owner(membership=obj):
+            return False
+        return super().has_delete_permission(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        lock_members(workspace_id=obj.workspace_id)
+        if is_last_owner(membership=obj):  # two owners may have left at the same moment
+            raise PermissionDenied
+        super().delete_model(request, obj)
+
+
+@admin.register(Project)
+class ProjectAdmin(MembersAdmin[Project]):
+    """A project that has episodes or beliefs cannot be deleted."""
+
+    adds = changes = Role.CURATOR
+    deletes = Role.OWNER
+    list_display = ("slug", "workspace", "path", "created_at")
+    list_filter = (("workspace", OfMyWorkspaces),)
+    list_select_related = ("workspace",)
+    search_fields = ("slug",)
+    ordering = ("workspace", "slug")
+    fields = ("workspace", "slug", "path", "created_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        return ("workspace", "created_at") if obj else ("created_at",)
+
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        if not change:
+            obj.created_at = timezone.now()
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(MembersAdmin[ApiKey]):
+    """A key's text is in the answer to its creation and nowhere else: no message, no session, no row keeps it."""
+
+    adds = changes = Role.OWNER
+    actions = ("revoke",)
+    list_display = ("prefix", "name", "workspace", "granted", "is_limited", "state", "last_used_at", "created_at")
+    list_filter = (("workspace", OfMyWorkspaces), ("revoked_at", admin.EmptyFieldListFilter))
+    list_select_related = ("workspace",)
+    search_fields = ("name", "prefix")
+    ordering = ("-created_at", "-id")
+    form = ApiKeyForm
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        new = ("workspace", "name", "permissions", "projects")
+        return (*new, "prefix", "state", "is_limited", "created_at", "last_used_at", "revoked_at") if obj else new
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return tuple(name for name in self.get_fields(request, obj) if name != "name") if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        chosen = form.cleaned_data
+        key, text = create_key(
+            workspace=obj.workspace,
+            permissions=chosen["permissions"],
+            projects=chosen["projects"],
+            name=obj.name,
+            now=timezone.now(),
+        )
+        obj.pk, obj.prefix, obj.created_at, obj._state.adding = key.pk, key.prefix, key.created_at, False
+        request.new_key_text = text  # type: ignore[attr-defined]
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: Any = None) -> HttpResponse:
+        """Answer with the key itself, once; nothing on the way may keep a copy."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "The new key",
+            "opts": self.opts,
+            "original": obj,
+            "key_text": request.new_key_text,  # type: ignore[attr-defined]
+        }
+        response = TemplateResponse(request, "engram/key_created.html", context)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    @admin.display(description="permissions")
+    def granted(self, key: ApiKey) -> str:
+        return ", ".join(key.permissions)
+
+    @admin.display(description="state")
+    def state(self, key: ApiKey) -> str:
+        return badge("revoked" if key.revoked_at else "active")
+
+    @admin.action(description="Revoke the chosen keys, at once and for good", permissions=["change"])
+    def revoke(self, request: HttpRequest, keys: models.QuerySet[ApiKey]) -> None:
+        """Revoke the keys of workspaces the person owns, and say how many were not theirs to revoke."""
+        owned = rows_of_member(keys, request=request, at_least=Role.OWNER)
+        refused = keys.count() - owned.count()
+        revoked = revoke_keys(keys=owned, now=timezone.now())
+        self.message_user(request, f"{revoked} revoked.", messages.SUCCESS)
+        if refused:
+            self.message_user(request, f"{refused} left alone: only an owner revokes a key.", messages.WARNING)

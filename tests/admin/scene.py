@@ -1,0 +1,137 @@
+"""A workspace with one row of every kind, each text of which carries the workspace's name."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import Model
+
+from memory.models import (
+    ApiKey,
+    Belief,
+    BeliefAccess,
+    BeliefEmbedding,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    CycleStep,
+    Episode,
+    EpisodeAccess,
+    EpisodeEmbedding,
+    Evidence,
+    GateDecision,
+    JobVerdict,
+    Lineage,
+    Membership,
+    ModelCall,
+    ModelCallEpisode,
+    Project,
+    Role,
+    Workspace,
+)
+from tests import factories
+from tests.factories import NOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The rows of one workspace."""
+
+    workspace: Workspace
+    membership: Membership
+    project: Project
+    key: ApiKey
+    episode: Episode
+    belief: Belief
+    evidence: Evidence
+    lineage: Lineage
+    cycle: Cycle
+    step: CycleStep
+    job: ClusterJob
+    verdict: JobVerdict
+    decision: GateDecision
+    call: ModelCall
+
+    def rows(self) -> list[Model]:
+        """List one row of every kind that has pages."""
+        return [getattr(self, name) for name in self.__slots__]
+
+
+def person(name: str, *, workspace: Workspace | None = None, role: Role = Role.READER) -> User:
+    """Store a member of the staff, and their membership."""
+    user = User.objects.create_user(name, is_staff=True)  # no password: hashing one takes most of a test
+    if workspace:
+        Membership.objects.create(workspace=workspace, user=user, role=role)
+    return user
+
+
+def set_scene(name: str) -> Scene:
+    """Store a workspace with one row of every kind."""
+    workspace = factories.workspace(name=f"workspace of {name}")
+    owner = person(f"owner-of-{name}", workspace=workspace, role=Role.OWNER)
+    project = factories.project(workspace=workspace, slug=f"project-of-{name}")
+    belief = factories.belief(
+        workspace=workspace, statement=f"The statement of {name} holds.", alpha=4.0, beta=2.0, evidence_count=4
+    )
+    episode = factories.episode(workspace=workspace, text=f"An episode of {name}.", session=f"session-of-{name}")
+    cycle = Cycle.objects.create(
+        workspace=workspace, trigger="person", now=NOW, state="finished", finished_at=NOW, counts={"created": 1}
+    )
+    job = ClusterJob.objects.create(workspace=workspace, cycle=cycle, number=1, kind="cluster", members_hash="a" * 64)
+    call = ModelCall.objects.create(
+        workspace=workspace, cycle=cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
+        outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
+    )  # fmt: skip
+    _store_facts(workspace=workspace, belief=belief, episode=episode, job=job, call=call)
+    return Scene(
+        workspace=workspace,
+        membership=Membership.objects.get(workspace=workspace, user=owner),
+        project=project,
+        key=factories.key(workspace=workspace)[0],
+        episode=episode,
+        belief=belief,
+        evidence=add_evidence(belief, episode, reason=f"A reason of {name}.", cycle=cycle, call=call),
+        lineage=Lineage.objects.create(
+            workspace=workspace, kind="revision", parent=belief, created_at=NOW, cycle=cycle,
+            child=factories.belief(workspace=workspace, statement=f"The later statement of {name} holds."),
+        ),
+        cycle=cycle,
+        step=CycleStep.objects.create(workspace=workspace, cycle=cycle, name="lease", counts={"episodes": 1}),
+        job=job,
+        verdict=JobVerdict.objects.create(
+            workspace=workspace, job=job, belief=belief, episode=episode, statement_hash="c" * 64,
+            verdict="IRRELEVANT", basis="model", reason=f"A verdict of {name}.", call=call,
+        ),
+        decision=GateDecision.objects.create(
+            workspace=workspace, cycle=cycle, belief=belief, gate="archive", passed=False, reason="no_ground",
+            facts={"confidence": 0.6667},
+        ),
+        call=call,
+    )  # fmt: skip
+
+
+def add_evidence(belief: Belief, episode: Episode, **given: object) -> Evidence:
+    """Store a verdict of an episode on a belief."""
+    fields = {"verdict": "SUPPORTS", "basis": "model", "created_at": NOW}
+    return Evidence.objects.create(workspace=belief.workspace, belief=belief, episode=episode, **fields | given)
+
+
+def add_episodes(belief: Belief, number: int) -> None:
+    """Store that many more episodes that support a belief, all of one session."""
+    for each in range(number):
+        text = f"Supporting episode {each} of {belief.workspace.name}"
+        occurred_at = NOW + timedelta(minutes=each)
+        episode = factories.episode(
+            workspace=belief.workspace, text=text, session="s", origin="session:s", occurred_at=occurred_at
+        )
+        add_evidence(belief, episode)
+
+
+def _store_facts(*, workspace: Workspace, belief: Belief, episode: Episode, job: ClusterJob, call: ModelCall) -> None:
+    vector = [0.123] * 768
+    EpisodeEmbedding.objects.create(workspace=workspace, episode=episode, model="a-model", vector=vector)
+    BeliefEmbedding.objects.create(workspace=workspace, belief=belief, model="a-model", vector=vector)
+    EpisodeAccess.objects.create(workspace=workspace, episode=episode, accessed_at=NOW, access_count=3)
+    BeliefAccess.objects.create(workspace=workspace, belief=belief, accessed_at=NOW, access_count=3)
+    ClusterMember.objects.create(workspace=workspace, job=job, episode=episode, position=0)
+    ModelCallEpisode.objects.create(workspace=workspace, call=call, episode=episode)
