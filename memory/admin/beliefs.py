@@ -15,10 +15,10 @@ from django.utils.safestring import SafeString
 from memory.admin.by_membership import AuditAdmin, AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.episodes import rows_with_words
 from memory.admin.paginator import PagesWithoutCount
-from memory.admin.presentation import badge, confidence_of, facts_of, link_to, passage
+from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, passage
 from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefAccess, BeliefEmbedding, Cycle, Episode, Evidence, GateDecision, Lineage, Role
+from memory.models import Belief, BeliefEmbedding, Cycle, Episode, Evidence, EvidenceKind, GateDecision, Lineage, Role
 
 
 def weigh(belief: Belief) -> WeighedEvidence:
@@ -35,17 +35,22 @@ def weigh(belief: Belief) -> WeighedEvidence:
     )
 
 
+def weights_of(belief: Belief) -> WeighedEvidence:
+    """Return the weights that the belief's page has computed."""
+    weighed: WeighedEvidence = belief.weighed  # type: ignore[attr-defined]
+    return weighed
+
+
 class EvidenceInline(AuditInline[Evidence, Belief]):
     """Every verdict on the belief, newest first."""
 
     model = Evidence
     verbose_name_plural = "evidence: what was said, and how it counts"
     fields = ("verdict_badge", "effective_weight", "said", "reason", "session", "occurred")
-    _weights: dict[str, float] | None = None  # an inline lives for one request
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
-        rows = super().get_queryset(request).select_related("episode", "belief__workspace")
-        return rows.defer("episode__search", "belief__search").order_by("-episode__occurred_at", "-id")
+        rows = super().get_queryset(request).select_related("episode").defer("episode__search")
+        return rows.order_by("-episode__occurred_at", "-id")
 
     @admin.display(description="verdict")
     def verdict_badge(self, row: Evidence) -> SafeString:
@@ -53,10 +58,8 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
 
     @admin.display(description="counts as")
     def effective_weight(self, row: Evidence) -> str:
-        if self._weights is None:
-            self._weights = dict(weigh(row.belief).weights)
-        kind = "" if row.kind == "ordinary" else f" ({row.get_kind_display()})"
-        return f"{self._weights[row.episode_id]:.2f}{kind}"
+        kind = "" if row.kind == EvidenceKind.ORDINARY else f" ({row.get_kind_display()})"
+        return f"{weights_of(row.belief).weights[row.episode_id]:.2f}{kind}"
 
     @admin.display(description="episode")
     def said(self, row: Evidence) -> SafeString:
@@ -133,7 +136,6 @@ class BeliefAdmin(MembersAdmin[Belief]):
     list_filter = (
         ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "is_pinned", "fact_type", "created_at",
     )  # fmt: skip
-    list_select_related = ("project",)
     search_fields = ("statement",)
     search_help_text = "Words of the statement, its subject or context, or an id (bl_…)"
     ordering = ("-created_at", "-id")
@@ -169,7 +171,14 @@ class BeliefAdmin(MembersAdmin[Belief]):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Belief]:
-        return super().get_queryset(request).select_related("workspace")
+        rows = super().get_queryset(request).select_related("workspace", "project", "access", "embedding")
+        return rows.defer("embedding__vector")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Belief | None:
+        belief = super().get_object(request, object_id, from_field)
+        if belief is not None:
+            belief.weighed = weigh(belief)  # type: ignore[attr-defined]  # templates ask a field several times
+        return belief
 
     def get_readonly_fields(self, request: HttpRequest, obj: Belief | None = None) -> Any:
         return tuple(name for name in flatten_fieldsets(self.fieldsets) if name != "is_pinned")
@@ -199,7 +208,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
     @admin.display(description="evidence")
     def counted(self, belief: Belief) -> str:
         """Say how many episodes speak for and against, and from how many origins."""
-        weighed = weigh(belief)
+        weighed = weights_of(belief)
         sides = (("for it", Verdict.SUPPORTS), ("against it", Verdict.CONTRADICTS), ("partly", Verdict.PARTIAL))
         return " · ".join(
             f"{weighed.rows.get(verdict, 0)} {side} (from {weighed.origins.get(verdict, 0)} origins)"
@@ -212,14 +221,12 @@ class BeliefAdmin(MembersAdmin[Belief]):
 
     @admin.display(description="recalled")
     def recalled(self, belief: Belief) -> str:
-        access = BeliefAccess.objects.filter(belief=belief).first()
-        if access is None or access.accessed_at is None:
-            return "never"
-        return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
+        return last_use(getattr(belief, "access", None))
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:
-        return ", ".join(BeliefEmbedding.objects.filter(belief=belief).values_list("model", flat=True)) or "not yet"
+        embedding: BeliefEmbedding | None = getattr(belief, "embedding", None)
+        return embedding.model if embedding else "not yet"
 
 
 @admin.register(Evidence)

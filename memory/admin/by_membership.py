@@ -127,6 +127,12 @@ class ShownOnly(_FormSet):
         kwargs["data"] = kwargs["files"] = None
         super().__init__(*args, **kwargs)
 
+    def _construct_form(self, i: int, **kwargs: Any) -> ModelForm[Any]:
+        """Hang the parent, which is at hand, on each row, so that none reads it again."""
+        form: ModelForm[Any] = super()._construct_form(i, **kwargs)  # type: ignore[misc]
+        setattr(form.instance, self.fk.name, self.instance)
+        return form
+
     def is_valid(self) -> bool:
         return True
 

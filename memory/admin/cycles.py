@@ -87,6 +87,14 @@ class CycleAdmin(AuditAdmin[Cycle]):
         ),
     )  # fmt: skip
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Cycle | None:
+        cycle = super().get_object(request, object_id, from_field)
+        if cycle is not None:  # summed here, once: templates ask a field several times
+            cycle.calls_summed = ModelCall.objects.filter(cycle=cycle).aggregate(  # type: ignore[attr-defined]
+                number=Count("pk"), read=Sum("input_tokens"), written=Sum("output_tokens"), usd=Sum("cost_usd")
+            )
+        return cycle
+
     @admin.display(description="state", ordering="state")
     def state_badge(self, cycle: Cycle) -> SafeString:
         return badge(cycle.state)
@@ -98,9 +106,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
     @admin.display(description="model calls")
     def cost(self, cycle: Cycle) -> str:
         """Say what the cycle's calls came to."""
-        calls = ModelCall.objects.filter(cycle=cycle).aggregate(
-            number=Count("pk"), read=Sum("input_tokens"), written=Sum("output_tokens"), usd=Sum("cost_usd")
-        )
+        calls = cycle.calls_summed  # type: ignore[attr-defined]
         read, written = calls["read"] or 0, calls["written"] or 0
         return f"{calls['number']} calls · {read:,} tokens in, {written:,} out · ${calls['usd'] or 0:.4f}"
 

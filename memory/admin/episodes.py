@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
-from memory.admin.presentation import badge, link_to, passage
-from memory.models import Belief, Episode, EpisodeAccess, EpisodeEmbedding, Evidence, Role
+from memory.admin.presentation import badge, last_use, link_to, passage
+from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
 
@@ -67,7 +67,6 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     list_filter = (
         ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "state", "source", "occurred_at",
     )  # fmt: skip
-    list_select_related = ("project",)
     search_fields = ("text",)
     search_help_text = "Words of the text, as a search engine reads them, or an id (ep_…)"
     ordering = ("-created_at", "-id")
@@ -86,6 +85,10 @@ class EpisodeAdmin(MembersAdmin[Episode]):
         ),
         ("Use", {"fields": (("recalled", "embedded"), ("failures", "pooled_at", "leased_by"))}),
     )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Episode]:
+        rows = super().get_queryset(request).select_related("workspace", "project", "access", "embedding")
+        return rows.defer("embedding__vector")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Episode | None = None) -> Any:
         editable = {"importance", "category", "tags", "valid_until"}
@@ -110,12 +113,11 @@ class EpisodeAdmin(MembersAdmin[Episode]):
 
     @admin.display(description="recalled")
     def recalled(self, episode: Episode) -> str:
-        access = EpisodeAccess.objects.filter(episode=episode).first()
-        if access is None or access.accessed_at is None:
-            return "never"
-        return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
+        return last_use(getattr(episode, "access", None))
 
     @admin.display(description="embedded by")
     def embedded(self, episode: Episode) -> str:
-        vectors = EpisodeEmbedding.objects.filter(episode=episode).values_list("model", "is_chunked")
-        return ", ".join(f"{model}{' (in chunks)' if is_chunked else ''}" for model, is_chunked in vectors) or "not yet"
+        embedding: EpisodeEmbedding | None = getattr(episode, "embedding", None)
+        if embedding is None:
+            return "not yet"
+        return f"{embedding.model} (in chunks)" if embedding.is_chunked else embedding.model

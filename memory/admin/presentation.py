@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from memory.domain.beta import Beta
 from memory.domain.lifecycle import BeliefStatus, CycleState, EpisodeStatus, JobState
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, CallOutcome
+from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess
 
 OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
 
@@ -79,6 +79,13 @@ def link_to(model: type[models.Model], key: Any, *, text: str | None = None) -> 
 def passage(text: str) -> SafeString:
     """Show a text of some length as it was written, line breaks kept, never wider than it reads well."""
     return format_html('<div class="max-w-xl min-w-64 whitespace-pre-line break-words">{}</div>', text)
+
+
+def last_use(access: BeliefAccess | EpisodeAccess | None) -> str:
+    """Say how often and when something was recalled last."""
+    if access is None or access.accessed_at is None:
+        return "never"
+    return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
 
 
 def offline_notice() -> str:

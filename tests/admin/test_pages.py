@@ -1,0 +1,120 @@
+"""What the pages show, and what showing it costs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from memory.admin.presentation import OFFLINE_NOTICE
+from memory.models import Belief, Episode, Evidence, Role, Workspace
+from tests import factories
+from tests.admin.scene import Scene, add_episodes
+from tests.admin.test_isolation import MODELS, list_of, page_of
+
+pytestmark = pytest.mark.django_db
+
+SignIn = Callable[[Workspace, Role], Client]
+
+
+def test_a_belief_reads_from_statement_to_confidence_to_evidence(ours: Scene, sign_in: SignIn) -> None:
+    """B4: with its 90 % interval; Beta(4, 2) has mean 2/3 and lies between 0.34 and 0.92."""
+    page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief)).content.decode()
+    content = page[page.index('id="content"') :]
+    order = [content.index(part) for part in ("The statement of ours", "0.67", "90% between", "An episode of ours.")]
+    assert order == sorted(order)
+    assert "between 0.34 and 0.92" in page
+    for part in ("1 for it (from 1 origins)", "A reason of ours.", "session-of-ours", "2026-03-01", "no_ground"):
+        assert part in page
+
+
+def test_evidence_shows_what_it_counts_as(ours: Scene, sign_in: SignIn) -> None:
+    """B4: the n-th row of one origin weighs 1/n."""
+    add_episodes(ours.belief, 3)
+    page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief))
+    [inline] = [each for each in page.context["inline_admin_formsets"] if each.opts.model is Evidence]
+    shown = [inline.opts.effective_weight(form.instance) for form in inline.formset.forms]
+    assert shown == ["0.33", "0.50", "1.00", "1.00"]
+
+
+def test_a_workspace_that_counts_every_statement_shows_full_weights(ours: Scene, sign_in: SignIn) -> None:
+    """B4: independence of origins can be switched off for a workspace."""
+    Workspace.objects.filter(pk=ours.workspace.pk).update(counts_origins=False)
+    add_episodes(ours.belief, 2)
+    page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief))
+    [inline] = [each for each in page.context["inline_admin_formsets"] if each.opts.model is Evidence]
+    assert {inline.opts.effective_weight(form.instance) for form in inline.formset.forms} == {"1.00"}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_no_page_shows_a_vector(model: Any, ours: Scene, sign_in: SignIn) -> None:
+    client = sign_in(ours.workspace, Role.OWNER)
+    [row] = [row for row in ours.rows() if isinstance(row, model)]
+    for address in (list_of(model), page_of(row)):
+        assert "0.123" not in client.get(address).content.decode()
+
+
+@pytest.mark.parametrize("address", ["admin:index", "admin:memory_belief_changelist"])
+def test_offline_models_are_named(address: str, ours: Scene, sign_in: SignIn) -> None:
+    assert OFFLINE_NOTICE in sign_in(ours.workspace, Role.READER).get(reverse(address)).content.decode()
+
+
+def test_a_belief_page_names_offline_models(ours: Scene, sign_in: SignIn) -> None:
+    assert OFFLINE_NOTICE in sign_in(ours.workspace, Role.READER).get(page_of(ours.belief)).content.decode()
+
+
+def test_a_language_model_is_not_called_offline(ours: Scene, sign_in: SignIn, settings: Any) -> None:
+    settings.ENGRAM_LLM = "openai"
+    page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief)).content.decode()
+    assert "Offline" not in page
+
+
+def test_text_of_an_episode_is_data_on_the_page(ours: Scene, sign_in: SignIn) -> None:
+    text = "<script>alert('x')</script>"
+    episode = factories.episode(workspace=ours.workspace, text=text)
+    client = sign_in(ours.workspace, Role.READER)
+    for address in (list_of(Episode), page_of(episode)):
+        page = client.get(address).content.decode()
+        assert text not in page
+        assert escape(text) in page
+
+
+def test_a_long_list_of_evidence_comes_in_pages(ours: Scene, sign_in: SignIn) -> None:
+    add_episodes(ours.belief, 40)
+    page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief))
+    [inline] = [each for each in page.context["inline_admin_formsets"] if each.opts.model is Evidence]
+    assert len(inline.formset.forms) == 25
+
+
+@pytest.mark.parametrize("model", [Belief, Episode, Evidence])
+def test_a_list_costs_the_same_for_more_rows(
+    model: Any, ours: Scene, sign_in: SignIn, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(20):
+        factories.belief(workspace=ours.workspace, project=ours.project, scope="project")
+    add_episodes(ours.belief, 20)
+    client = sign_in(ours.workspace, Role.READER)
+    with django_assert_max_num_queries(8):
+        client.get(list_of(model))
+
+
+def test_a_belief_page_costs_the_same_for_more_evidence(
+    ours: Scene, sign_in: SignIn, django_assert_max_num_queries: Any
+) -> None:
+    add_episodes(ours.belief, 24)
+    client = sign_in(ours.workspace, Role.CURATOR)
+    with django_assert_max_num_queries(20):
+        client.get(page_of(ours.belief))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_no_list_reads_a_wide_column(
+    model: Any, ours: Scene, sign_in: SignIn, django_assert_max_num_queries: Any
+) -> None:
+    client = sign_in(ours.workspace, Role.READER)
+    with django_assert_max_num_queries(12) as queries:
+        client.get(list_of(model))
+    wide = ('."search"', '."candidate_vector"', '"reply"')
+    assert not [query["sql"] for query in queries for column in wide if column in query["sql"]]
