@@ -236,7 +236,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["memory.api.permissions.DenyUnlessDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.BoundedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "memory.api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
@@ -251,6 +251,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "OAS_VERSION": "3.1.0",
+    "ENUM_NAME_OVERRIDES": {
+        "BeliefStatus": "memory.api.schema.BELIEF_STATUSES",
+        "EpisodeStatus": "memory.api.schema.EPISODE_STATUSES",
+        "EpisodeState": "memory.api.schema.EPISODE_STATES",
+        "CycleState": "memory.api.schema.CYCLE_STATES",
+        "MemoryType": "memory.api.schema.MEMORY_TYPES",
+    },
 }
 UNFOLD = {
     "SITE_TITLE": "Engram",

@@ -3,17 +3,16 @@
 from typing import Any, Literal
 
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from pydantic import BaseModel, Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from memory.access.keys import allowed_projects
 from memory.api.authentication import holder_of
-from memory.api.parsers import BoundedJSONParser
+from memory.api.episodes_read import EpisodeListView
 from memory.api.problems import CONTENT_TYPE, problem
+from memory.api.schema import documented
 from memory.ingest.arrival import Arrival, Outcome, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import INGEST, EpisodeLine
@@ -87,20 +86,15 @@ _EXAMPLES = [
         },
     ),
 ]
-_PROBLEMS = {
-    (status, CONTENT_TYPE): OpenApiResponse(response=OpenApiTypes.OBJECT, description="A problem (RFC 9457).")
-    for status in (400, 401, 403, 409, 413, 422)
-}
 
 
-class EpisodesView(APIView):
+class EpisodesView(EpisodeListView):
     """Episodes of the caller's workspace."""
 
-    permission_for = {"POST": Permission.WRITE}
-    parser_classes = [BoundedJSONParser]
+    permission_for = {"GET": Permission.READ, "POST": Permission.WRITE}
 
     @extend_schema(
-        operation_id="episodes_create",
+        operation_id="store_episodes",
         summary="Store one episode, or many",
         description=(
             "A line without `episodes` is one episode: if it is bad, the answer is the problem. In bulk, bad lines are "
@@ -108,8 +102,7 @@ class EpisodesView(APIView):
             "whose member `episodes` has the errors."
         ),
         request=EpisodesBody,
-        responses={201: EpisodesAnswer} | _PROBLEMS,
-        examples=_EXAMPLES,
+        **documented({201: EpisodesAnswer}, 400, 409, 413, 415, 422, examples=_EXAMPLES),
     )
     def post(self, request: Request) -> Response:
         holder = holder_of(request)

@@ -1,21 +1,76 @@
 """Probes: is the process alive, and can it do its work."""
 
+from collections.abc import Callable
+from datetime import timedelta
+
+import redis
+import structlog
+from django.conf import settings
 from django.db import connection
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from memory.api.problems import plain_problem
+from memory.consolidation.sweep import SWEEP
+from memory.models import Heartbeat
+
+_BROKER_SECONDS = 2.0
+_SWEEP_AGE = timedelta(minutes=3)
+
+log = structlog.get_logger(__name__)
 
 
+class NothingSeen(Exception):
+    """Something that must keep running has not been seen for too long."""
+
+
+@require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
     """Answer that the process lives."""
     return JsonResponse({"status": "ok"})
 
 
+@require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer whether the database can be reached."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except Exception:  # noqa: BLE001  (whatever is wrong, the answer is "not ready")
-        return plain_problem(status=503, detail="The database does not answer.")
+    """Answer whether the database and the broker answer, and whether workers have swept lately."""
+    failed = [name for name, check in CHECKS.items() if not _passes(name, check)]
+    if failed:
+        return plain_problem(status=503, detail=f"Not ready: {', '.join(failed)}.")
     return JsonResponse({"status": "ok"})
+
+
+def _passes(name: str, check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except Exception as error:  # noqa: BLE001  (whatever is wrong, the answer is "not ready")
+        log.warning("readiness.failed", check=name, error=str(error))
+        return False
+    return True
+
+
+def _reach_database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def _reach_broker() -> None:
+    url = settings.BROKER_URL.replace("redis+socket://", "unix://", 1)
+    timeouts = {"socket_timeout": _BROKER_SECONDS, "socket_connect_timeout": _BROKER_SECONDS}
+    with redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **timeouts) as broker:
+        broker.ping()
+
+
+def _see_sweep() -> None:
+    """Look for a recent sweep: beat must have asked for it and a worker must have done it."""
+    if not Heartbeat.objects.filter(name=SWEEP, seen_at__gt=Now() - _SWEEP_AGE).exists():
+        raise NothingSeen(f"no sweep within {_SWEEP_AGE}")
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "database": _reach_database,
+    "broker": _reach_broker,
+    "workers": _see_sweep,
+}

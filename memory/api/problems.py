@@ -1,13 +1,24 @@
 """Errors as application/problem+json (RFC 9457): one table from exception to status code."""
 
+import math
 from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404, JsonResponse
+import structlog
+from django.http import Http404, HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
 CONTENT_TYPE = "application/problem+json"
+API_PREFIX = "/api/"
+
+NOT_FOUND = "There is no such thing here."
+OUR_FAULT = "Something went wrong on our side; it has been noted."
+
+log = structlog.get_logger(__name__)
 
 
 def problem(*, status: int, detail: str, **members: Any) -> dict[str, Any]:
@@ -21,24 +32,49 @@ def problem(*, status: int, detail: str, **members: Any) -> dict[str, Any]:
     }
 
 
-def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Translate an exception of a view; an unknown one goes on to become a 500 without a trace."""
+def problem_response(error: Exception, context: dict[str, Any]) -> Response:
+    """Translate an exception of a view; an unknown one becomes a 500 without a trace, which goes to the log."""
     if isinstance(error, Http404):
-        body = problem(status=404, detail="There is no such thing here.")
+        body = problem(status=404, detail=NOT_FOUND)
     elif isinstance(error, ValidationError):
         body = problem(status=422, detail="The request is not valid.", errors=error.detail)
     elif isinstance(error, APIException):
         body = problem(status=error.status_code, detail=str(error.detail))
     else:
-        return None
+        log.error("api.failed", view=type(context.get("view")).__name__, exc_info=error)
+        body = problem(status=500, detail=OUR_FAULT)
     from rest_framework.views import set_rollback  # views import this module through the settings
 
     set_rollback()
-    challenge = getattr(error, "auth_header", None)
-    headers = {"WWW-Authenticate": challenge} if challenge else {}
-    return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
+    return Response(body, status=body["status"], headers=_headers(error), content_type=CONTENT_TYPE)
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    challenge, wait = getattr(error, "auth_header", None), getattr(error, "wait", None)
+    headers = {"WWW-Authenticate": challenge, "Retry-After": str(math.ceil(wait)) if wait else None}
+    return {name: value for name, value in headers.items() if value}
 
 
 def plain_problem(*, status: int, detail: str) -> JsonResponse:
     """Answer outside the framework: probes and last-resort handlers."""
     return JsonResponse(problem(status=status, detail=detail), status=status, content_type=CONTENT_TYPE)
+
+
+@csrf_exempt
+def unknown_route(request: HttpRequest, rest: str = "") -> JsonResponse:
+    """Answer for every address under the API's prefix that names nothing."""
+    return plain_problem(status=404, detail=NOT_FOUND)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Answer for a request that Django itself refuses, such as one for a foreign host."""
+    if request.path.startswith(API_PREFIX):
+        return plain_problem(status=400, detail="The request is malformed.")
+    return defaults.bad_request(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Answer for a failure outside every view of the API."""
+    if request.path.startswith(API_PREFIX):
+        return plain_problem(status=500, detail=OUR_FAULT)
+    return defaults.server_error(request)

@@ -1,9 +1,36 @@
 """Routes of version 1."""
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
+from django.urls.converters import StringConverter
 
+from memory.api.beliefs import BeliefListView, BeliefView
+from memory.api.consolidations import CycleListView, CycleView
 from memory.api.episodes import EpisodesView
+from memory.api.recall import RecallView
+from memory.api.status import StatusView
+
+
+class BeliefIdConverter(StringConverter):
+    """A belief's id; anything else names nothing."""
+
+    regex = "bl_[0-9a-f]{12}"
+
+
+class CycleIdConverter(StringConverter):
+    """A cycle's id."""
+
+    regex = "cy_[0-9a-f]{12}"
+
+
+register_converter(BeliefIdConverter, "belief_id")
+register_converter(CycleIdConverter, "cycle_id")
 
 urlpatterns: list[URLPattern] = [
     path("episodes", EpisodesView.as_view()),
+    path("beliefs", BeliefListView.as_view()),
+    path("beliefs/<belief_id:belief_id>", BeliefView.as_view()),
+    path("consolidations", CycleListView.as_view()),
+    path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),
+    path("recall", RecallView.as_view()),
+    path("status", StatusView.as_view()),
 ]

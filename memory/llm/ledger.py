@@ -40,6 +40,14 @@ class StoredReply:
     reply: Reply
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What calls used."""
+
+    tokens: int
+    cost_usd: Decimal
+
+
 def find_reply(*, scope: CallScope, request: Request, model: LanguageModel) -> StoredReply | None:
     """Return the newest validated reply of this workspace to the same words, prompt and model."""
     rows = ModelCall.objects.for_workspace(scope.workspace_id).filter(
@@ -92,14 +100,21 @@ def check_daily_caps(*, workspace_id: int) -> None:
     workspace = Workspace.objects.get(pk=workspace_id)
     if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
         return
-    today = ModelCall.objects.for_workspace(workspace_id).filter(started_at__gte=TruncDay(Now(), tzinfo=UTC))
-    spent = today.aggregate(
-        tokens=Sum(F("input_tokens") + F("output_tokens"), default=0), cost=Sum("cost_usd", default=0)
-    )
-    if workspace.daily_token_cap is not None and spent["tokens"] >= workspace.daily_token_cap:
+    spent = spent_today(workspace_id=workspace_id)
+    if workspace.daily_token_cap is not None and spent.tokens >= workspace.daily_token_cap:
         raise DailyCapReached("the workspace's tokens of this day are spent")
-    if workspace.daily_cost_cap_usd is not None and spent["cost"] >= workspace.daily_cost_cap_usd:
+    if workspace.daily_cost_cap_usd is not None and spent.cost_usd >= workspace.daily_cost_cap_usd:
         raise DailyCapReached("the workspace's money of this day is spent")
+
+
+def spent_today(*, workspace_id: int) -> Spent:
+    """Add up the calls of this UTC day, settled or reserved, by the database's clock."""
+    today = ModelCall.objects.for_workspace(workspace_id).filter(started_at__gte=TruncDay(Now(), tzinfo=UTC))
+    sums = today.aggregate(
+        tokens=Sum(F("input_tokens") + F("output_tokens"), default=0),
+        cost_usd=Sum("cost_usd", default=Decimal(0)),
+    )
+    return Spent(**sums)
 
 
 def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:

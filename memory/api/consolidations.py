@@ -1,0 +1,130 @@
+"""POST and GET /consolidations, GET /consolidations/{id}."""
+
+from django.db.models import Count, DecimalField, F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiExample, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memory.api.authentication import holder_of
+from memory.api.pagination import PageQuery, page_of
+from memory.api.problems import CONTENT_TYPE, problem
+from memory.api.requests import StrictSerializer, read_body, read_query
+from memory.api.schema import documented, page_schema
+from memory.consolidation.cycle import open_cycle
+from memory.domain.lifecycle import CycleState
+from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
+
+_COUNTS = (
+    "episodes", "clusters", "created", "reinforced", "contradicted", "partial", "revised", "split", "merged",
+    "archived", "deferred", "failed",
+)  # fmt: skip
+
+
+class StepSerializer(serializers.ModelSerializer[CycleStep]):
+    """One step of a cycle."""
+
+    class Meta:
+        model = CycleStep
+        fields = ("name", "started_at", "finished_at", "counts")
+
+
+class CycleSerializer(serializers.ModelSerializer[Cycle]):
+    """One run of consolidation."""
+
+    steps = StepSerializer(many=True)
+    counts = serializers.SerializerMethodField(help_text="What was done to how many.")
+    calls = serializers.IntegerField(source="call_count")
+    tokens = serializers.IntegerField(source="token_count")
+    cost_usd = serializers.FloatField(source="cost")
+
+    class Meta:
+        model = Cycle
+        fields = (
+            "id", "state", "state_reason", "trigger", "now", "steps", "counts", "calls", "tokens", "cost_usd",
+            "budget_spent", "opened_at", "started_at", "finished_at",
+        )  # fmt: skip
+
+    def get_counts(self, cycle: Cycle) -> dict[str, int]:
+        counted: dict[str, int] = cycle.counts
+        return dict.fromkeys(_COUNTS, 0) | counted
+
+
+class CycleRequest(StrictSerializer):
+    """Nothing needs saying."""
+
+
+def costed_cycles(*, workspace: Workspace) -> QuerySet[Cycle]:
+    """Return a workspace's cycles with their calls, tokens and costs."""
+    calls = ModelCall.objects.filter(cycle=OuterRef("pk")).order_by().values("cycle")
+    tokens = Sum(F("input_tokens") + F("output_tokens"))
+    cycles: QuerySet[Cycle] = Cycle.objects.for_workspace(workspace).annotate(
+        call_count=Coalesce(Subquery(calls.annotate(n=Count("pk")).values("n")), 0),
+        token_count=Coalesce(Subquery(calls.annotate(n=tokens).values("n")), 0),
+        cost=Coalesce(Subquery(calls.annotate(n=Sum("cost_usd")).values("n")), 0, output_field=DecimalField()),
+    )
+    return cycles.prefetch_related("steps")
+
+
+class CycleListView(APIView):
+    """Consolidation of a workspace: start it, and see how it went."""
+
+    permission_for = {"GET": Permission.READ, "POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="list_consolidations",
+        summary="List cycles, newest first",
+        parameters=[PageQuery],
+        **documented({200: page_schema("CyclePage", CycleSerializer)}, 422),
+    )
+    def get(self, request: Request) -> Response:
+        asked = read_query(PageQuery, request)
+        rows = costed_cycles(workspace=holder_of(request).workspace)
+        return page_of(request=request, rows=rows, asked=asked, shown_as=CycleSerializer, newest_by="opened_at")
+
+    @extend_schema(
+        operation_id="start_consolidation",
+        summary="Start a cycle",
+        request=CycleRequest,
+        **documented(
+            {
+                202: inline_serializer(
+                    "CycleStarted", {"id": serializers.CharField(), "state": serializers.CharField()}
+                )
+            },
+            400, 409, 413, 415, 422,
+            examples=[
+                OpenApiExample(
+                    "started",
+                    value={"id": "cy_5d0e7c41ab92", "state": CycleState.QUEUED.value},
+                    response_only=True,
+                    status_codes=["202"],
+                )
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        read_body(CycleRequest, request)
+        workspace = holder_of(request).workspace
+        cycle, is_new = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+        if is_new:
+            return Response({"id": cycle.pk, "state": cycle.state}, status=202)
+        body = problem(status=409, detail="A cycle of this workspace is queued or running.", id=cycle.pk)
+        return Response(body, status=409, content_type=CONTENT_TYPE)
+
+
+class CycleView(APIView):
+    """One cycle."""
+
+    permission_for = {"GET": Permission.READ}
+    is_for_whole_workspace = True
+
+    @extend_schema(operation_id="read_consolidation", summary="Read a cycle", **documented({200: CycleSerializer}, 404))
+    def get(self, request: Request, cycle_id: str) -> Response:
+        cycle = get_object_or_404(costed_cycles(workspace=holder_of(request).workspace), pk=cycle_id)
+        return Response(CycleSerializer(cycle).data)

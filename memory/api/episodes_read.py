@@ -1,0 +1,69 @@
+"""GET /episodes."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memory.access.visibility import Viewer, visible_episodes
+from memory.api.pagination import PageQuery, page_of
+from memory.api.requests import name_field, project_named, query_field, read_query, viewer_from
+from memory.api.schema import EPISODE_STATES, EPISODE_STATUSES, documented, page_schema
+from memory.domain.lifecycle import EpisodeStatus
+from memory.models import Episode, Permission, Project
+from memory.models.episodes import EpisodeQuerySet
+
+
+class EpisodeQuery(PageQuery):
+    """Which episodes a list shows."""
+
+    status = serializers.ChoiceField(EPISODE_STATUSES, default=EpisodeStatus.ACTIVE.value)
+    state = serializers.ChoiceField(EPISODE_STATES, required=False)
+    project = name_field(help_text="Slug: that project's episodes.")
+    user = name_field()
+    session = name_field()
+    category = name_field()
+    q = query_field(required=False, help_text="Words that the text contains.")
+
+
+class EpisodeSerializer(serializers.ModelSerializer[Episode]):
+    """An episode."""
+
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField("slug", read_only=True)
+
+    class Meta:
+        model = Episode
+        fields = (
+            "id", "text", "summary", "project", "user", "agent", "session", "document", "speaker", "source", "language",
+            "entities", "tags", "category", "importance", "is_derived", "status", "state", "state_reason", "created_at",
+            "occurred_at", "valid_until",
+        )  # fmt: skip
+
+
+class EpisodeListView(APIView):
+    """The episodes of a workspace."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="list_episodes",
+        summary="List episodes, newest first",
+        parameters=[EpisodeQuery],
+        **documented({200: page_schema("EpisodePage", EpisodeSerializer)}, 404, 422),
+    )
+    def get(self, request: Request) -> Response:
+        asked = read_query(EpisodeQuery, request)
+        rows = _filtered(viewer_from(request), asked).select_related("project").defer("search")
+        return page_of(request=request, rows=rows, asked=asked, shown_as=EpisodeSerializer)
+
+
+def _filtered(viewer: Viewer, asked: dict[str, Any]) -> EpisodeQuerySet:
+    project = project_named(viewer=viewer, slug=asked.get("project"))
+    episodes = visible_episodes(viewer=viewer)
+    if project:
+        episodes = episodes.filter(project=project)
+    wanted = {name: name for name in ("status", "state", "user", "session", "category")} | {"q": "text__icontains"}
+    return episodes.filter(**{column: asked[name] for name, column in wanted.items() if name in asked})

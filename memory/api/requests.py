@@ -1,0 +1,80 @@
+"""What callers send, checked: a field that nobody knows is an error, never ignored."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from memory.access.visibility import Viewer, viewer_of, visible_projects
+from memory.api.authentication import holder_of
+from memory.models import Project
+
+MAX_NAME = 200
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses fields that it does not declare."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
+        if unknown:
+            raise serializers.ValidationError({name: ["There is no such field."] for name in unknown})
+        return super().to_internal_value(data)
+
+
+def read_body(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """Return the checked body of a request."""
+    return _checked(serializer(data=request.data))
+
+
+def read_query(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """Return the checked query parameters of a request."""
+    return _checked(serializer(data=request.query_params.dict()))
+
+
+def viewer_from(request: Request) -> Viewer:
+    """Return the caller as one who looks into their workspace."""
+    return viewer_of(key=holder_of(request).key)
+
+
+def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:
+    """Return the project of this name, None for no name; one the viewer may not see does not exist."""
+    if not slug:
+        return None
+    project = visible_projects(viewer=viewer).filter(slug=slug).first()
+    if project is None:
+        raise Http404
+    return project
+
+
+class ShareField(serializers.FloatField):
+    """A number from 0 to 1."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0, max_value=1, **options)
+
+    def to_internal_value(self, data: Any) -> float:
+        value = super().to_internal_value(data)
+        if math.isnan(value):  # compares as neither too small nor too great
+            self.fail("invalid")
+        return value
+
+
+def name_field(**options: Any) -> serializers.CharField:
+    """Declare an optional name: of a user, a session, a project."""
+    return serializers.CharField(required=False, max_length=MAX_NAME, **options)
+
+
+def query_field(**options: Any) -> serializers.CharField:
+    """Declare a text to search for, as long as the policy allows."""
+    return serializers.CharField(max_length=settings.POLICY.recall.query_characters, **options)
+
+
+def _checked(serializer: StrictSerializer) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values

@@ -1,0 +1,84 @@
+"""What the OpenAPI schema says beside the views: keys, problems, and the numbers that lists carry."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiExample, inline_serializer
+from rest_framework import serializers
+
+from memory.api.problems import CONTENT_TYPE, problem
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
+from memory.models.choices import choices_of
+from memory.recall.ranking import MemoryType
+
+# Closed sets that stand in several places of the schema, named there once.
+BELIEF_STATUSES = choices_of(BeliefStatus)
+EPISODE_STATUSES = choices_of(EpisodeStatus)
+EPISODE_STATES = choices_of(ConsolidationState)
+CYCLE_STATES = choices_of(CycleState)
+MEMORY_TYPES = choices_of(MemoryType)
+
+_DETAILS = {
+    400: "The body is not JSON.",
+    401: "Authentication credentials were not provided.",
+    403: "You do not have permission to perform this action.",
+    404: "There is no such thing here.",
+    409: "A cycle of this workspace is queued or running.",
+    413: "The body is too large.",
+    415: 'Unsupported media type "text/plain" in request.',
+    422: "The request is not valid.",
+}
+
+
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # registers itself when defined
+    """A bearer key."""
+
+    target_class = "memory.api.authentication.ApiKeyAuthentication"
+    name = "ApiKey"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "An API key of the workspace."}
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """RFC 9457."""
+
+    type = serializers.CharField(default="about:blank")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    errors = serializers.DictField(required=False, help_text="What is wrong, by field.")  # type: ignore[assignment]
+    id = serializers.CharField(required=False, help_text="What stands in the way, such as the running cycle.")
+
+
+def answers(ok: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
+    """List a view's answers for the schema: the good ones, 401 and 403, and the problems named."""
+    return {**ok, **{(status, CONTENT_TYPE): ProblemSerializer for status in sorted({401, 403, *problems})}}
+
+
+def problem_examples(*problems: int) -> list[OpenApiExample]:
+    """Show each problem once."""
+    return [
+        OpenApiExample(
+            f"problem {status}",
+            value=problem(status=status, detail=_DETAILS[status]),
+            response_only=True,
+            status_codes=[str(status)],
+            media_type=CONTENT_TYPE,
+        )
+        for status in sorted({401, 403, *problems})
+    ]
+
+
+def documented(ok: Mapping[int, Any], *problems: int, **more: Any) -> dict[str, Any]:
+    """Build the arguments of `extend_schema` that every view shares."""
+    examples = [*more.pop("examples", ()), *problem_examples(*problems)]
+    return {"responses": answers(ok, *problems), "examples": examples, **more}
+
+
+def page_schema(name: str, item: type[serializers.BaseSerializer[Any]]) -> serializers.Serializer[Any]:
+    """Describe a cursor page of `item`."""
+    return inline_serializer(
+        name, {"results": item(many=True), "next": serializers.URLField(allow_null=True, help_text="The next page.")}
+    )

@@ -1,0 +1,73 @@
+"""GET /status."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memory.api.requests import StrictSerializer, read_query, viewer_from
+from memory.api.schema import documented
+from memory.models import Permission
+from memory.status import read_status
+
+
+class LastCycleSerializer(serializers.Serializer[Any]):
+    """The newest cycle, briefly."""
+
+    id = serializers.CharField()
+    state = serializers.CharField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    """What models used since midnight UTC, and the caps; null for no cap."""
+
+    tokens_today = serializers.IntegerField()
+    daily_token_cap = serializers.IntegerField(allow_null=True)
+    cost_usd_today = serializers.FloatField()
+    daily_cost_cap_usd = serializers.FloatField(allow_null=True)
+
+
+class ModelsSerializer(serializers.Serializer[Any]):
+    """The models in use."""
+
+    llm = serializers.CharField()
+    embeddings = serializers.CharField()
+    offline = serializers.BooleanField(help_text="Rules and vectors of the installation itself.")
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    """How a memory stands; a key limited to projects sees its own counts alone."""
+
+    episodes = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
+    beliefs = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
+    pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")
+    pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
+    dead_letters = serializers.IntegerField(help_text="Episodes whose work failed; they are tried again.")
+    last_cycle = LastCycleSerializer(allow_null=True)
+    next_cycle_at = serializers.DateTimeField(allow_null=True)
+    budget = BudgetSerializer(allow_null=True)
+    models = ModelsSerializer()
+
+
+class NoQuery(StrictSerializer):
+    """Nothing can be asked for."""
+
+
+class StatusView(APIView):
+    """How a memory stands."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="read_status", summary="Count memories by status", **documented({200: StatusSerializer}, 422)
+    )
+    def get(self, request: Request) -> Response:
+        read_query(NoQuery, request)
+        status = read_status(viewer=viewer_from(request), now=timezone.now())
+        return Response(StatusSerializer(status).data)

@@ -1,0 +1,100 @@
+"""B20: how a memory stands, by kind and status, with what waits and what it may still spend."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db.models import Count
+
+from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.domain.lifecycle import ConsolidationState
+from memory.llm.embeddings import embedder
+from memory.llm.ledger import spent_today
+from memory.llm.model import language_model
+from memory.llm.requests import Purpose
+from memory.models import Cycle, Episode, Workspace
+from memory.models.episodes import PENDING_STATES
+from memory.models.tenancy import WorkspaceQuerySet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What models used since midnight UTC, and the caps; None for no cap."""
+
+    tokens_today: int
+    daily_token_cap: int | None
+    cost_usd_today: Decimal
+    daily_cost_cap_usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The models in use; offline means rules and vectors from the installation itself."""
+
+    llm: str
+    embeddings: str
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A viewer's view of the memory; one limited to projects sees neither cycles nor budget, which are everybody's."""
+
+    episodes: Mapping[str, int]
+    beliefs: Mapping[str, int]
+    pending_episodes: int
+    pooled_episodes: int
+    dead_letters: int
+    last_cycle: Cycle | None
+    next_cycle_at: datetime | None
+    budget: Budget | None
+    models: Models
+
+
+def read_status(*, viewer: Viewer, now: datetime) -> Status:
+    """Count what the viewer may see, and say what comes next."""
+    workspace, is_whole = viewer.workspace, not viewer.is_limited
+    episodes = visible_episodes(viewer=viewer)
+    states = _count_by(episodes.active(), "state")
+    last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
+    return Status(
+        episodes=_count_by(episodes, "status"),
+        beliefs=_count_by(visible_beliefs(viewer=viewer), "status"),
+        pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES),
+        pooled_episodes=states.get(ConsolidationState.POOLED, 0),
+        dead_letters=states.get(ConsolidationState.FAILED, 0),
+        last_cycle=last,
+        next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now) if is_whole else None,
+        budget=_budget(workspace) if is_whole else None,
+        models=_models(),
+    )
+
+
+def next_cycle_at(*, workspace: Workspace, last: Cycle | None, now: datetime) -> datetime | None:
+    """Return when the schedule starts the next cycle; None while nothing waits (B7)."""
+    if not Episode.objects.for_workspace(workspace).pending().exists():
+        return None
+    pause = timedelta(hours=settings.POLICY.consolidation.every_hours)
+    due = max(last.opened_at + pause, now) if last else now
+    return max(due, workspace.next_cycle_held_until or due)
+
+
+def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
+    return dict(rows.order_by(column).values_list(column).annotate(Count("pk")))
+
+
+def _budget(workspace: Workspace) -> Budget:
+    spent = spent_today(workspace_id=workspace.pk)
+    return Budget(
+        tokens_today=spent.tokens,
+        daily_token_cap=workspace.daily_token_cap,
+        cost_usd_today=spent.cost_usd,
+        daily_cost_cap_usd=workspace.daily_cost_cap_usd,
+    )
+
+
+def _models() -> Models:
+    model = language_model()
+    return Models(llm=model.model_for(Purpose.SYNTHESIZE), embeddings=embedder().name, offline=model.is_offline)

@@ -1,0 +1,53 @@
+"""A caller of the API with a key."""
+
+import json
+from typing import Any
+
+from django.test import Client
+
+from memory.models import Project, Workspace
+from tests import factories
+
+PREFIX = "/api/v1"
+PROBLEM = "application/problem+json"
+
+
+class Caller:
+    """Sends requests with one key, or with none."""
+
+    def __init__(self, key: str | None) -> None:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._client = Client(headers=headers)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """GET an address below the prefix, or a whole one."""
+        return self._client.get(_address(path), query)
+
+    def post(self, path: str, body: object = None) -> Any:
+        """POST a body as JSON; text goes as it is."""
+        text = body if isinstance(body, (str, bytes)) else json.dumps({} if body is None else body)
+        return self._client.post(_address(path), text, content_type="application/json")
+
+    def request(self, method: str, path: str) -> Any:
+        """Send a request without a body."""
+        return self._client.generic(method, _address(path))
+
+
+def caller(*permissions: str, workspace: Workspace, projects: tuple[Project, ...] = ()) -> Caller:
+    """Return a caller with a new key; without permissions it is an owner's."""
+    return Caller(factories.key(*permissions, workspace=workspace, projects=projects)[1])
+
+
+def _address(path: str) -> str:
+    return path if path.startswith(("http", PREFIX, "/healthz", "/readyz")) else PREFIX + path
+
+
+def is_problem(response: Any, status: int) -> bool:
+    """Tell whether a response is a problem of this status, with the members that every problem has."""
+    body = response.json()
+    return (
+        response.status_code == body["status"] == status
+        and response.headers["Content-Type"] == PROBLEM
+        and bool(body["title"] and body["detail"])
+        and body["type"] == "about:blank"
+    )

@@ -1,0 +1,130 @@
+"""GET /beliefs/{id}."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memory.models import Belief, Cycle, Episode, Evidence, GateDecision, Lineage, Workspace
+from tests import factories
+from tests.api.caller import Caller, caller, is_problem
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def belief(workspace: Workspace) -> Belief:
+    return factories.belief(workspace=workspace, statement="Mara likes tabs.", alpha=2.5, beta=2)
+
+
+def judged(belief: Belief, verdict: str, *, day: int = 0, origin: str = "", **given: Any) -> Episode:
+    fields = {"origin": origin} if origin else {}
+    episode = factories.episode(
+        workspace=belief.workspace, occurred_at=factories.NOW + timedelta(days=day), **fields | given
+    )
+    Evidence.objects.create(
+        workspace=belief.workspace, belief=belief, episode=episode, verdict=verdict, basis="model",
+        reason=f"It {verdict.lower()}.", created_at=factories.NOW,
+    )  # fmt: skip
+    return episode
+
+
+def card(reader: Caller, belief: Belief) -> Any:
+    return reader.get(f"/beliefs/{belief.pk}").json()
+
+
+def test_evidence_shows_verdict_reason_words_and_what_it_weighs(reader: Caller, belief: Belief) -> None:
+    """B4: the second row of one verdict from one origin weighs a half; another verdict starts anew."""
+    second = judged(belief, "SUPPORTS", day=2, origin="session:a", text="Tabs again.", speaker="Mara")
+    first = judged(belief, "SUPPORTS", day=1, origin="session:a")
+    against = judged(belief, "CONTRADICTS", day=3, origin="session:a")
+    lines = card(reader, belief)["evidence"]
+    assert [(line["episode"], line["verdict"], line["weight"]) for line in lines] == [
+        (first.pk, "SUPPORTS", 1.0), (second.pk, "SUPPORTS", 0.5), (against.pk, "CONTRADICTS", 1.0),
+    ]  # fmt: skip
+    assert (lines[1]["text"], lines[1]["speaker"], lines[1]["reason"]) == ("Tabs again.", "Mara", "It supports.")
+
+
+def test_repetition_weighs_in_full_where_the_workspace_says_so(
+    workspace: Workspace, reader: Caller, belief: Belief
+) -> None:
+    """B4: a setting turns the independence of origins off."""
+    Workspace.objects.filter(pk=workspace.pk).update(counts_origins=False)
+    for day in (1, 2):
+        judged(belief, "SUPPORTS", day=day, origin="session:a")
+    assert [line["weight"] for line in card(reader, belief)["evidence"]] == [1.0, 1.0]
+
+
+def test_the_card_states_the_belief(reader: Caller, belief: Belief) -> None:
+    shown = card(reader, belief)
+    assert (shown["id"], shown["alpha"], shown["beta"], shown["status"]) == (belief.pk, 2.5, 2.0, "active")
+    low, high = shown["interval"]
+    assert 0 < low < shown["confidence"] < high < 1
+    assert shown["confidence"] == pytest.approx(2.5 / 4.5)
+
+
+def test_gate_decisions_are_shown_with_their_facts(workspace: Workspace, reader: Caller, belief: Belief) -> None:
+    cycle = Cycle.objects.create(workspace=workspace, trigger="person", now=factories.NOW)
+    GateDecision.objects.create(
+        workspace=workspace, cycle=cycle, belief=belief, gate="archive", passed=False, reason="trusted",
+        facts={"confidence": 0.8},
+    )  # fmt: skip
+    (decision,) = card(reader, belief)["decisions"]
+    del decision["created_at"]
+    assert decision == {
+        "gate": "archive", "passed": False, "reason": "trusted", "facts": {"confidence": 0.8}, "cycle": cycle.pk
+    }  # fmt: skip
+
+
+def test_lineage_names_parents_and_children(workspace: Workspace, reader: Caller, belief: Belief) -> None:
+    child = factories.belief(workspace=workspace, statement="Mara likes tabs at work.")
+    Lineage.objects.create(
+        workspace=workspace, parent=belief, child=child, kind="split", reason="two contexts",
+        created_at=factories.NOW,
+    )  # fmt: skip
+    expected = {"id": child.pk, "statement": child.statement, "kind": "split", "reason": "two contexts"}
+    assert card(reader, belief)["lineage"] == {"parents": [], "children": [expected]}
+    assert card(reader, child)["lineage"]["parents"][0]["id"] == belief.pk
+
+
+def test_evidence_of_other_projects_is_counted_and_not_shown(workspace: Workspace) -> None:
+    """B18: the full card, only with evidence the caller may see."""
+    ours, theirs = (factories.project(workspace=workspace) for _ in range(2))
+    belief = factories.belief(workspace=workspace, project=ours, scope="project")
+    seen = judged(belief, "SUPPORTS", project=ours, origin="session:a", day=2)
+    judged(belief, "SUPPORTS", project=theirs, origin="session:a", day=1)
+    shown = card(caller("read", workspace=workspace, projects=(ours,)), belief)
+    assert [(line["episode"], line["weight"]) for line in shown["evidence"]] == [(seen.pk, 0.5)]
+    assert shown["hidden_evidence"] == 1
+
+
+@pytest.mark.parametrize(("places", "is_shown"), [(["ours"], True), (["ours", "theirs"], False), (["none"], False)])
+def test_a_global_belief_needs_all_its_evidence_in_sight(
+    workspace: Workspace, belief: Belief, places: list[str], is_shown: bool
+) -> None:
+    """B21: by id as by list."""
+    projects = {name: factories.project(workspace=workspace, slug=name) for name in ("ours", "theirs")}
+    for place in places:
+        judged(belief, "SUPPORTS", project=projects.get(place))
+    limited = caller("read", workspace=workspace, projects=(projects["ours"],))
+    assert (limited.get(f"/beliefs/{belief.pk}").status_code == 200) is is_shown
+    assert bool(limited.get("/beliefs").json()["results"]) is is_shown
+
+
+def test_forgotten_evidence_is_gone(reader: Caller, belief: Belief) -> None:
+    judged(belief, "SUPPORTS", status="forgotten")
+    shown = card(reader, belief)
+    assert (shown["evidence"], shown["hidden_evidence"]) == ([], 0)
+
+
+@pytest.mark.parametrize("belief_id", ["bl_000000000000", "bl_xyz", "ep_000000000000", "bl_%00"])
+def test_a_missing_belief_is_a_404(reader: Caller, belief_id: str) -> None:
+    assert is_problem(reader.get(f"/beliefs/{belief_id}"), 404)
+
+
+def test_another_workspaces_belief_is_a_404(stranger: Caller, belief: Belief) -> None:
+    assert is_problem(stranger.get(f"/beliefs/{belief.pk}"), 404)
+
+
+def test_a_key_that_may_only_write_reads_no_card(writer: Caller, belief: Belief) -> None:
+    assert is_problem(writer.get(f"/beliefs/{belief.pk}"), 403)

@@ -1,0 +1,99 @@
+"""POST and GET /consolidations, GET /consolidations/{id}."""
+
+import pytest
+from django.db.models.functions import Now
+
+from memory.models import Cycle, CycleStep, ModelCall, Workspace
+from tests import factories
+from tests.api.caller import Caller, caller, is_problem
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def curator(workspace: Workspace) -> Caller:
+    return caller("curate", workspace=workspace)
+
+
+def finished_cycle(workspace: Workspace, **given: object) -> Cycle:
+    return Cycle.objects.create(
+        **{"workspace": workspace, "trigger": "person", "now": factories.NOW, "state": "finished", "finished_at": Now()}
+        | given
+    )
+
+
+def test_a_cycle_is_opened_by_hand(workspace: Workspace, curator: Caller) -> None:
+    """B7: 202 with the id, and a row that workers find."""
+    response = curator.post("/consolidations")
+    cycle = Cycle.objects.get(workspace=workspace)
+    assert (response.status_code, response.json()) == (202, {"id": cycle.pk, "state": "queued"})
+    assert cycle.trigger == "person"
+
+
+def test_a_second_cycle_is_refused_with_the_running_ones_id(curator: Caller) -> None:
+    """B7: one cycle queued or running per workspace."""
+    running = curator.post("/consolidations").json()["id"]
+    response = curator.post("/consolidations")
+    assert is_problem(response, 409)
+    assert response.json()["id"] == running
+    assert Cycle.objects.count() == 1
+
+
+def test_a_body_with_unknown_fields_is_refused(curator: Caller) -> None:
+    response = curator.post("/consolidations", {"fast": True})
+    assert is_problem(response, 422)
+    assert not Cycle.objects.exists()
+
+
+@pytest.mark.parametrize("permission", ["read", "write"])
+def test_only_curators_start_cycles(workspace: Workspace, permission: str) -> None:
+    assert is_problem(caller(permission, workspace=workspace).post("/consolidations"), 403)
+    assert not Cycle.objects.exists()
+
+
+def test_a_cycle_shows_steps_counts_and_costs(workspace: Workspace, reader: Caller) -> None:
+    cycle = finished_cycle(workspace, counts={"created": 2, "reinforced": 5})
+    CycleStep.objects.create(workspace=workspace, cycle=cycle, name="extract", counts={"episodes": 7})
+    for tokens in (100, 250):
+        ModelCall.objects.create(
+            workspace=workspace, cycle=cycle, purpose="classify", model="m", input_hash="0" * 64, input_tokens=tokens,
+            output_tokens=10, cost_usd="0.25", outcome="ok",
+        )  # fmt: skip
+    shown = reader.get(f"/consolidations/{cycle.pk}").json()
+    assert (shown["id"], shown["state"], shown["calls"], shown["tokens"], shown["cost_usd"]) == (
+        cycle.pk, "finished", 2, 370, 0.5,
+    )  # fmt: skip
+    assert (shown["counts"]["created"], shown["counts"]["reinforced"], shown["counts"]["archived"]) == (2, 5, 0)
+    assert [(step["name"], step["counts"]) for step in shown["steps"]] == [("extract", {"episodes": 7})]
+    assert shown["finished_at"] is not None
+
+
+def test_cycles_are_listed_newest_first(workspace: Workspace, reader: Caller) -> None:
+    old = finished_cycle(workspace, opened_at=factories.NOW)
+    new = finished_cycle(workspace)
+    page = reader.get("/consolidations", limit=1).json()
+    assert [cycle["id"] for cycle in page["results"]] == [new.pk]
+    assert [cycle["id"] for cycle in reader.get(page["next"]).json()["results"]] == [old.pk]
+
+
+@pytest.mark.parametrize("cycle_id", ["cy_000000000000", "cy_1", "bl_000000000000"])
+def test_a_missing_cycle_is_a_404(reader: Caller, cycle_id: str) -> None:
+    assert is_problem(reader.get(f"/consolidations/{cycle_id}"), 404)
+
+
+def test_another_workspaces_cycle_does_not_exist(workspace: Workspace, stranger: Caller) -> None:
+    cycle = finished_cycle(workspace)
+    assert is_problem(stranger.get(f"/consolidations/{cycle.pk}"), 404)
+    assert stranger.get("/consolidations").json()["results"] == []
+
+
+def test_a_key_limited_to_projects_gets_no_consolidations(workspace: Workspace) -> None:
+    cycle = finished_cycle(workspace)
+    limited = caller(workspace=workspace, projects=(factories.project(workspace=workspace),))
+    for response in (
+        limited.get("/consolidations"),
+        limited.get(f"/consolidations/{cycle.pk}"),
+        limited.post("/consolidations"),
+    ):
+        assert is_problem(response, 403)
+    assert Cycle.objects.count() == 1

@@ -1,0 +1,70 @@
+"""Errors: always a problem, never a trace."""
+
+import pytest
+from django.test import Client, RequestFactory
+
+from memory.api import problems
+from memory.models import Workspace
+from tests.api.caller import Caller, is_problem
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing", "/api/v1/beliefs/", "/api/v2/beliefs"])
+@pytest.mark.parametrize("is_debugging", [True, False])
+def test_an_unknown_route_is_a_404(settings: object, method: str, path: str, is_debugging: bool) -> None:
+    settings.DEBUG = is_debugging  # type: ignore[attr-defined]
+    assert is_problem(Client(enforce_csrf_checks=True).generic(method, path), 404)
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/beliefs"), ("PUT", "/recall"), ("GET", "/recall")])
+def test_a_method_that_an_address_does_not_know_is_a_405(reader: Caller, method: str, path: str) -> None:
+    assert is_problem(reader.request(method, path), 405)
+
+
+def test_methods_are_kept_from_those_without_a_key(workspace: Workspace) -> None:
+    assert is_problem(Caller(None).request("DELETE", "/beliefs"), 401)
+
+
+def test_a_head_is_a_get_without_a_body(reader: Caller) -> None:
+    response = reader.request("HEAD", "/beliefs")
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_another_media_type_is_a_415(reader: Caller) -> None:
+    assert is_problem(reader._client.post("/api/v1/recall", "query=tea", content_type="text/plain"), 415)
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic abc", "Bearer", "Bearer a b", "Bearer \xe4", "bearer engram_nonsense", "engram_nonsense"]
+)
+def test_a_header_that_holds_no_key_of_ours_is_a_401(workspace: Workspace, header: str) -> None:
+    response = Client(headers={"Authorization": header}).get("/api/v1/beliefs")
+    assert is_problem(response, 401)
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("is_debugging", [True, False])
+def test_a_failure_of_ours_is_a_500_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch, settings: object, reader: Caller, is_debugging: bool
+) -> None:
+    settings.DEBUG = is_debugging  # type: ignore[attr-defined]
+
+    def fail(**_: object) -> None:
+        raise RuntimeError("the secret of the cellar")
+
+    monkeypatch.setattr("memory.api.status.read_status", fail)
+    response = reader.get("/status")
+    assert is_problem(response, 500)
+    assert "cellar" not in response.content.decode()
+    assert "Traceback" not in response.content.decode()
+
+
+@pytest.mark.parametrize(("path", "is_ours"), [("/api/v1/beliefs", True), ("/admin/", False)])
+def test_failures_outside_views_are_problems_for_the_api_alone(rf: RequestFactory, path: str, is_ours: bool) -> None:
+    for response in (
+        problems.server_error(rf.get(path)),
+        problems.bad_request(rf.get(path), Exception("foreign host")),
+    ):
+        assert (response.headers["Content-Type"] == "application/problem+json") is is_ours

@@ -1,0 +1,43 @@
+"""The OpenAPI schema: valid, without warnings, and with its problems declared."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import call_command
+from django.test import Client
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path: Path = tmp_path_factory.mktemp("schema") / "schema.yml"
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(path))
+    return yaml.safe_load(path.read_text())
+
+
+def test_every_operation_declares_its_problems(schema: Any) -> None:
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            declared = {
+                status
+                for status, response in operation["responses"].items()
+                if "application/problem+json" in response.get("content", {})
+            }
+            assert {"401", "403"} <= declared, f"{method} {path}"
+            assert operation["summary"], f"{method} {path}"
+
+
+def test_operations_are_named_by_what_they_do(schema: Any) -> None:
+    named = {operation["operationId"] for operations in schema["paths"].values() for operation in operations.values()}
+    assert {"recall", "list_beliefs", "read_belief", "store_episodes", "start_consolidation", "read_status"} <= named
+
+
+def test_keys_are_bearer_tokens(schema: Any) -> None:
+    assert schema["components"]["securitySchemes"]["ApiKey"]["scheme"] == "bearer"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/api/schema", "/api/docs"])
+def test_schema_and_documents_are_served(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 200

@@ -1,0 +1,226 @@
+"""Nothing crosses workspaces or the limits of a key: every route, with every kind of key.
+
+A route or method that this file does not know how to call fails the walk, so that a new one cannot be forgotten.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from memory.models import (
+    Belief,
+    Cycle,
+    Episode,
+    Evidence,
+    Heartbeat,
+    Lineage,
+    Project,
+    Workspace,
+)
+from memory.models.tenancy import WorkspaceQuerySet
+from tests import factories
+from tests.api.caller import Caller, caller, is_problem
+from tests.recall.memories import believed, remembered
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "the vault stands behind the mill"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a workspace holds; the rest of it rests on the one project."""
+
+    workspace: Workspace
+    project: Project
+    episode: Episode
+    belief: Belief
+    cycle: Cycle
+
+    @property
+    def names(self) -> set[str]:
+        """Return what no stranger's answer may hold; ids in an address are ours to know."""
+        return {self.episode.pk, self.belief.pk, self.cycle.pk, self.project.slug, SECRET}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How to call one method of one route, and which permission it needs."""
+
+    permission: str
+    path: Callable[[Rows], str]
+    body: Callable[[Rows], object] | None = None
+    names_a_row: bool = False  # of the workspace: to others it does not exist
+
+
+def at(path: str) -> Callable[[Rows], str]:
+    return lambda rows: path
+
+
+CALLS: dict[tuple[str, str], Call] = {
+    ("api/v1/episodes", "GET"): Call(permission="read", path=at("/episodes")),
+    ("api/v1/episodes", "POST"): Call(permission="write", path=at("/episodes"), body=lambda rows: {"text": SECRET}),
+    ("api/v1/beliefs", "GET"): Call(permission="read", path=at("/beliefs")),
+    ("api/v1/beliefs/<belief_id:belief_id>", "GET"): Call(
+        permission="read", path=lambda rows: f"/beliefs/{rows.belief.pk}", names_a_row=True
+    ),
+    ("api/v1/consolidations", "GET"): Call(permission="read", path=at("/consolidations")),
+    ("api/v1/consolidations", "POST"): Call(permission="curate", path=at("/consolidations"), body=lambda rows: {}),
+    ("api/v1/consolidations/<cycle_id:cycle_id>", "GET"): Call(
+        permission="read", path=lambda rows: f"/consolidations/{rows.cycle.pk}", names_a_row=True
+    ),
+    ("api/v1/recall", "POST"): Call(
+        permission="read", path=at("/recall"), body=lambda rows: {"query": SECRET, "limit": 100}
+    ),
+    ("api/v1/status", "GET"): Call(permission="read", path=at("/status")),
+}
+
+# Routes without keys, each with its reason.
+PUBLIC = {
+    "": "leads to the admin",
+    "healthz": "a probe that tells nothing but that the process lives",
+    "readyz": "a probe that names what is missing",
+    "api/schema": "describes the API and holds no rows",
+    "api/docs": "shows the schema",
+    "^api/(?P<rest>.*)$": "answers 404 to what is no route",
+}
+ADMIN = "admin/"  # by session and membership, with tests of its own
+
+
+@pytest.fixture
+def rows(db: None) -> Rows:
+    """Fill a workspace with a row of every kind that an answer could show."""
+    workspace = factories.workspace()
+    project = factories.project(workspace=workspace, slug="hidden-project")
+    episode = remembered(SECRET, workspace=workspace, project=project)
+    remembered(f"{SECRET}!", workspace=workspace)
+    belief = believed(SECRET, workspace=workspace, project=project)
+    general = believed(f"{SECRET} for all", workspace=workspace)
+    for judged in (belief, general):
+        Evidence.objects.create(
+            workspace=workspace,
+            belief=judged,
+            episode=episode,
+            verdict="SUPPORTS",
+            basis="guard",
+            created_at=factories.NOW,
+        )
+    Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
+    cycle = Cycle.objects.create(
+        workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW
+    )
+    return Rows(workspace=workspace, project=project, episode=episode, belief=belief, cycle=cycle)
+
+
+def routes(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern) and not route.startswith(ADMIN):
+            yield route, pattern.callback
+
+
+def methods(view: Any) -> set[str]:
+    named = {name for name in view.view_class.http_method_names if hasattr(view.view_class, name)}
+    return {name.upper() for name in named - {"options", "head"}}
+
+
+def send(who: Caller, method: str, call: Call, rows: Rows) -> Any:
+    path = call.path(rows)
+    return who.post(path, call.body(rows)) if method == "POST" and call.body else who.request(method, path)
+
+
+def holds(rows: Rows) -> dict[str, int]:
+    """Count a workspace's rows of every model."""
+    return {model.__name__: model.objects.for_workspace(rows.workspace).count() for model in tenant_models()}
+
+
+def tenant_models() -> list[Any]:
+    return [model for model in apps.get_app_config("memory").get_models() if model not in WITHOUT_WORKSPACE]
+
+
+WITHOUT_WORKSPACE: dict[type, str] = {
+    Workspace: "the tenant itself",
+    Heartbeat: "a sign of life of a process that serves every workspace",
+}
+
+EVERY_CALL = pytest.mark.parametrize(("route", "method"), list(CALLS), ids=[f"{m} {r}" for r, m in CALLS])
+
+
+def test_every_route_and_method_is_walked() -> None:
+    found = {
+        (route, method) for route, view in routes(get_resolver().url_patterns) if route not in PUBLIC
+        for method in methods(view)
+    }  # fmt: skip
+    assert found == set(CALLS)
+
+
+@EVERY_CALL
+@pytest.mark.parametrize("kind", ["no key", "wrong key", "revoked key"])
+def test_without_a_living_key_nothing_answers(rows: Rows, route: str, method: str, kind: str) -> None:
+    key, text = factories.key(workspace=rows.workspace)
+    key.__class__.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+    who = Caller({"no key": None, "wrong key": "engram_wrong", "revoked key": text}[kind])
+    before = holds(rows)
+    response = send(who, method, CALLS[route, method], rows)
+    assert is_problem(response, 401)
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+    assert holds(rows) == before
+
+
+@EVERY_CALL
+def test_a_key_of_another_workspace_sees_and_changes_nothing(rows: Rows, route: str, method: str) -> None:
+    before, call = holds(rows), CALLS[route, method]
+    response = send(caller(workspace=factories.workspace()), method, call, rows)
+    assert not leaked(response, rows)
+    assert response.status_code == 404 or not call.names_a_row
+    assert holds(rows) == before
+
+
+@EVERY_CALL
+def test_a_key_of_another_project_sees_nothing_of_this_one(rows: Rows, route: str, method: str) -> None:
+    """B21: nor anything without a project, nor a global belief that rests on this one."""
+    call = CALLS[route, method]
+    other = factories.project(workspace=rows.workspace)
+    response = send(caller(workspace=rows.workspace, projects=(other,)), method, call, rows)
+    assert not leaked(response, rows)
+    assert response.status_code in (403, 404) or not call.names_a_row
+
+
+def leaked(response: Any, rows: Rows) -> set[str]:
+    """Return what an answer tells of the rows."""
+    text = response.content.decode()
+    return {name for name in rows.names if name in text}
+
+
+def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
+    owner = caller(workspace=rows.workspace)
+    told = [leaked(send(owner, method, call, rows), rows) for (_, method), call in CALLS.items() if call.names_a_row]
+    assert told == [{rows.belief.pk, rows.episode.pk, rows.project.slug, SECRET}, {rows.cycle.pk}]
+
+
+@EVERY_CALL
+@pytest.mark.parametrize("held", ["read", "write", "curate", "owner"])
+def test_a_permission_opens_what_it_names_and_no_more(rows: Rows, route: str, method: str, held: str) -> None:
+    """Owner includes all, curate includes read and write, write does not include read."""
+    includes = {"read": "read", "write": "write", "curate": "read write curate", "owner": "read write curate owner"}
+    call, before = CALLS[route, method], holds(rows)
+    response = send(caller(held, workspace=rows.workspace), method, call, rows)
+    if call.permission in includes[held].split():
+        assert 200 <= response.status_code < 300
+    else:
+        assert is_problem(response, 403)
+        assert {**holds(rows), "ApiKey": 0} == {**before, "ApiKey": 0}
+
+
+@pytest.mark.parametrize("model", tenant_models(), ids=lambda model: model.__name__)
+def test_every_model_belongs_to_a_workspace(model: Any) -> None:
+    assert model._meta.get_field("workspace").related_model is Workspace
+    assert model._meta.get_field("workspace").null is False
+    assert isinstance(model.objects.all(), WorkspaceQuerySet)
