@@ -19,7 +19,8 @@ django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscript
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-env.read_env(str(BASE_DIR / ".env"))
+if (BASE_DIR / ".env").exists():
+    env.read_env(str(BASE_DIR / ".env"))
 
 DATA_DIR = Path(env.str("ENGRAM_DATA_DIR", default=str(BASE_DIR / ".data")))
 
@@ -116,7 +117,7 @@ TEMPLATES = [
 ]
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "static"
+STATIC_ROOT = DATA_DIR / "static"
 WHITENOISE_USE_FINDERS = True  # serves the admin's files without a collectstatic step on a laptop
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -64,7 +64,7 @@ class Belief(models.Model):
     id = IdField(default=new_belief_id)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="beliefs")
     scope = models.CharField(max_length=7, choices=Scope.choices, default=Scope.GLOBAL)
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="beliefs")
+    project = models.ForeignKey(Project, on_delete=models.RESTRICT, null=True, blank=True, related_name="beliefs")
     user = models.CharField(max_length=200, blank=True, default="", help_text="Set when all evidence is one user's.")
 
     statement = models.TextField()

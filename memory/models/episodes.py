@@ -46,7 +46,7 @@ class Episode(models.Model):
 
     id = IdField(default=new_episode_id)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="episodes")
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="episodes")
+    project = models.ForeignKey(Project, on_delete=models.RESTRICT, null=True, blank=True, related_name="episodes")
     user = models.CharField(max_length=200, blank=True, default="")
     agent = models.CharField(max_length=200, blank=True, default="")
     session = models.CharField(max_length=200, blank=True, default="")

@@ -1,0 +1,124 @@
+"""Live through the sample history with a real worker, and print what is believed after it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from beliefsite.celery import app
+from beliefsite.services import describe_services
+from memory.access.keys import create_key
+from memory.access.removal import remove_workspace
+from memory.access.workspaces import create_workspace
+from memory.models import Permission
+from workers.demo_report import print_report
+
+_WORKSPACE = "demo"
+_SAMPLE = "samples/history.jsonl"
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+
+
+class Command(BaseCommand):
+    help = "Live through the sample history with a real worker and print the beliefs that come of it."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        began = time.monotonic()
+        call_command("migrate", verbosity=0)
+        for line in describe_services():
+            self.stdout.write(line)
+        key = _fresh_workspace()
+        with ExitStack() as running:
+            worker = running.enter_context(_worker())
+            base_url = running.enter_context(_web())
+            self.stdout.write(f"worker     Celery, process {worker}, log in {_log('worker')}")
+            self.stdout.flush()
+            sample = settings.BASE_DIR / "memory" / _SAMPLE
+            call_command("import_episodes", str(sample), workspace=_WORKSPACE, replay=True)
+            with httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30) as api:
+                print_report(api=api, out=self.stdout)
+        self.stdout.write(f"\nDone in {time.monotonic() - began:.0f} s; the worker and the web process have ended.")
+
+
+def _fresh_workspace() -> str:
+    """Make the demo's workspace anew and return a key to it, so that every run begins with an empty memory."""
+    now = timezone.now()
+    remove_workspace(name=_WORKSPACE)
+    workspace = create_workspace(name=_WORKSPACE, now=now)
+    _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="demo")
+    return key
+
+
+@contextmanager
+def _worker() -> Iterator[int]:
+    """Run a Celery worker of our own and yield its process id once it answers."""
+    name = f"demo-{os.getpid()}@localhost"
+    queues = "consolidation,llm,maintenance"
+    command = ["-m", "celery", "-A", "beliefsite", "worker", "-n", name, "-Q", queues, "-c", "2", "-l", "INFO"]
+    with _process("worker", command) as process:
+        _until(lambda: bool(app.control.ping(destination=[name], timeout=0.5)), process, "worker")
+        yield process.pid
+
+
+@contextmanager
+def _web() -> Iterator[str]:
+    """Serve the API on a free port of loopback and yield its address once it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = ["-m", "gunicorn", "beliefsite.wsgi", "--bind", f"127.0.0.1:{port}", "--no-control-socket"]
+    with _process("web", command) as process:
+        _until(lambda: _answers(f"{address}/healthz"), process, "web")
+        yield address
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(address, timeout=2).is_success
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def _process(name: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a Python process with its output in a log file, and end it gently."""
+    environment = os.environ | {"TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore"}
+    with _log(name).open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
+            [sys.executable, *arguments], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=environment
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _until(is_ready: Any, process: subprocess.Popen[bytes], name: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not is_ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            tail = _log(name).read_text(errors="replace")[-2000:]
+            raise CommandError(f"The {name} process did not come up; the end of its log:\n{tail}", returncode=1)
+        time.sleep(0.1)
+
+
+def _log(name: str) -> Path:
+    path: Path = settings.DATA_DIR / f"demo-{name}.log"
+    return path

@@ -1,0 +1,82 @@
+"""Run the Procfile under supervisord, which restarts what dies.
+
+A worker's parent does die now and then, for instance when its broker restarts several times in a row; a process runner
+that restarts nothing would leave a stack that looks alive and does no work.
+"""
+
+import configparser
+import subprocess
+import sys
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+
+from honcho.environ import parse_procfile
+
+_STOP_SECONDS = 20
+
+
+def write_configuration(*, procfile: Path, folder: Path) -> Path:
+    """Write supervisord's configuration for a Procfile into a folder; return its path."""
+    processes = parse_procfile(procfile.read_text()).processes
+    target = folder / "supervisord.conf"
+    target.write_text(render(processes=processes, folder=folder, root=procfile.parent))
+    return target
+
+
+def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
+    """Render the configuration; each line of output comes out behind the name of its process."""
+    config = configparser.RawConfigParser()
+    config["supervisord"] = {
+        "nodaemon": "true",
+        "logfile": "/dev/null",
+        "logfile_maxbytes": "0",
+        "pidfile": str(folder / "supervisord.pid"),
+        "directory": _escape(str(root)),
+        "childlogdir": _escape(str(folder)),
+        "silent": "true",
+    }
+    for name, command in processes.items():
+        config[f"program:{name}"] = _program(name, command)
+    config["eventlistener:lines"] = {
+        "command": _escape(f"{sys.executable} -m workers.echo_lines"),
+        "events": "PROCESS_LOG,PROCESS_STATE",
+        "buffer_size": "1000",
+        "stderr_logfile": "/dev/stderr",
+        "stderr_logfile_maxbytes": "0",
+    }
+    text = StringIO()
+    config.write(text)
+    return text.getvalue()
+
+
+def _program(name: str, command: str) -> dict[str, str]:
+    return {
+        "command": "/bin/sh -c " + _escape(_quote(f"exec {command}")),
+        "autorestart": "true",
+        "startretries": "1000000",  # a port or database that is away for a while comes back
+        "startsecs": "1",
+        "stopsignal": "TERM",
+        "stopwaitsecs": str(_STOP_SECONDS),
+        "stopasgroup": "false",  # a worker's parent lets its children finish
+        "killasgroup": "true",
+        "redirect_stderr": "true",
+        "stdout_logfile": "NONE",
+        "stdout_events_enabled": "true",
+    }
+
+
+def _quote(command: str) -> str:
+    if "'" in command:
+        raise ValueError("A command of the Procfile may not hold a single quote.")
+    return f"'{command}'"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def start_supervisor(*, configuration: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start supervisord in the foreground of this terminal's group, under the given environment."""
+    command = [str(Path(sys.executable).parent / "supervisord"), "-n", "-c", str(configuration)]
+    return subprocess.Popen(command, env=dict(environment))  # noqa: S603  (our own interpreter's supervisord)
