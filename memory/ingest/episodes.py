@@ -149,7 +149,7 @@ def _wake(arrival: Arrival, new: Drafts) -> None:
 
 def _note_new(arrival: Arrival) -> None:
     try:
-        from memory.consolidation.cycle import note_new_episodes  # type: ignore[import-not-found]
+        from memory.consolidation.cycle import note_new_episodes
     except ModuleNotFoundError:  # until consolidation moves in
         return
     note_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)
