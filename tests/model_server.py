@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from memory.llm.openai_client import close_clients
 from tests.model_server_acts import (
     FAULTS,
     Act,
@@ -104,6 +105,7 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        close_clients(base_url=self.url)
 
     def serve(self) -> None:
         """Serve in this thread until interrupted."""

@@ -2,10 +2,10 @@
 
 import json
 import math
+import threading
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memory.llm.model import CallFailed, FailureKind
@@ -25,12 +25,27 @@ KINDS_BY_STATUS = {
 BILLING_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
-@lru_cache(maxsize=8)
+_CLIENTS: dict[tuple[str, str], "openai.OpenAI"] = {}
+_CLIENTS_LOCK = threading.Lock()
+
+
 def client_for(*, base_url: str, api_key: str) -> "openai.OpenAI":
-    """Return the client of a server; local servers want some key, any key."""
+    """Return this process's client of a server; local servers want some key, any key."""
     import openai
 
-    return openai.OpenAI(base_url=base_url or None, api_key=api_key or "unused", max_retries=0)
+    with _CLIENTS_LOCK:
+        client = _CLIENTS.get((base_url, api_key))
+        if client is None:
+            client = openai.OpenAI(base_url=base_url or None, api_key=api_key or "unused", max_retries=0)
+            _CLIENTS[base_url, api_key] = client
+        return client
+
+
+def close_clients(*, base_url: str) -> None:
+    """Close the connections to a server that goes away; the next call opens new ones."""
+    with _CLIENTS_LOCK:
+        for key in [key for key in _CLIENTS if key[0] == base_url]:
+            _CLIENTS.pop(key).close()
 
 
 def preload(*, base_url: str, api_key: str) -> None:

@@ -37,7 +37,7 @@ class OpenAIEmbedder:
 
     def __init__(self, *, base_url: str, api_key: str, model: str) -> None:
         self.name = model
-        self._client = client_for(base_url=base_url, api_key=api_key)
+        self._base_url, self._api_key = base_url, api_key
         self._must_shorten = model.startswith(SHORTENABLE)
 
     @property
@@ -73,8 +73,9 @@ class OpenAIEmbedder:
     def _request(self, texts: list[str], *, deadline: float) -> NDArray[np.float32]:
         started = time.monotonic()
         options: dict[str, Any] = {"dimensions": DIMENSIONS} if self._must_shorten else {}
+        client = client_for(base_url=self._base_url, api_key=self._api_key)
         try:
-            answer = self._client.embeddings.create(
+            answer = client.embeddings.create(
                 model=self.name, input=texts, timeout=timeout_of(max(deadline - started, 0.1)), **options
             )
         except Exception as error:
