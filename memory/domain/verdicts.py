@@ -6,18 +6,12 @@ from enum import StrEnum
 
 from memory.domain.matching import Claim
 from memory.domain.matching.analysis import Analysis
-from memory.domain.matching.checks import (
-    are_antonyms,
-    are_swapped,
-    choose_otherwise,
-    differ_in_negation,
-    have_other_names,
-    have_other_speakers,
-    replace_each_other,
-)
+from memory.domain.matching.arguments import are_swapped, choose_otherwise, replace_each_other
+from memory.domain.matching.checks import are_antonyms, have_other_names, have_other_speakers
 from memory.domain.matching.edits import EditKind, Overlay, classify_edit, overlay
 from memory.domain.matching.guard import analyse_pair
 from memory.domain.matching.lexicon import Lexicon, load_lexicon
+from memory.domain.matching.negation import differ_in_negation
 from memory.domain.matching.quantities import have_other_numbers
 from memory.domain.matching.tokens import count_negators
 

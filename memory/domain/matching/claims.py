@@ -35,6 +35,8 @@ class MatchingPolicy:
     """How much two texts must share before word-by-word checks mean anything."""
 
     least_shared: float = 0.4  # of the shorter text's content words
+    same_words: float = 0.8  # of the longer text's content words: their order alone may tell the texts apart
+    shortest: int = 4  # content words up to which any word between two others may be the verb
     framed: float = 0.5  # of the shorter text's content words, in one order: the texts have one frame
 
 

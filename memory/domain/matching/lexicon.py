@@ -65,12 +65,20 @@ class Lexicon:
     first_person: frozenset[str]
     first_person_plural: frozenset[str]
     clock_words: frozenset[str]
+    auxiliaries: frozenset[str]
     moves: frozenset[str]  # concepts
+    swaps: frozenset[str]  # concepts
+    swap_for: frozenset[str]
     move_from: frozenset[str]
     move_to: frozenset[str]
     than: str
     agent: str
+    irregular: Mapping[str, str]  # form → stem of its head
     stem: Callable[[str], str]
+
+    def lemma(self, surface: str) -> str:
+        """Return the stem of a lower-case word, of its head where the form is irregular."""
+        return self.irregular.get(surface) or self.stem(surface)
 
     def look_up(self, surface: str) -> Entry:
         """Return the entry of a lower-case word: of its surface, else of its stem, else its stem as a new concept."""
@@ -125,27 +133,38 @@ class _Builder:
         self.surfaces: dict[str, Entry] = {}
         self.words: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
+        self.irregular: dict[str, str] = {}
 
     def concept(self, word: str) -> str:
         """Return the concept of a table's word or phrase."""
         first = word.split("_")[0]
         if "_" in word:
-            parts = tuple(map(self.stem, word.split("_")))
+            parts = tuple(map(self._lemma, word.split("_")))
             return next(
-                (entry.concept for known, entry in self.phrases.get(self.stem(first), []) if known == parts), word
+                (entry.concept for known, entry in self.phrases.get(self._lemma(first), []) if known == parts), word
             )
         entry = self.surfaces.get(word) or self.words.get(word) or self.words.get(self.stem(word))
         return entry.concept if entry else self.stem(word)
+
+    def _lemma(self, word: str) -> str:
+        return self.irregular.get(word) or self.stem(word)
 
     def add(self, word: str, entry: Entry, *, surface: bool = False) -> None:
         """Enter a word under its stem (or its surface), or a phrase under its first stem."""
         if "_" not in word:
             (self.surfaces if surface else self.words).setdefault(word if surface else self.stem(word), entry)
             return
-        parts = tuple(map(self.stem, word.split("_")))
+        parts = tuple(map(self._lemma, word.split("_")))
         rows = self.phrases.setdefault(parts[0], [])
         rows.append((parts, entry))
         rows.sort(key=lambda row: -len(row[0]))
+
+    def read_irregular(self) -> None:
+        for row in self._irregular_rows():
+            self.irregular |= dict.fromkeys(row, self.stem(row[0]))
+
+    def _irregular_rows(self) -> list[list[str]]:
+        return [row.split() for row in self.tables.IRREGULAR.replace("\n", " | ").split("|") if row.split()]
 
     def read_marks(self) -> None:
         for name, mark in _MARKED:
@@ -160,12 +179,10 @@ class _Builder:
             concept = self.stem(head)
             for word in words:
                 self.add(word.lstrip("-"), Entry(concept, sign=-1 if word.startswith("-") else 1))
-        for row in self.tables.IRREGULAR.replace("\n", " | ").split("|"):
-            self._read_forms(row.split())
+        for forms in self._irregular_rows():
+            self._read_forms(forms)
 
     def _read_forms(self, forms: list[str]) -> None:
-        if not forms:
-            return
         entry = self.words.get(self.stem(forms[0])) or Entry(self.stem(forms[0]))
         for form in forms:
             self.words[form] = entry
@@ -217,6 +234,7 @@ def load_lexicon(language: str) -> Lexicon:
     """Return the look-ups of "en" or "de"; KeyError for any other language."""
     tables, stem = TABLES[language], STEMMERS[language]
     builder = _Builder(tables=tables, stem=stem)
+    builder.read_irregular()
     builder.read_marks()
     builder.read_concepts()
     pairs = [tuple(row.split()) for row in tables.OPPOSED_PREPOSITIONS.strip().splitlines()]
@@ -242,10 +260,14 @@ def load_lexicon(language: str) -> Lexicon:
         first_person=frozenset(tables.FIRST_PERSON.split()),
         first_person_plural=frozenset(tables.FIRST_PERSON_PLURAL.split()),
         clock_words=frozenset(tables.CLOCK_WORDS.split()),
+        auxiliaries=frozenset(tables.AUXILIARIES.split()),
+        swaps=frozenset(builder.concept(word) for word in tables.SWAPS.split()),
+        swap_for=frozenset(tables.SWAP_FOR.split()),
         moves=frozenset(builder.concept(word) for word in tables.MOVES.split()),
         move_from=frozenset(tables.MOVE_FROM.split()),
         move_to=frozenset(tables.MOVE_TO.split()),
         than=tables.THAN,
         agent=tables.AGENT,
+        irregular=builder.irregular,
         stem=stem,
     )

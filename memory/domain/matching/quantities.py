@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memory.domain.matching.lexicon import Lexicon, Mark
+from memory.domain.matching.lexicon import Lexicon, Mark, Unit
 from memory.domain.matching.tokens import Token
 
 CLOCK = "clock"
 HALF_DAY = 720
 NEAR = 1e-9  # relative difference below which two amounts are one
 CURRENCIES = frozenset("$€£")
+ARTICLES = frozenset({"a", "an", "ein", "eine", "einen", "einem", "einer", "eines"})
 AM_PM = {"am": 0, "a.m": 0, "pm": HALF_DAY, "p.m": HALF_DAY}
 
 
@@ -32,6 +33,8 @@ def read_quantities(tokens: Sequence[Token], *, lexicon: Lexicon) -> tuple[Quant
         elif value is not None and not _is_pronoun(tokens, position):
             value, tens = (value + tens, 0.0) if isinstance(value, float) else (value, 0.0)
             found.append(_place(tokens, position, value=value, lexicon=lexicon))
+        elif token.lower in ARTICLES and (unit := _read_unit_of(_at(tokens, position + 1), lexicon=lexicon)):
+            found.append(Quantity(unit.dimension, unit.size))  # within a day
     return tuple(found)
 
 
@@ -45,6 +48,13 @@ def _read_value(token: Token, *, lexicon: Lexicon) -> float | str | None:
         text = text.replace(".", "").replace(",", ".")
     text = text.replace(",", "")
     return text if text.count(".") > 1 else float(text)
+
+
+def _read_unit_of(token: Token | None, *, lexicon: Lexicon) -> Unit | None:
+    if token is None or token.entry.mark is not Mark.WORD or len(token.lower) <= 2:
+        return None
+    unit = lexicon.units.get(token.lower) or lexicon.units.get(lexicon.stem(token.lower))
+    return unit if unit and not unit.dimension.startswith("money") else None
 
 
 def _is_tens(value: float | str | None) -> bool:

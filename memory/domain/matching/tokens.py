@@ -58,7 +58,7 @@ def _open(text: str) -> list[str]:
 
 def _join_phrases(words: list[str], *, lexicon: Lexicon) -> Iterator[Token]:
     lowers = [word.lower() for word in words]
-    stems = [lexicon.stem(lower) for lower in lowers]
+    stems = [lexicon.lemma(lower) for lower in lowers]
     particles = _find_separable(lowers, lexicon=lexicon)
     position, first = 0, True
     while position < len(words):

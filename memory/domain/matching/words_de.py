@@ -163,7 +163,7 @@ nicht_mehr kein_mehr nicht_länger früher_mal auf_keinen_fall keinesfalls keine
 noch_nie es_sei_denn
 """
 HARMLESS = """
-nicht_nur nicht_bloß nicht_allein nicht_einmal nichts_als nicht_zuletzt nicht_zu_vergessen warum_nicht kein_problem
+nicht_nur nicht_bloß nicht_allein nicht_einmal nicht_zuletzt nicht_zu_vergessen warum_nicht kein_problem
 keine_frage kein_zweifel
 """
 CONTRASTS = """
@@ -182,6 +182,9 @@ LINKERS = "und wenn sobald während weil falls wo da"
 SPLITTERS = "aber weil obwohl sondern jedoch da denn"
 PASSIVE = "wird werden wurde wurden worden"
 AGENT = "von"
+AUXILIARIES = "ist sind war waren hat haben hatte wird werden wurde kann muss soll darf will"
+SWAPS = "ersetzen tauschen verlassen aufgeben"
+SWAP_FOR = "durch gegen für mit"
 MOVES = "wechseln ziehen umziehen umstellen umsteigen migrieren ändern"
 MOVE_FROM = "von aus vom"
 MOVE_TO = "nach zu auf zum zur in"

@@ -53,7 +53,7 @@ teach taught | catch caught | begin began begun | break broke broken | build bui
 meet met | pay paid | read reads | ride rode ridden | drive drove driven | say said | see saw seen | tell told
 understand understood | wear wore worn | win won | fly flew flown | forget forgot forgotten | grow grew grown
 know knew known | rise rose risen | sing sang sung | swim swam swum | fall fell fallen | draw drew drawn | feel felt
-man men | woman women | child children | person people persons | wife wives | life lives | foot feet | tooth teeth
+man men | woman women | child children | person people persons | wife wives | foot feet | tooth teeth
 mouse mice | index indices indexes | analysis analyses | data datum | dependency dependencies | lie lying lay lain
 better best | worse worst | throw threw thrown | shut shutting | quit quitting | put putting | cut cutting | set setting
 """
@@ -64,7 +64,7 @@ like go_with goes_for opt_for
 like -hate -dislike -detest -loathe -despise -can_not_stand -could_not_stand -can_not_bear
 use utilise utilize employ work_with rely_on make_use_of -avoid -shun -abstain -refrain -steer_clear_of -stay_away_from
 allow permit authorise authorize -forbid -forbidden -ban -prohibit -disallow
-accept welcome -refuse -reject -decline -turn_down
+accept welcome -refuse -reject -decline
 enable activate turn_on switch_on enabled active -disable -deactivate -turn_off -switch_off -disabled -inactive
 pass succeed success successful green -fail -failure -break -broken -crash -unsuccessful -red_build
 continue keep_on carry_on -stop -quit -cease -give_up -abandon -halt -discontinue
@@ -192,6 +192,7 @@ note memo
 hot warm
 near close_to next_to beside
 see view look_at
+punctual on_time in_time -late
 study learn
 wake get_up wake_up rise
 ride cycle
@@ -247,7 +248,7 @@ NEGATORS = """
 not no never none nobody nothing nowhere neither cannot hardly rarely seldom barely scarcely unless
 """
 NEGATOR_PHRASES = """
-no_longer not_any_more not_anymore not_any_longer no_one used_to far_from anything_but no_way by_no_means
+no_longer no_more not_any_more not_anymore not_any_longer no_one used_to far_from anything_but no_way by_no_means
 in_no_way not_at_all none_of
 """
 # Phrases that hold a negative word and deny nothing.
@@ -274,6 +275,9 @@ LINKERS = "and when whenever while because if where who whose which that as so s
 SPLITTERS = "but because although though whereas however which"
 PASSIVE = "is are was were be been being gets got"
 AGENT = "by"
+AUXILIARIES = "is are was were has have had does do did will would can could should must may might"
+SWAPS = "replace leave drop abandon ditch swap exchange trade"
+SWAP_FOR = "with for by"
 MOVES = "move switch migrate change convert port relocate"
 MOVE_FROM = "from"
 MOVE_TO = "to into onto"
@@ -316,7 +320,7 @@ long|brief
 older|younger|newer
 old|young
 old|new
-early|late
+early|late|punctual
 earlier|later
 up|down|back
 forward|backward|back
@@ -367,7 +371,7 @@ better|worse
 good|bad|terrible|awful
 happy|sad|angry
 always|sometimes|occasionally
-all|every|some|few|no
+all|every|some|few
 many|few
 much|little
 same|different
@@ -404,6 +408,8 @@ son|daughter
 king|queen
 adult|child
 tabs|spaces
+ride|drive|walk|swim
+hashed|plain_text
 single|double
 front|rear
 inside|outside|indoors|outdoors
