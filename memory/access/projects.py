@@ -16,6 +16,8 @@ def create_project(*, workspace: Workspace, slug: str, now: datetime, path: str 
 
 def find_projects(*, workspace: Workspace, slugs: Collection[str]) -> dict[str, int]:
     """Return the ids of those of the named projects that exist."""
+    if not slugs:
+        return {}
     return dict(Project.objects.for_workspace(workspace).filter(slug__in=slugs).values_list("slug", "pk"))
 
 

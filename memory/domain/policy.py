@@ -160,6 +160,7 @@ class IngestPolicy:
     importance: Annotated[Share, "B1: importance of an episode that comes without one"] = 0.5
     speaker_characters: Annotated[Count, "B1: longest speaker's name read from the text"] = 40
     speaker_turns: Annotated[Count, "B1: turns of a session that a name must open to be its speaker"] = 2
+    replay_gap_days: Annotated[Positive, "B7: pause of a replayed history after which a cycle runs"] = 7.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import psycopg
 from django.db import DataError, OperationalError, connection, transaction
 
+from memory.consolidation.cycle import note_new_episodes
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
@@ -16,10 +17,10 @@ from memory.ingest.duplicates import (
     answer_known_words,
     restore_archived,
 )
+from memory.ingest.insertion import insert_episodes
 from memory.ingest.lines import BadLine, EpisodeLine, read_line
 from memory.ingest.speakers import NamedTurn, name_speakers
 from memory.ingest.vectors import embed_anew, embed_matters
-from memory.models import Episode
 from memory.models.identifiers import new_episode_id
 
 _TRIES = 3
@@ -107,10 +108,8 @@ def _insert(workspace_id: int, drafts: Drafts, outcomes: dict[int, Outcome]) -> 
     """Insert what is new and return it; answer what turns out to be stored already, by a racing writer too."""
     new: Drafts = {}
     for _ in range(_TRIES):
-        inserted = _try_insert(drafts)
-        new.update(inserted)
-        for place in inserted:
-            del drafts[place]
+        went_in = insert_episodes(list(drafts.values()))
+        new.update({place: drafts.pop(place) for place in list(drafts) if drafts[place].pk in went_in})
         _settle(drafts, outcomes, answer_known_keys(workspace_id=workspace_id, drafts=drafts))
         _settle(drafts, outcomes, answer_known_words(workspace_id=workspace_id, drafts=drafts))
         if not drafts:
@@ -118,17 +117,6 @@ def _insert(workspace_id: int, drafts: Drafts, outcomes: dict[int, Outcome]) -> 
         for draft in drafts.values():  # what is left collided with the id of another episode
             draft.pk = new_episode_id()
     raise NoIdFree
-
-
-def _try_insert(drafts: Drafts) -> Drafts:
-    """Insert drafts and return those that went in. In one order, so that racing writers do not wait in a circle."""
-    rows = sorted(drafts.values(), key=lambda draft: (draft.content_hash, draft.origin, draft.user, draft.speaker))
-    Episode.objects.bulk_create(rows, ignore_conflicts=True)
-    stored = Episode.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", "content_hash", "origin")
-    went_in = {pk: (content, origin) for pk, content, origin in stored}
-    return {
-        place: draft for place, draft in drafts.items() if went_in.get(draft.pk) == (draft.content_hash, draft.origin)
-    }
 
 
 def _embed(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> None:
@@ -148,8 +136,4 @@ def _wake(arrival: Arrival, new: Drafts) -> None:
 
 
 def _note_new(arrival: Arrival) -> None:
-    try:
-        from memory.consolidation.cycle import note_new_episodes
-    except ModuleNotFoundError:  # until consolidation moves in
-        return
     note_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)

@@ -8,7 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from django.conf import settings
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memory.domain.category import Category
@@ -83,6 +92,7 @@ STORABLE = AfterValidator(_refuse_unstorable)
 Name = Annotated[str, Field(max_length=200), STORABLE]
 Slug = Annotated[str, Field(max_length=100, pattern=r"^[-\w]+$"), STORABLE]
 Entity = Annotated[str, Field(min_length=1, max_length=200), STORABLE]
+_SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 Tag = Annotated[str, Field(min_length=1, max_length=100), STORABLE]
 Language = Annotated[
     str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"), AfterValidator(_main_language)
@@ -127,6 +137,14 @@ def read_line(*, raw: object, now: datetime) -> EpisodeLine:
         return EpisodeLine.model_validate(raw, context={"now": now})
     except ValidationError as error:
         raise _bad_line(error.errors(include_url=False, include_input=False)) from None
+
+
+def is_slug(text: str) -> bool:
+    """Tell whether a text can name a project."""
+    try:
+        return bool(_SLUG.validate_python(text))
+    except ValidationError:
+        return False
 
 
 def _bad_line(reasons: list[ErrorDetails]) -> BadLine:

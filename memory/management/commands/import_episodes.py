@@ -1,0 +1,104 @@
+"""Import episodes from a file of JSON Lines."""
+
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+from tqdm import tqdm
+
+from memory.ingest.arrival import Arrival
+from memory.ingest.files import ImportReport, in_batches, read_file, store_file_lines
+from memory.ingest.lines import is_slug
+from memory.ingest.replay import replay_lines
+from memory.management.failures import named_workspace, usage_error
+
+
+class Command(BaseCommand):
+    help = (
+        "Import episodes from a file with one JSON object a line. Importing it again adds nothing, so that an import "
+        "that was broken off is simply repeated. Bad lines are reported and left out: exit status 1."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE.jsonl")
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--project", help="of lines that name none; created if unknown")
+        parser.add_argument(
+            "--replay",
+            action="store_true",
+            help="live through it: store each episode at the time at which it happened, with cycles in between",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json", help="report as JSON")
+
+    def handle(
+        self, *, file: Path, workspace: str, project: str | None, replay: bool, as_json: bool, **options: Any
+    ) -> None:
+        arrival = Arrival(
+            workspace=named_workspace(workspace),
+            now=timezone.now(),
+            default_project=_checked_project(project),
+            file_name=file.name,
+        )
+        with _open(file) as stream:
+            report = _replay(stream, arrival) if replay else _import(stream, arrival, size=file.stat().st_size)
+        self._show(report, as_json=as_json)
+        if report.rejected:
+            sys.exit(1)
+
+    def _show(self, report: ImportReport, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(_as_json(report)))
+            return
+        for number, rejected in report.rejected:
+            self.stderr.write(f"line {number}: {rejected.detail}")
+        counts = [f"{report.stored} episodes stored", f"{report.deduplicated} known already"]
+        counts += [f"{len(report.rejected)} refused"] if report.rejected else []
+        counts += [f"{len(report.cycles)} cycles run"] if report.cycles else []
+        self.stdout.write(", ".join(counts) + ".")
+
+
+def _checked_project(slug: str | None) -> str | None:
+    if slug is not None and not is_slug(slug):
+        raise usage_error(f"--project: {slug!r} cannot name a project; letters, digits, - and _ can.")
+    return slug
+
+
+def _open(file: Path) -> IO[bytes]:
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise usage_error(f"{file}: {error.strerror}") from None
+
+
+def _import(stream: IO[bytes], arrival: Arrival, *, size: int) -> ImportReport:
+    """Store a file batch by batch, however long it is."""
+    report = ImportReport()
+    with tqdm(total=size, unit="B", unit_scale=True, desc="importing", disable=None) as bar:
+        for batch in in_batches(read_file(stream=stream, arrival=arrival)):
+            store_file_lines(lines=batch, arrival=arrival, report=report)
+            bar.update(sum(line.bytes for line in batch))
+    return report
+
+
+def _replay(stream: IO[bytes], arrival: Arrival) -> ImportReport:
+    """Live through a file, which is read as a whole: what happened first may stand last."""
+    report = ImportReport()
+    lines = list(read_file(stream=stream, arrival=arrival))
+    with tqdm(total=len(lines), unit="episode", desc="replaying", disable=None) as bar:
+        replay_lines(lines=lines, arrival=arrival, report=report, on_batch=bar.update)
+    return report
+
+
+def _as_json(report: ImportReport) -> dict[str, Any]:
+    return {
+        "stored": report.stored,
+        "deduplicated": report.deduplicated,
+        "rejected": [
+            {"line": number, "status": rejected.status, "detail": rejected.detail, "errors": rejected.errors}
+            for number, rejected in report.rejected
+        ],
+        "cycles": report.cycles,
+    }
