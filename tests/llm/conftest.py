@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import Settings
 
+from memory.llm.calls import CallScope
 from memory.llm.openai_model import DIALECTS, OpenAIModel
 from memory.models import Episode, Workspace
+from tests.llm.steps import Step
 from tests.model_server import ModelServer
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -59,3 +61,9 @@ def allow_in_flight(settings: Settings) -> Callable[[int], None]:
         settings.POLICY = replace(settings.POLICY, budget=replace(settings.POLICY.budget, calls_in_flight=count))
 
     return allow
+
+
+@pytest.fixture
+def step(workspace: Workspace, model: OpenAIModel) -> Step:
+    """Return a step of a workspace that has a few episodes."""
+    return Step(scope=CallScope(workspace_id=workspace.pk), model=model)

