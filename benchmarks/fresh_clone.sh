@@ -68,6 +68,8 @@ left_in() {
     done || true
 }
 
+end_left_in() { left_in "$1" | xargs -r kill 2>/dev/null || true; }
+
 report() { printf '%-9s %-12s %-8s %7s  %s\n' "$@"; }
 
 # Run one target in a clone and report it; what it says goes to a log.
@@ -79,6 +81,7 @@ run_target() {
     if [[ $status != 0 || -n $left ]]; then
         FAILED=1
         tail -n 15 "$log" | sed 's/^/    /'
+        end_left_in "$clone"
     fi
 }
 
@@ -106,6 +109,8 @@ run_setting() {
 git -C "$ROOT" diff --quiet HEAD -- || echo "Note: what is not committed is not in the clones." >&2
 BASE=$(cd "$(mktemp -d)" && pwd -P)
 chmod 755 "$BASE"
+trap 'end_left_in "$BASE"' EXIT
+trap 'exit 130' INT TERM
 report setting target status seconds ''
 for setting in "${SETTINGS[@]}"; do
     case $setting in
