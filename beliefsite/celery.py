@@ -9,6 +9,7 @@ from celery.signals import beat_init, setup_logging, worker_init
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
 
 app = Celery("engram")
+app.set_default()  # for every thread: a web server's threads send tasks, too
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
 

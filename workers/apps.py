@@ -1,8 +1,10 @@
 """Connect the one wake-up signal of memory to a dispatch on commit."""
 
+from functools import partial
 from typing import Any
 
 from django.apps import AppConfig
+from django.db import transaction
 
 
 class WorkersConfig(AppConfig):
@@ -16,10 +18,6 @@ class WorkersConfig(AppConfig):
 
 def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
     """Send the cycle's first step once its rows are committed; the sweeper covers what is lost in between."""
-    from functools import partial
+    from workers.canvas import start_cycle  # reads models, which are not loaded when this module is
 
-    from django.db import transaction
-
-    from workers.canvas import start
-
-    transaction.on_commit(partial(start, cycle_id=cycle_id, attempt=attempt), robust=True)
+    transaction.on_commit(partial(start_cycle, cycle_id=cycle_id, attempt=attempt), robust=True)

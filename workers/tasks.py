@@ -15,6 +15,7 @@ from memory.consolidation.gate import apply_jobs
 from memory.consolidation.schedule import open_due_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
+from workers.canvas import end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
 
@@ -60,8 +61,6 @@ def cluster(cycle_id: str, attempt: int) -> None:
 
 @shared_task(base=Step, name="workers.judge")
 def judge(cycle_id: str, attempt: int) -> None:
-    from workers.canvas import judge_jobs
-
     judge_jobs(cycle_id=cycle_id, attempt=attempt)
 
 
@@ -78,7 +77,7 @@ def classify(job_id: int, attempt: int) -> None:
 @shared_task(base=Step, name="workers.gate")
 def gate(cycle_id: str, attempt: int) -> None:
     if apply_jobs(cycle_id=cycle_id, attempt=attempt):
-        finish.delay(cycle_id, attempt)
+        end_cycle(cycle_id=cycle_id, attempt=attempt)
 
 
 @shared_task(base=Step, name="workers.finish")
