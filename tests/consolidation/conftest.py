@@ -1,0 +1,43 @@
+"""A scripted world for a cycle to run in, and ways to change its numbers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from pytest_django import Settings
+
+from memory.llm.openai_model import DIALECTS
+from tests import factories
+from tests.consolidation.world import MODEL, World
+from tests.model_server import ModelServer
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """Run a scripted server; each has a port of its own."""
+    with ModelServer() as running:
+        yield running
+    DIALECTS.forget()
+
+
+@pytest.fixture
+def world(db: None, server: ModelServer, settings: Settings) -> World:
+    """Return a workspace whose models are the scripted server, through the real client."""
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
+    settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
+    settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL = "", MODEL
+    return World(server=server, workspace=factories.workspace())
+
+
+Decree = Callable[..., None]
+
+
+@pytest.fixture
+def decree(settings: Settings) -> Decree:
+    """Return a way to change numbers of one stage of the policy: decree("budget", call_seconds=1.0)."""
+
+    def change(stage: str, **numbers: float) -> None:
+        changed = replace(getattr(settings.POLICY, stage), **numbers)
+        settings.POLICY = replace(settings.POLICY, **{stage: changed})
+
+    return change
