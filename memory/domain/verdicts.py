@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from memory.domain.matching import Claim
 from memory.domain.matching.analysis import Analysis
-from memory.domain.matching.arguments import are_swapped, choose_otherwise, replace_each_other
-from memory.domain.matching.checks import are_antonyms, have_other_names, have_other_speakers
+from memory.domain.matching.arguments import are_swapped, choose_otherwise, name_opposites, replace_each_other
+from memory.domain.matching.checks import have_other_names, have_other_speakers
 from memory.domain.matching.edits import EditKind, Overlay, classify_edit, overlay
 from memory.domain.matching.guard import analyse_pair
 from memory.domain.matching.lexicon import Lexicon, load_lexicon
@@ -174,7 +174,7 @@ def judge_choice(case: Comparison) -> Judgement | None:
 
 def judge_change(case: Comparison) -> Judgement | None:
     """See the episode leave behind what the belief states."""
-    if case.is_short and case.shares_enough and replace_each_other(case.episode, case.belief):
+    if case.is_short and case.is_aligned and replace_each_other(case.episode, case.belief):
         return _contradict("The episode replaces what the belief states.")
     return None
 
@@ -198,7 +198,7 @@ def judge_edits(case: Comparison) -> Judgement | None:
 
 def judge_numbers(case: Comparison) -> Judgement | None:
     """See different amounts in one role."""
-    if case.is_mirrored and have_other_numbers(case.episode.quantities, case.belief.quantities):
+    if case.is_mirrored and have_other_numbers(case.episode.quantities, case.belief.quantities, is_strict=True):
         return _contradict("The numbers differ.")
     return None
 
@@ -212,27 +212,25 @@ def judge_negation(case: Comparison) -> Judgement | None:
     said, believed = count_negators(case.episode.tokens), count_negators(case.belief.tokens)
     if believed == 1 and said == 0 and _covers_denials(case.belief, case.shared, least=case.policy.aligned):
         return _contradict("The episode states what the belief denies.")
-    if (
-        case.is_short
-        and case.is_mirrored
-        and said + believed <= 1
-        and _covers_denials(case.episode, case.shared, least=case.policy.covered)
-    ):
+    is_clear = case.is_short and case.is_mirrored and said == 1 and believed == 0
+    if is_clear and _covers_denials(case.episode, case.shared, least=case.policy.covered):
         return _contradict("The episode denies what the belief states.")
     return _leave("It is not clear what is denied.")
 
 
 def _covers_denials(one: Analysis, shared: frozenset[str], *, least: float) -> bool:
     """Say whether both texts talk about what the one denies."""
-    denied = [clause.concepts for clause in one.clauses if clause.polarity < 0 or clause.local]
-    return all(len(concepts & shared) >= least * len(concepts) for concepts in denied)
+    denials = [clause for clause in one.clauses if clause.polarity < 0 or clause.local]
+    return all(
+        clause.denied <= shared and len(clause.concepts & shared) >= least * len(clause.concepts) for clause in denials
+    )
 
 
 def judge_opposites(case: Comparison) -> Judgement | None:
     """See words that exclude each other in texts that say little else."""
     if not case.is_aligned:
         return None
-    if case.is_mirrored and are_antonyms(case.episode, case.belief):
+    if case.is_mirrored and name_opposites(case.episode, case.belief):
         return _contradict("Episode and belief use words that exclude each other.")
     if have_other_names(case.episode, case.belief):
         return _leave("The texts name different things.")

@@ -17,6 +17,14 @@ def count_antonyms(left: Analysis, right: Analysis) -> int:
     return sum(1 for word in mine for other in lexicon.exclusive.get(word, ()) if other in theirs)
 
 
+def name_opposites(left: Analysis, right: Analysis) -> bool:
+    """Say whether content words, not only small ones like "before", exclude each other and no converse undoes it."""
+    lexicon = load_lexicon(left.language)
+    mine, theirs = left.concepts - right.concepts, right.concepts - left.concepts
+    opposed = any(lexicon.exclude_each_other(one, other) for one in mine for other in theirs)
+    return opposed and not are_converse(left, right)
+
+
 def are_converse(left: Analysis, right: Analysis) -> bool:
     """Say whether the texts compare the same two things from opposite ends ("faster than", "slower than")."""
     if not left.relations or not right.relations:

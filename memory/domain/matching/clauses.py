@@ -18,6 +18,7 @@ class Clause(NamedTuple):
     polarity: int
     concepts: frozenset[str]
     local: frozenset[str]  # what a local negation ("without sugar") denies
+    denied: frozenset[str]  # the first concept behind each word of negation
 
 
 def is_content(token: Token) -> bool:
@@ -71,19 +72,23 @@ def is_contrast(clause: Sequence[Token]) -> bool:
 
 def _read_clause(clause: Sequence[Token]) -> Clause:
     polarity, local, concepts, locally, rejected = 1, set[str](), set[str](), False, False
+    denied, pending = set[str](), False
     neither = any(token.lower in NEITHER for token in clause)
     for token in clause:
         mark = token.entry.mark
         if mark is Mark.NEGATOR and not (neither and token.lower in ("nor", "noch")):
-            polarity = -polarity
+            polarity, pending = -polarity, True
         elif mark is Mark.LOCAL_NEGATOR:
             locally = True
         elif mark is Mark.CONTRAST:
             rejected = True
         elif is_content(token):
             concepts.add(token.entry.concept)
+            if pending:
+                denied.add(token.entry.concept)
+                pending = False
             polarity *= 1 if rejected else token.entry.sign
             if locally:
                 local.add(token.entry.concept)
                 locally = token.entry.sign > 0 and len(local) < 2
-    return Clause(polarity, frozenset(concepts), frozenset(local))
+    return Clause(polarity, frozenset(concepts), frozenset(local), frozenset(denied))

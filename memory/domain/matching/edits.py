@@ -147,7 +147,7 @@ def _are_opposite(one: Token, other: Token, *, lexicon: Lexicon) -> bool:
 def _is_other_of_kind(edit: Edit, *, belief: Analysis, lexicon: Lexicon) -> bool:
     mine = {lexicon.kinds.get(token.entry.concept) for token in edit.left} - {None}
     kinds = [token.entry.concept for token in edit.right if lexicon.kinds.get(token.entry.concept) in mine]
-    governed = any(word.governor for word in belief.words if word.concept in kinds)
+    governed = any(word.governor for word in belief.words if word.concept in kinds) or bool(lexicon.times & set(kinds))
     return bool(kinds) and (governed or bool(SINGLING & belief.markers))
 
 

@@ -129,13 +129,13 @@ def _clock_of(text: str, *, half: int | None) -> Quantity:
     return Quantity(CLOCK, float(total), total < 2 * HALF_DAY and total <= HALF_DAY)
 
 
-def have_other_numbers(left: Sequence[Quantity], right: Sequence[Quantity]) -> bool:
-    """Say whether the texts put different amounts into one role."""
+def have_other_numbers(left: Sequence[Quantity], right: Sequence[Quantity], *, is_strict: bool = False) -> bool:
+    """Say whether the texts put different amounts into one role; strictly, one without a role clashes with none."""
     if not left or not right:
         return False
     only_left = [one for one in left if not any(_same(one, other) for other in right)]
     only_right = [one for one in right if not any(_same(one, other) for other in left)]
-    return any(_clash(one, other) for one in only_left for other in only_right)
+    return any(_clash(one, other, is_strict=is_strict) for one in only_left for other in only_right)
 
 
 def _same(one: Quantity, other: Quantity) -> bool:
@@ -146,5 +146,7 @@ def _same(one: Quantity, other: Quantity) -> bool:
     return abs(one.value - other.value) <= NEAR * max(1.0, abs(one.value))
 
 
-def _clash(one: Quantity, other: Quantity) -> bool:
+def _clash(one: Quantity, other: Quantity, *, is_strict: bool) -> bool:
+    if is_strict:
+        return one.role == other.role != ""
     return one.role == other.role or not one.role or not other.role

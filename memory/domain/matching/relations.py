@@ -19,10 +19,15 @@ class Relation(NamedTuple):
 def _until_preposition(tokens: Sequence[Token], *, lexicon: Lexicon) -> list[Token]:
     taken: list[Token] = []
     for token in tokens:
-        if taken and token.lower in lexicon.prepositions and concepts_of(taken):
+        if concepts_of(taken) and _ends_object(token, lexicon=lexicon):
             break
         taken.append(token)
     return taken
+
+
+def _ends_object(token: Token, *, lexicon: Lexicon) -> bool:
+    is_verb = token.entry.concept in lexicon.verbs and token.surface[0].islower()
+    return token.lower in lexicon.prepositions or token.lower in lexicon.auxiliaries or is_verb
 
 
 def read_relations(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[Relation]:

@@ -41,7 +41,16 @@ PUNCTUATION = Entry("", mark=Mark.FUNCTION)
 
 def tokenize(text: str, *, lexicon: Lexicon) -> list[Token]:
     """Return the tokens of a text."""
-    return list(_join_phrases(_open(text), lexicon=lexicon))
+    return _resolve_unless(list(_join_phrases(_open(text), lexicon=lexicon)))
+
+
+def _resolve_unless(tokens: list[Token]) -> list[Token]:
+    """Take "nothing … unless" for a double denial; elsewhere "unless" stays a condition."""
+    for position, token in enumerate(tokens):
+        if token.lower == "unless" and count_negators(tokens[:position]):
+            denial = Entry(token.entry.concept, mark=Mark.NEGATOR)
+            return [*tokens[:position], token._replace(entry=denial), *tokens[position + 1 :]]
+    return tokens
 
 
 def count_negators(tokens: Iterable[Token]) -> int:

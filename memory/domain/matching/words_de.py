@@ -1,5 +1,8 @@
 """Hold the German word tables; the format is that of the English ones."""
 
+from memory.domain.matching.opposites_de import EXCLUSIVE as EXCLUSIVE
+from memory.domain.matching.opposites_de import KINDS as KINDS
+
 FUNCTION = """
 der die das den dem des ein eine einen einem einer eines dieser diese dieses diesen diesem jener jene es er sie ihn ihm
 ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner wir uns unser unsere unseren unserem unserer ihr euch euer
@@ -205,98 +208,6 @@ vor nach
 mit ohne
 für gegen
 vor seit
-"""
-
-EXCLUSIVE = """
-morgens|mittags|nachmittags|abends|nachts
-vor|nach
-vorher|nachher
-mehr|weniger
-meisten|wenigsten
-schneller|langsamer
-schnell|langsam
-größer|kleiner
-groß|klein
-höher|niedriger|tiefer
-hoch|niedrig|tief
-länger|kürzer
-lang|kurz
-älter|jünger|neuer
-alt|jung
-alt|neu
-früh|spät
-früher|später
-zuerst|zuletzt
-erster|letzter
-aufsteigend|absteigend
-steigen|sinken|fallen
-öffnen|schließen
-anfangen|enden
-offen|geschlossen|zu
-norden|süden|osten|westen
-links|rechts
-heiß|kalt
-warm|kalt
-scharf|mild
-süß|salzig|sauer|bitter
-nass|trocken
-hell|dunkel
-schwer|leicht
-hart|weich
-stark|schwach
-laut|leise
-reich|arm
-billig|teuer
-günstig|teuer
-voll|leer
-sauber|schmutzig
-allein|zusammen|paar
-öffentlich|privat
-intern|extern
-online|offline
-homeoffice|büro
-manuell|automatisch
-besser|schlechter
-gut|schlecht
-immer|manchmal|gelegentlich
-alle|einige|wenige
-täglich|wöchentlich|monatlich|jährlich|stündlich
-seit|bis
-lokal|cloud
-duzen|siezen
-sichtbar|unsichtbar
-lesen|schreiben
-kaufen|verkaufen
-senden|empfangen
-hinzufügen|entfernen|löschen
-gewinnen|verlieren
-ankommen|abfahren
-mann|frau
-junge|mädchen
-tabs|leerzeichen
-drinnen|draußen
-vegetarisch|vegan
-"""
-
-KINDS = """
-montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag
-januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember
-frühling|frühjahr|sommer|herbst|winter
-rot|blau|grün|gelb|schwarz|weiß|braun|orange|lila|rosa|grau
-python|java|javascript|typescript|rust|go|golang|ruby|php|kotlin|swift|scala|haskell|elixir|perl|c|c++|c#
-postgresql|postgres|mysql|mariadb|sqlite|mongodb|oracle|cassandra
-vim|neovim|emacs|vscode|sublime|nano|pycharm|intellij|helix
-englisch|deutsch|französisch|spanisch|italienisch|arabisch|russisch|chinesisch|japanisch|türkisch
-json|xml|yaml|toml|csv|protobuf
-kaffee|tee|kakao|bier|wein|wasser|saft|milch
-linux|windows|macos|debian|ubuntu|fedora
-aws|azure|gcp|heroku|fly|render|vercel|netlify
-chrome|firefox|safari|edge
-slack|teams|discord|zoom
-react|vue|angular|svelte
-django|flask|fastapi|rails|laravel
-frühstück|mittagessen|abendessen
-katze|hund|pferd|vogel|fisch
 """
 
 TIMES = """

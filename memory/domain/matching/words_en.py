@@ -1,9 +1,11 @@
 """Hold the English word tables of the polarity guard and of the rule verdicts.
 
 One group a line. In SYNONYMS the first word names the concept, a leading "-" marks its negation, and "_" joins the
-words of a phrase. In EXCLUSIVE and KINDS the words of a line (separated by "|" where a member has several names)
-cannot hold of the same thing in the same respect.
+words of a phrase.
 """
+
+from memory.domain.matching.opposites_en import EXCLUSIVE as EXCLUSIVE
+from memory.domain.matching.opposites_en import KINDS as KINDS
 
 FUNCTION = """
 a an the this that these those there here it its he she him her his hers they them their theirs we us our ours you your
@@ -245,7 +247,7 @@ mistake bug defect
 
 # Words that deny their clause. Verbs with a negation inside stand in SYNONYMS.
 NEGATORS = """
-not no never none nobody nothing nowhere neither cannot hardly rarely seldom barely scarcely unless
+not no never none nobody nothing nowhere neither cannot hardly rarely seldom barely scarcely
 """
 NEGATOR_PHRASES = """
 no_longer no_more not_any_more not_anymore not_any_longer no_one used_to far_from anything_but no_way by_no_means
@@ -301,148 +303,6 @@ for against
 with against
 until after
 before since
-"""
-
-EXCLUSIVE = """
-morning|noon|afternoon|evening|night|nightly|overnight
-before|after
-more|less|fewer
-most|least
-faster|slower
-fast|slow
-quicker|slower
-bigger|smaller
-big|small
-higher|lower
-high|low
-longer|shorter
-long|brief
-older|younger|newer
-old|young
-old|new
-early|late|punctual
-earlier|later
-up|down|back
-forward|backward|back
-first|last
-ascending|descending
-increase|reduce|decrease
-rise|fall
-open|close|closed|shut
-begin|end|stop
-north|south|east|west
-northern|southern|eastern|western
-left|right
-hot|cold
-warm|cold|cool
-spicy|mild
-sweet|salty|savoury|sour|bitter
-wet|dry
-light|dark
-bright|dark
-heavy|light
-hard|soft
-hard|easy
-difficult|easy|simple
-strong|weak
-loud|quiet
-rich|poor
-cheap|expensive
-full|empty
-clean|dirty
-alone|pair|together
-public|private
-share|private
-since|until
-well|badly|poorly
-only|everyone|everybody|anyone|anybody
-hide|visible
-internal|external
-online|offline
-remote|office|on_site
-manual|automatic
-manual|generate
-static|dynamic
-synchronous|asynchronous
-local|remote|global
-temporary|permanent
-positive|negative
-better|worse
-good|bad|terrible|awful
-happy|sad|angry
-always|sometimes|occasionally
-all|every|some|few
-many|few
-much|little
-same|different
-near|far
-everybody|nobody
-daily|weekly|monthly|yearly|hourly
-weekday|weekend
-vegetarian|vegan|omnivore
-read|write
-buy|sell
-push|pull
-send|receive
-give|receive
-teach|learn
-add|remove|delete
-create|delete
-import|export
-upload|download
-encrypt|decrypt
-lock|unlock
-win|lose
-borrow|lend
-arrive|leave
-stay|leave
-married|single|divorced
-alive|dead
-male|female
-man|woman
-boy|girl
-husband|wife
-brother|sister
-mother|father
-son|daughter
-king|queen
-adult|child
-tabs|spaces
-ride|drive|walk|swim
-hashed|plain_text
-single|double
-front|rear
-inside|outside|indoors|outdoors
-in_house|outsourced
-serif|sans_serif
-monorepo|polyrepo
-utc|local
-senior|junior
-"""
-
-# Names of one kind: a claim that names another member of the kind is another claim.
-KINDS = """
-monday|tuesday|wednesday|thursday|friday|saturday|sunday
-january|february|march|april|may|june|july|august|september|october|november|december
-spring|summer|autumn|fall|winter
-red|blue|green|yellow|black|white|brown|orange|purple|pink|grey|gray
-python|java|javascript|typescript|rust|go|ruby|php|kotlin|swift|scala|haskell|elixir|perl|c|c++|c#
-postgresql|postgres|mysql|mariadb|sqlite|mongodb|oracle|cassandra
-vim|neovim|emacs|vscode|sublime|nano|pycharm|intellij|helix
-english|german|french|spanish|italian|arabic|russian|chinese|japanese|portuguese|dutch|polish|turkish
-json|xml|yaml|toml|csv|protobuf
-coffee|tea|cocoa|beer|wine|water|juice|milk
-linux|windows|macos|debian|ubuntu|fedora
-aws|azure|gcp|heroku|fly|render|vercel|netlify
-chrome|firefox|safari|edge
-git|mercurial|subversion
-slack|teams|discord|zoom
-react|vue|angular|svelte
-django|flask|fastapi|rails|laravel
-npm|yarn|pnpm|bun
-celsius|fahrenheit
-breakfast|lunch|dinner
-cat|dog|horse|bird|fish|cow|sheep
 """
 
 TIMES = """
