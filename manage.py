@@ -2,6 +2,7 @@
 """Run a management command, with the embedded services up where the command needs them."""
 
 import os
+import signal
 import sys
 
 NEEDS_NO_SERVICES = {"help", "check", "makemigrations", "collectstatic", "--help", "--version", "spectacular"}
@@ -9,6 +10,8 @@ NEEDS_NO_SERVICES = {"help", "check", "makemigrations", "collectstatic", "--help
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+    # Ending by SystemExit lets the last user of an embedded server stop it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     from django.core.management import execute_from_command_line
 
     if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):

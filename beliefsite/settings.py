@@ -12,6 +12,7 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
+from beliefsite.embedded.server import make_private_folder
 from memory.domain.policy import PolicyError, policy_from_environment
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
@@ -38,7 +39,7 @@ REDIS_URL = env.str("REDIS_URL", default="")
 def _kept_secret() -> str:
     """Make the secret key once and keep it beside the data, readable by its owner alone."""
     path = DATA_DIR / "secret-key"
-    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(DATA_DIR)
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(64))

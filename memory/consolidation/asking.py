@@ -7,8 +7,10 @@ import structlog
 from numpy.typing import NDArray
 
 from memory.consolidation.cycle import budget_policy, seconds_left, spend_budget
-from memory.consolidation.leases import JobLease, fail_job, hold_back, release_connection
+from memory.consolidation.leases import JobLease, fail_job, hold_back
+from memory.llm.budget import DailyCapReached
 from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, MustWait, OutOfBudget, answer_asks
+from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import embedder
 from memory.llm.model import CallFailed, language_model
 from memory.models import ClusterJob
@@ -36,6 +38,9 @@ def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: 
     except MustWait as wait:
         hold_back(lease=lease, seconds=wait.seconds)
         return False
+    except DailyCapReached as cap:
+        spend_budget(cycle_id=lease.cycle_id, reason=str(cap))
+        return False
     except OutOfBudget:
         _stop(lease=lease, is_cycle_spent=of_cycle <= of_step)
         return False
@@ -46,11 +51,15 @@ def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: 
     return not failures
 
 
-def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
+def embed_statement(*, lease: JobLease, job: ClusterJob, statement: str) -> Vector | None:
     """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
-    release_connection()
     try:
-        vector: Vector = embedder().embed([statement], timeout=budget_policy().call_seconds)[0]
+        vector: Vector = embed_in_ledger(
+            scope=CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk),
+            model=embedder(),
+            texts=[statement],
+            timeout=budget_policy().call_seconds,
+        )[0]
     except CallFailed as failure:
         if failure.retry_after is not None:
             hold_back(lease=lease, seconds=failure.retry_after)

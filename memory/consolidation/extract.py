@@ -7,10 +7,12 @@ from django.conf import settings
 from django.db.models import Case, IntegerField, Value, When
 
 from memory.consolidation.cycle import budget_policy, renew_cycle, step_of_cycle, take_up_cycle
-from memory.consolidation.leases import kept_alive, release_connection
+from memory.consolidation.leases import kept_alive
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
+from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import Embedder, embedder
+from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed
 from memory.models import Cycle, Episode
 from memory.models.vectors import store_episode_vectors
@@ -61,9 +63,14 @@ def _embed_leased(*, cycle_id: str, attempt: int) -> bool:
 
 def _embed_batch(*, model: Embedder, cycle: Cycle, rows: Sequence[tuple[str, str, str]]) -> bool:
     texts = [matter_of(text, speaker) for _, text, speaker in rows]
-    release_connection()
     try:
-        vectors = model.embed(texts, timeout=budget_policy().call_seconds)
+        vectors = embed_in_ledger(
+            scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
+            model=model,
+            texts=texts,
+            timeout=budget_policy().call_seconds,
+            episodes=[row[0] for row in rows],
+        )
     except CallFailed as failure:
         log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=failure.kind)
         return False

@@ -120,9 +120,3 @@ def _renew_once(renew: Callable[[], bool]) -> bool:
         log.warning("lease_not_renewed")
         connection.close()
         return True
-
-
-def release_connection() -> None:
-    """Hold no connection while a model answers; inside a transaction (tests alone) there is none to give back."""
-    if not connection.in_atomic_block:
-        connection.close()

@@ -1,5 +1,7 @@
 """Find what lost its worker or its message, and wake it (every few seconds, anywhere, any number at once)."""
 
+from datetime import timedelta
+
 import structlog
 from django.db import transaction
 from django.db.models.functions import Now
@@ -7,7 +9,8 @@ from django.db.models.functions import Now
 from memory.consolidation.cycle import begin_attempt, budget_policy
 from memory.consolidation.finish import close_cycle
 from memory.domain.lifecycle import CycleState
-from memory.models import ClusterJob, Cycle, Heartbeat
+from memory.llm.ledger import abandon_calls
+from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
@@ -19,6 +22,7 @@ def sweep() -> int:
     """Wake every abandoned cycle and every job whose wait is over; return how many cycles were woken."""
     woken = {cycle.pk for cycle in Cycle.objects.abandoned() if _take_over(cycle)}
     woken |= _wake_waiting()
+    _close_lost_calls()
     if woken:
         log.info("cycles_woken", cycles=sorted(woken))
     Heartbeat.objects.update_or_create(name=SWEEP, defaults={"seen_at": Now()})
@@ -31,6 +35,15 @@ def _take_over(cycle: Cycle) -> bool:
         return begin_attempt(cycle_id=cycle.pk) is not None
     close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")
     return False
+
+
+def _close_lost_calls() -> None:
+    """Say of calls that nobody can be waiting for any more that they are lost; what they cost stays counted."""
+    policy = budget_policy()
+    seconds = policy.last_call_seconds + policy.call_seconds
+    lost = ModelCall.objects.filter(outcome=CallOutcome.OPEN, started_at__lt=Now() - timedelta(seconds=seconds))
+    for workspace_id in set(lost.values_list("workspace_id", flat=True)):
+        abandon_calls(workspace_id=workspace_id, older_than_seconds=seconds)
 
 
 @transaction.atomic

@@ -33,10 +33,10 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
         if ask_models(lease=lease, job=job, asks=[Ask(key="candidate", request=request)], store=answers.append):
             reply = answers[0].reply
             assert isinstance(reply, Synthesis)  # a synthesis is answered with one
-            _store_candidate(lease=lease, reply=reply, members=central)
+            _store_candidate(lease=lease, job=job, reply=reply, members=central)
 
 
-def _store_candidate(*, lease: JobLease, reply: Synthesis, members: list[EpisodeSource]) -> None:
+def _store_candidate(*, lease: JobLease, job: ClusterJob, reply: Synthesis, members: list[EpisodeSource]) -> None:
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
@@ -45,7 +45,7 @@ def _store_candidate(*, lease: JobLease, reply: Synthesis, members: list[Episode
         mine.update(state=JobState.SYNTHESIZED, refusal=str(refusal), candidate=reply.model_dump(mode="json"))
         log.info("candidate_refused", job=lease.job_id, cycle=lease.cycle_id, refusal=str(refusal))
         return
-    vector = embed_statement(lease=lease, statement=reply.statement)
+    vector = embed_statement(lease=lease, job=job, statement=reply.statement)
     if vector is None:
         return
     mine.update(

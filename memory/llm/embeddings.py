@@ -1,6 +1,7 @@
 """Models that turn text into vectors, behind one door."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -21,6 +22,14 @@ class WrongDimensions(ValueError):
         super().__init__(f"The embedding model {model} returned {dimensions} dimensions; at most {DIMENSIONS} fit.")
         self.model = model
         self.dimensions = dimensions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """Vectors of shape (n, 768), and the tokens that a server counted for them; 0 if it told none."""
+
+    vectors: NDArray[np.float32]
+    tokens: int
 
 
 class Embedder(Protocol):
@@ -48,6 +57,10 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
         """Return unit vectors of shape (n, 768); raise ValueError for blank text, CallFailed for a server's failure."""
+        ...
+
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+        """Return what `embed` returns, with the tokens that it took."""
         ...
 
     def is_overlong(self, text: str) -> bool:

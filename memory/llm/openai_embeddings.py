@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
-from memory.llm.embeddings import DIMENSIONS, WrongDimensions, reject_blank, unit_rows
+from memory.llm.embeddings import DIMENSIONS, Embedded, WrongDimensions, reject_blank, unit_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
 from memory.llm.profiles import load_profile
@@ -47,30 +47,37 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
         """Return unit vectors of shape (n, 768) within `timeout` seconds over all batches."""
+        return self.embed_counted(texts, timeout=timeout).vectors
+
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+        """Return the vectors and the tokens that the server counted for them."""
         reject_blank(texts)
         deadline = time.monotonic() + (timeout or USUAL_SECONDS)
-        totals = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        totals, tokens = np.zeros((len(texts), DIMENSIONS), dtype=np.float32), 0
         for batch in _batches([piece for owner, text in enumerate(texts) for piece in _pieces(owner, text)]):
-            vectors = unit_rows(self._ask([piece.text for piece in batch], deadline=deadline))
+            found = self._ask([piece.text for piece in batch], deadline=deadline)
+            vectors, tokens = unit_rows(found.vectors), tokens + found.tokens
             weights = np.array([[len(piece.text)] for piece in batch], dtype=np.float32)
             np.add.at(totals, [piece.owner for piece in batch], vectors * weights)
-        return unit_rows(totals)
+        return Embedded(vectors=unit_rows(totals), tokens=tokens)
 
     def is_overlong(self, text: str) -> bool:
         """Tell whether a text is longer than one piece."""
         return len(text) > LONGEST_CHARACTERS
 
-    def _ask(self, texts: list[str], *, deadline: float) -> NDArray[np.float32]:
+    def _ask(self, texts: list[str], *, deadline: float) -> Embedded:
         """Return raw vectors, shortened by the server if they would not fit."""
-        vectors = self._request(texts, deadline=deadline)
-        if vectors.shape[1] > DIMENSIONS and not self._must_shorten:
+        found = self._request(texts, deadline=deadline)
+        if found.vectors.shape[1] > DIMENSIONS and not self._must_shorten:
             self._must_shorten = True
-            vectors = self._request(texts, deadline=deadline)
-        if not 0 < vectors.shape[1] <= DIMENSIONS:
-            raise WrongDimensions(model=self.name, dimensions=vectors.shape[1])
-        return vectors
+            wasted = found.tokens
+            found = self._request(texts, deadline=deadline)
+            found = Embedded(vectors=found.vectors, tokens=found.tokens + wasted)
+        if not 0 < found.vectors.shape[1] <= DIMENSIONS:
+            raise WrongDimensions(model=self.name, dimensions=found.vectors.shape[1])
+        return found
 
-    def _request(self, texts: list[str], *, deadline: float) -> NDArray[np.float32]:
+    def _request(self, texts: list[str], *, deadline: float) -> Embedded:
         started = time.monotonic()
         options: dict[str, Any] = {"dimensions": DIMENSIONS} if self._must_shorten else {}
         client = client_for(base_url=self._base_url, api_key=self._api_key)
@@ -80,7 +87,8 @@ class OpenAIEmbedder:
             )
         except Exception as error:
             raise failure_from(error, started=started) from error
-        return self._vectors(answer, expected=len(texts))
+        vectors = self._vectors(answer, expected=len(texts))
+        return Embedded(vectors=vectors, tokens=getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
 
     def _vectors(self, answer: Any, *, expected: int) -> NDArray[np.float32]:
         """Read the vectors in the order of their texts; refuse too few, ragged or not finite ones."""

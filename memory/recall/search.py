@@ -8,7 +8,9 @@ import structlog
 
 from memory.access.visibility import Viewer
 from memory.domain.policy import RecallPolicy
-from memory.llm.embeddings import Embedder, WrongDimensions
+from memory.llm.embedding_calls import embed_in_ledger
+from memory.llm.embeddings import Embedder
+from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed
 from memory.models.vector_search import (
     BeliefCandidate,
@@ -56,7 +58,7 @@ def find_candidates(
     policy: RecallPolicy,
 ) -> Found:
     """Find what may answer the query, `count` memories of each kind by each channel."""
-    vector = _embed(query, embedder, policy)
+    vector = _embed(scope, query, embedder, policy)
     asked = SearchQuery(vector=vector, model=embedder.name, texts=any_of_words(query=query, most=policy.query_terms))
     reach = reach_of(scope=scope, now=now)
     return Found(
@@ -77,11 +79,16 @@ def reach_of(*, scope: RecallScope, now: datetime) -> Reach:
     return Reach(workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, now=now)
 
 
-def _embed(query: str, embedder: Embedder, policy: RecallPolicy) -> Vectors | None:
+def _embed(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPolicy) -> Vectors | None:
     """Embed the query; None if the model fails, since recall then goes on by text alone."""
     try:
-        vectors: Vectors = embedder.embed([query], timeout=policy.embed_seconds)
-    except (CallFailed, WrongDimensions) as error:
+        vectors: Vectors = embed_in_ledger(
+            scope=CallScope(workspace_id=scope.viewer.workspace.pk),
+            model=embedder,
+            texts=[query],
+            timeout=policy.embed_seconds,
+        )
+    except CallFailed as error:
         log.warning("recall.vectors_failed", model=embedder.name, error=str(error))
         return None
     return vectors[0]  # type: ignore[no-any-return]  # a row of an array is Any to NumPy's stubs
