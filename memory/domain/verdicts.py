@@ -9,9 +9,8 @@ from memory.domain.matching.analysis import Analysis
 from memory.domain.matching.arguments import are_swapped, choose_otherwise, name_opposites, replace_each_other
 from memory.domain.matching.checks import have_other_names, have_other_speakers
 from memory.domain.matching.edits import EditKind, Overlay, classify_edit, overlay
-from memory.domain.matching.guard import analyse_pair
-from memory.domain.matching.lexicon import Lexicon, load_lexicon
-from memory.domain.matching.negation import differ_in_negation
+from memory.domain.matching.guard import analyse_pair, compare
+from memory.domain.matching.negation import differ_in_negation, take_opposite_stands
 from memory.domain.matching.quantities import have_other_numbers
 from memory.domain.matching.tokens import count_negators
 
@@ -42,6 +41,8 @@ class VerdictPolicy:
     long_frame: int = 7  # words shared, from which another name in the same place tells of the same event
     aligned: float = 0.6  # of the belief, found in the episode
     covered: float = 0.8
+    covered_alike: float = 0.7  # of the belief, where the texts are alike and the polarity guard passes
+    alike: float = 0.85  # similarity
     mirrored: float = 0.6  # of the episode, found in the belief: the episode says little else
     min_shared: int = 2  # content words
     short: int = 6  # content words
@@ -59,7 +60,7 @@ class Comparison:
     belief: Analysis
     laid: Overlay
     shared: frozenset[str]
-    lexicon: Lexicon
+    similarity: float | None
     policy: VerdictPolicy
 
     @property
@@ -116,7 +117,7 @@ def judge_by_rules(
     pair = analyse_pair(left=episode, right=belief)
     if pair is None:
         return _leave("The texts share no language that the rules know.")
-    case = _compare(*pair, policy=policy)
+    case = _compare(*pair, similarity=similarity, policy=policy)
     if similarity is not None and similarity < policy.related and not case.is_near:
         return _leave("The texts are about different things.")
     for rule in RULES:
@@ -126,13 +127,13 @@ def judge_by_rules(
     return _leave("The episode does not clearly bear on the belief.")
 
 
-def _compare(episode: Analysis, belief: Analysis, *, policy: VerdictPolicy) -> Comparison:
+def _compare(episode: Analysis, belief: Analysis, *, similarity: float | None, policy: VerdictPolicy) -> Comparison:
     return Comparison(
         episode=episode,
         belief=belief,
         laid=overlay(episode, belief),
         shared=episode.concepts & belief.concepts,
-        lexicon=load_lexicon(belief.language),
+        similarity=similarity,
         policy=policy,
     )
 
@@ -209,6 +210,8 @@ def judge_negation(case: Comparison) -> Judgement | None:
         return None
     if case.episode.is_limited:
         return None
+    if case.is_short and case.is_mirrored and take_opposite_stands(case.episode, case.belief):
+        return _contradict("The episode takes the opposite stand.")
     said, believed = count_negators(case.episode.tokens), count_negators(case.belief.tokens)
     if believed == 1 and said == 0 and _covers_denials(case.belief, case.shared, least=case.policy.aligned):
         return _contradict("The episode states what the belief denies.")
@@ -239,7 +242,7 @@ def judge_opposites(case: Comparison) -> Judgement | None:
 
 def judge_support(case: Comparison) -> Judgement | None:
     """See the whole belief stated in the episode."""
-    if case.coverage < case.policy.covered or not case.shares_enough:
+    if not case.shares_enough or not _is_covered(case):
         return None
     if case.belief.is_limited and not case.episode.is_limited:
         return _leave("The belief has a condition of which the episode says nothing.")
@@ -248,6 +251,14 @@ def judge_support(case: Comparison) -> Judgement | None:
     if case.episode.is_hedged and not case.belief.is_hedged:
         return _leave("The episode only considers it.")
     return Judgement(verdict=Verdict.SUPPORTS, reason="The episode states all that the belief says.")
+
+
+def _is_covered(case: Comparison) -> bool:
+    """Say whether the episode has the belief's words, or most of them where cosine and guard vouch for the rest."""
+    if case.coverage >= case.policy.covered:
+        return True
+    is_alike = case.similarity is not None and case.similarity >= case.policy.alike
+    return is_alike and case.coverage >= case.policy.covered_alike and compare(case.episode, case.belief).passed
 
 
 RULES: tuple[Rule, ...] = (

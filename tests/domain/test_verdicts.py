@@ -45,6 +45,9 @@ def test_restated_belief_is_supported(episode: str, belief: str) -> None:
         ("Mara no longer uses vim", "Mara uses vim"),
         ("Mara stopped using vim", "Mara uses vim"),
         ("Mara hates long meetings", "Mara likes long meetings"),
+        ("Lena hates hiking", "Lena loves hiking"),
+        ("Jonas lives in Porto now", "Jonas lives in Berlin"),
+        ("Jonas moved from Berlin to Porto last month", "Jonas lives in Berlin"),
         ("Jonas drinks coffee every morning", "Jonas never drinks coffee"),
         ("We moved the backend from Fly to Render", "We run the backend on Fly"),
         ("The backend now deploys to Render", "The backend deploys to Fly"),
@@ -112,6 +115,15 @@ def test_low_similarity_leaves_different_sentences() -> None:
     episode, belief = "Jonas drinks coffee before work and bikes there", "Coffee is what Jonas drinks"
     assert _judge(episode, belief, similarity=0.9) is Verdict.SUPPORTS
     assert _judge(episode, belief, similarity=0.2) is Verdict.IRRELEVANT
+
+
+def test_high_similarity_and_the_guard_vouch_for_a_missing_word() -> None:
+    """B8: cosine alone never reinforces; with the guard it may stand in for one word."""
+    episode, belief = "For big reviews Ines takes a printed copy outside", "Ines prints big reviews"
+    assert _judge(episode, belief, similarity=0.95) is Verdict.SUPPORTS
+    wordy, other = "A meeting needs an agenda three days ahead", "Every meeting of ours needs a printed agenda"
+    assert _judge(wordy, other) is Verdict.IRRELEVANT
+    assert _judge(wordy, other, similarity=0.95) is Verdict.SUPPORTS
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,6 +13,7 @@ from memory.domain.matching.tokens import Token, count_negators
 MAX_WORDS = 80  # words of a text that are laid over the other: the table grows with their product
 ALTERNATIVES = frozenset({"or", "oder"})
 ORDINAL_ENDINGS = ("th", "st", "nd", "rd")
+NOW = frozenset({"now", "currently", "jetzt", "nun"})
 # Words that say there is only one: beside them another member of a kind is another claim.
 SINGLING = frozenset(
     {"is", "are", "was", "were", "now", "only", "always", "ist", "sind", "war", "jetzt", "nur", "immer"}
@@ -74,7 +75,7 @@ def _key(token: Token) -> str:
 
 
 def classify_edit(edit: Edit, *, episode: Analysis, belief: Analysis, laid: Overlay, long_frame: int) -> EditKind:
-    """Say what an edit does; a name stands for the same event only in a frame of `long_frame` words."""
+    """Say what an edit does; another name counts in a frame of `long_frame` words or beside a "now"."""
     lexicon = load_lexicon(belief.language)
     if _is_denial(edit):
         return EditKind.DENIED
@@ -87,11 +88,12 @@ def classify_edit(edit: Edit, *, episode: Analysis, belief: Analysis, laid: Over
         return EditKind.NUMBER if left != right else EditKind.NONE
     if _excludes(edit, lexicon=lexicon) or _is_other_of_kind(edit, belief=belief, lexicon=lexicon):
         return EditKind.OPPOSITE
-    if laid.shared >= long_frame and _is_renaming(edit, episode=episode):
+    is_event = laid.shared >= long_frame or (bool(NOW & episode.markers) and not edit.left[0].first)
+    if is_event and _is_renaming(edit, episode=episode):
         return EditKind.NAME
-    if _says_something(edit.right) and _says_something(edit.left):
-        return EditKind.OTHER
-    return _classify_addition(edit)
+    if not (_says_something(edit.right) and _says_something(edit.left)):
+        return _classify_addition(edit)
+    return EditKind.DROPPED if _is_light(edit.right, lexicon=lexicon) else EditKind.OTHER
 
 
 def _classify_addition(edit: Edit) -> EditKind:
@@ -128,6 +130,10 @@ def _number(word: str, lexicon: Lexicon) -> str:
 
 def _says_something(tokens: Iterable[Token]) -> bool:
     return any(token.entry.mark in TELLING or token.lower[0].isdigit() for token in tokens)
+
+
+def _is_light(tokens: Iterable[Token], *, lexicon: Lexicon) -> bool:
+    return all(token.entry.concept in lexicon.light for token in _content(tokens))
 
 
 def _content(tokens: Iterable[Token]) -> list[Token]:

@@ -26,7 +26,12 @@ def check_polarity(*, left: Claim, right: Claim) -> GuardResult:
     pair = analyse_pair(left=left, right=right)
     if pair is None:
         return GuardResult(passed=False, reason=GuardReason.LANGUAGE)
+    return compare(*pair)
+
+
+def compare(left: Analysis, right: Analysis) -> GuardResult:
+    """Run the checks over two analysed claims of one language."""
     for reason, fails in CHECKS:
-        if fails(*pair):
+        if fails(left, right):
             return GuardResult(passed=False, reason=reason)
     return PASSED

@@ -1,7 +1,8 @@
 """See a claim denied in one text and not in the other."""
 
 from memory.domain.matching.analysis import Analysis
-from memory.domain.matching.clauses import Clause
+from memory.domain.matching.clauses import Clause, is_content
+from memory.domain.matching.tokens import count_negators
 
 
 def differ_in_negation(left: Analysis, right: Analysis) -> bool:
@@ -41,3 +42,13 @@ def _finds_match(clause: Clause, *, other: Analysis, shared: frozenset[str]) -> 
         return True
     polarity = _polarity(clause, shared=shared)
     return any(overlap == best and _polarity(match, shared=shared) == polarity for overlap, match in overlaps)
+
+
+def take_opposite_stands(left: Analysis, right: Analysis) -> bool:
+    """Say whether texts of the same words, without a negation, like and hate (or allow and forbid) the same."""
+    if left.concepts != right.concepts or count_negators(left.tokens) or count_negators(right.tokens):
+        return False
+    here, there = (
+        {(token.entry.concept, token.entry.sign) for token in one.tokens if is_content(token)} for one in (left, right)
+    )
+    return here != there

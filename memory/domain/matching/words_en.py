@@ -143,7 +143,7 @@ nightly every_night each_night at_night overnight
 morning mornings
 evening evenings
 weekend weekends
-store save keep_in end_up_in live_in kept_in
+store save keep_in end_up_in kept_in
 write compose author
 talk speak chat fluent converse
 child kid
