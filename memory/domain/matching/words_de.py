@@ -53,6 +53,7 @@ verwenden nutzen benutzen nutzung einsetzen arbeiten_mit -vermeiden -meiden -ver
 erlauben erlaubt gestatten zulassen -verbieten -verboten -untersagen
 annehmen akzeptieren -verweigern -ablehnen
 einschalten eingeschaltet aktivieren aktiviert aktiv anschalten
+einschalten angehen anmachen -ausgehen -ausmachen
 einschalten -ausschalten -ausgeschaltet -deaktivieren -deaktiviert -abgeschaltet -inaktiv
 bestehen klappen gelingen erfolgreich grün -scheitern -fehlschlagen -kaputt -durchfallen -erfolglos
 weitermachen -aufhören -aufgehört -einstellen -aufgeben
@@ -258,6 +259,11 @@ FIRST_PERSON = "ich mich mir mein meine meinen meinem meiner"
 FIRST_PERSON_PLURAL = "wir uns unser unsere unseren unserem unserer"
 CLOCK_WORDS = "um uhr"
 SEPARABLE = """
+angehen geht an
+ausgehen geht aus
+anmachen macht an
+ausmachen macht aus
+anschalten schaltet an
 ablehnen lehnt ab
 ablehnen lehne ab
 ablehnen lehnen ab

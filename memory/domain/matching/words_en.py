@@ -25,7 +25,7 @@ roughly approximately nearly almost circa please whenever
 LIGHT = """
 thing stuff way case time day work main whole entire new kind sort type people person member good great nice fine
 choice option pick preference habit regular common certain different various own overall general current open daily
-make made take took come came go went want need try happen seem keep kept give gave put end ended start begin
+make made take took come came go went want need try happen seem keep kept
 project code file task job version place default required necessary given favourite use have
 """
 
