@@ -6,7 +6,13 @@ from enum import StrEnum
 
 from memory.domain.matching import Claim
 from memory.domain.matching.analysis import Analysis
-from memory.domain.matching.arguments import are_swapped, choose_otherwise, name_opposites, replace_each_other
+from memory.domain.matching.arguments import (
+    are_swapped,
+    choose_otherwise,
+    displace_names,
+    name_opposites,
+    replace_each_other,
+)
 from memory.domain.matching.checks import have_other_names, have_other_speakers
 from memory.domain.matching.edits import EditKind, Overlay, classify_edit, overlay
 from memory.domain.matching.guard import analyse_pair, compare
@@ -250,6 +256,8 @@ def judge_support(case: Comparison) -> Judgement | None:
         return Judgement(verdict=Verdict.PARTIAL, reason="The episode holds it under a condition or with an exception.")
     if case.episode.is_hedged and not case.belief.is_hedged:
         return _leave("The episode only considers it.")
+    if displace_names(case.episode, case.belief):
+        return _leave("The episode puts another name in that place.")
     return Judgement(verdict=Verdict.SUPPORTS, reason="The episode states all that the belief says.")
 
 
@@ -264,8 +272,8 @@ def _is_covered(case: Comparison) -> bool:
 RULES: tuple[Rule, ...] = (
     leave_unstated,
     judge_same,
-    judge_choice,
     judge_change,
+    judge_choice,
     judge_edits,
     judge_numbers,
     judge_negation,

@@ -45,6 +45,16 @@ def replace_each_other(left: Analysis, right: Analysis) -> bool:
     return _chooses_rejected(left, right) or _chooses_rejected(right, left)
 
 
+def displace_names(episode: Analysis, belief: Analysis) -> bool:
+    """Say whether the episode names something else under the preposition of a name that it has elsewhere."""
+    governed = {word.governor for word in episode.words if word.is_name and word.concept not in belief.concepts} - {""}
+    known = {(word.concept, word.governor) for word in episode.words}
+    return any(
+        word.is_name and word.governor in governed and (word.concept, word.governor) not in known
+        for word in belief.words
+    )
+
+
 def are_swapped(left: Analysis, right: Analysis) -> bool:
     """Say whether the texts give the same things each other's roles."""
     if _crosses_any(left.relations, right.relations):
