@@ -15,8 +15,8 @@ _CONFLICT = Rejected(
     detail="This idempotency key was used for another line.",
     errors={"idempotency_key": ["It was used for another line."]},
 )
-# One look into the unique index for each draft, whatever the planner thinks of a table that has just grown. Two branches,
-# since that index serves neither an OR nor IS NOT DISTINCT FROM.
+# One look into the unique index for each draft: a join of a table that has just grown may be planned badly. Two
+# branches, since that index serves neither an OR nor IS NOT DISTINCT FROM.
 _SAME_WORDS = """
     WITH draft AS (
         SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[])
