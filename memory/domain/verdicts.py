@@ -101,6 +101,11 @@ class Comparison:
         return max(len(self.episode.concepts), len(self.belief.concepts)) <= self.policy.short
 
     @property
+    def has_choice(self) -> bool:
+        """Whether a text rejects one thing for another, which may agree with a denial in the other text."""
+        return any(relation.kind == "choice" for text in (self.episode, self.belief) for relation in text.relations)
+
+    @property
     def is_mirrored(self) -> bool:
         """Whether each text has most of the other's content."""
         return self.is_aligned and self.mirroring >= self.policy.mirrored
@@ -196,9 +201,11 @@ def judge_edits(case: Comparison) -> Judgement | None:
     }
     has_more = bool(kinds & {EditKind.OTHER, EditKind.ADDED})
     conflict = next((kind for kind in EDIT_REASONS if kind in kinds), None)
-    if conflict is not None and not (has_more and conflict is EditKind.DENIED):
+    if conflict is EditKind.DENIED and (has_more or case.has_choice):
+        return _leave("It is not clear what is denied.")
+    if conflict is not None:
         return _contradict(EDIT_REASONS[conflict])
-    if has_more:
+    if has_more and (EditKind.ADDED in kinds or not _is_alike(case)):
         return _leave("The belief says something that the episode does not.")
     return None
 
@@ -216,6 +223,8 @@ def judge_negation(case: Comparison) -> Judgement | None:
         return None
     if case.episode.is_limited:
         return None
+    if case.has_choice:
+        return _leave("It is not clear what is denied.")
     if case.is_short and case.is_mirrored and take_opposite_stands(case.episode, case.belief):
         return _contradict("The episode takes the opposite stand.")
     said, believed = count_negators(case.episode.tokens), count_negators(case.belief.tokens)
@@ -265,8 +274,13 @@ def _is_covered(case: Comparison) -> bool:
     """Say whether the episode has the belief's words, or most of them where cosine and guard vouch for the rest."""
     if case.coverage >= case.policy.covered:
         return True
-    is_alike = case.similarity is not None and case.similarity >= case.policy.alike
-    return is_alike and case.coverage >= case.policy.covered_alike and compare(case.episode, case.belief).passed
+    return _is_alike(case)
+
+
+def _is_alike(case: Comparison) -> bool:
+    """Say whether cosine and polarity guard together vouch for what the words leave open."""
+    is_close = case.similarity is not None and case.similarity >= case.policy.alike
+    return is_close and case.coverage >= case.policy.covered_alike and compare(case.episode, case.belief).passed
 
 
 RULES: tuple[Rule, ...] = (

@@ -147,9 +147,8 @@ def _read_word(token: Token, *, governor: str, lexicon: Lexicon) -> Word:
 
 
 def _is_gerund(token: Token, *, lexicon: Lexicon) -> bool:
-    return (
-        lexicon.language == "en" and token.lower.endswith("ing") and token.lower not in (token.entry.concept, "morning")
-    )
+    is_cut = token.lower.endswith("ing") and token.lower != token.entry.concept
+    return lexicon.language == "en" and is_cut and token.entry.concept not in lexicon.times
 
 
 def _read_kinds(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[tuple[int, str]]:

@@ -181,7 +181,6 @@ LIMITERS = """
 außer ausgenommen abgesehen_von bis_auf nur_wenn nur_bei nur_falls nur_in nur_im nur_am nur_für nur_an nur_mit
 mit_ausnahme es_sei_denn solange sofern ausser nur_beim
 """
-CONTRARY = "aber obwohl doch jedoch allerdings außer"
 LINKERS = "und wenn sobald während weil falls wo da"
 SPLITTERS = "aber weil obwohl sondern jedoch da denn"
 PASSIVE = "wird werden wurde wurden worden"
