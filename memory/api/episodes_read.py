@@ -32,9 +32,7 @@ class EpisodeQuery(PageQuery):
 class EpisodeSerializer(serializers.ModelSerializer[Episode]):
     """An episode."""
 
-    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField(
-        "slug", read_only=True, allow_null=True
-    )
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField("slug", read_only=True)
 
     class Meta:
         model = Episode

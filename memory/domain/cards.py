@@ -50,7 +50,10 @@ _SUBJECT_END = re.compile(
     re.IGNORECASE,
 )
 _OPENS_WITH_CLAUSE = re.compile(
-    r"(?:It|It's|There|To|When|While|If|Since|As|After|Before|Although|Because|In|On|At|With|For|Next|Almost)\s"
+    r"(?:It|It's|There|To|When|While|If|Since|As|After|Before|Although|Because|In|On|At|With|For|Every|Next|Almost)\s"
+)
+_CALENDAR = re.compile(
+    r"\w+day|January|February|March|April|May|June|July|August|September|October|November|December|I\b|[A-Z]+\b"
 )
 _CONTRACTED = re.compile(r"(\w+)'s (?=(?:a|an|the|so|very|always|all|been|great|important|awesome|normal|more)\b)")
 _MAX_SUBJECT_WORDS = 6
@@ -65,8 +68,9 @@ def split_subject(statement: str, *, speaker: str = "") -> tuple[str, str]:
     statement = statement.rstrip(".")
     if speaker and statement.startswith(f"{speaker} "):
         return speaker, statement.removeprefix(speaker).strip()
-    if speaker and speaker in statement and _OPENS_WITH_CLAUSE.match(statement):
-        return speaker, statement
+    named = _find_name(statement, speaker=speaker) if _OPENS_WITH_CLAUSE.match(statement) else ""
+    if named:
+        return named, statement
     contracted = _CONTRACTED.match(statement)
     if contracted:
         return contracted[1], f"is {statement[contracted.end() :]}"
@@ -74,6 +78,13 @@ def split_subject(statement: str, *, speaker: str = "") -> tuple[str, str]:
     if end and len(statement[: end.start()].split()) <= _MAX_SUBJECT_WORDS:
         return statement[: end.start()], statement[end.end() :]
     return _lead_by_name(statement)
+
+
+def _find_name(statement: str, *, speaker: str) -> str:
+    """Find who a sentence is about that opens with something else: the speaker, else the first name in it."""
+    if speaker and speaker in statement:
+        return speaker
+    return next((word for word in list_words(statement)[1:] if word[0].isupper() and not _CALENDAR.match(word)), "")
 
 
 def _lead_by_name(statement: str) -> tuple[str, str]:
@@ -87,7 +98,10 @@ def _lead_by_name(statement: str) -> tuple[str, str]:
     return " ".join(listed[:first]), " ".join(listed[first:])
 
 
-_PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden|ging|kam|\w{3,}te)\b")
+_PAST_GERMAN = re.compile(
+    r"\b(?:war|waren|hatte|hatten|wurde|wurden|ging|kam|gab|sagte|machte|wollte|"
+    r"brauchte|fragte|konnte|musste|stellte|zeigte|merkte|kaufte|arbeitete|[a-zäöüß]{2,}(?:ierte|elte|erte|tete))\b"
+)
 
 
 def is_past(statement: str, *, german: bool) -> bool:

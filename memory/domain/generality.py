@@ -24,6 +24,9 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"[,;:–—(]|\s-\s")
+_INVERTED = re.compile(
+    r"(?:on|for|while|every|in|at|after|when|by|before|with|um|im|am|nach|vor|bei|auch)\b", re.IGNORECASE
+)
 _UNSHARED = re.compile(r"(?:The|Some|Another)\b|It's normal\b")
 
 
@@ -36,6 +39,8 @@ class GeneralityWeights:
     dated: float = -0.10
     past: float = -0.08
     vague: float = -0.04
+    word: float = -0.002  # of two that say as much the shorter one
+    inverted: float = -0.05  # "While coding Mia …": the same is mostly said with its subject first as well
     aside: float = -0.05  # what a second clause adds is seldom what all episodes of a cluster say
 
 
@@ -44,8 +49,10 @@ WEIGHTS = GeneralityWeights()
 
 def is_shareable(statement: str, *, speaker: str, german: bool) -> bool:
     """Tell whether a sentence from a conversation says enough without it: who is meant, or something general."""
-    if not speaker or speaker in statement:
+    if not speaker:
         return True
+    if speaker in statement:
+        return not (_UNSHARED.match(statement) and is_past(statement, german=german))
     is_dated = _DATED.search(statement) or is_past(statement, german=german)
     return not is_dated and not _UNSHARED.match(statement)
 
@@ -61,6 +68,7 @@ def score_generality(
         (weights.dated, _DATED.search(statement)),
         (weights.past, is_past(statement, german=german)),
         (weights.vague, _VAGUE.search(statement)),
+        (weights.inverted, _INVERTED.match(statement)),
         (weights.aside, _ASIDE.search(statement)),
     )
-    return sum(weight for weight, applies in traits if applies)
+    return sum(weight for weight, applies in traits if applies) + weights.word * len(statement.split())

@@ -73,4 +73,4 @@ PEOPLE = words("""
     mom mum dad sister brother wife husband partner partners son daughter boss manager staff dancers neighbour
     neighbours neighbor guests developers reviewers engineers folks crew dog cat dogs cats pets members both
     """)
-GREETINGS = words("hi hello hey howdy greetings hallo moin servus hej tach morgen")
+BEFORE_NOUNS = words("all some many most these those two three four five the a an of in on at by for with my our their")

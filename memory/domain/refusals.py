@@ -4,6 +4,7 @@ import re
 from enum import StrEnum
 
 from memory.domain.lexicon import (
+    BEFORE_NOUNS,
     ENGLISH_AUXILIARIES,
     ENGLISH_PAST,
     ENGLISH_STOPS,
@@ -52,6 +53,7 @@ _SMALL_TALK = re.compile(
     r"(?:wow|haha|lol|congrat\w*|good (?:luck|job|point|idea)|well done|way to go|no (?:problem|worries)|you got this|"
     r"you're (?:welcome|awesome|amazing|the best|so)|you are (?:welcome|awesome|amazing)|"
     r"keep (?:it up|going|pushing|at it|learning)|push through|just wanted to (?:say|check)|"
+    r"(?:a )?lots?(?:'s| has| have)? (?:been )?(?:going on|happened|happening)|"
     r"go for it|go get|believe in yourself|have (?:fun|a (?:great|good|nice|safe))|can't wait|cannot wait|"
     r"sounds (?:good|great|awesome|like|amazing|perfect|fun|super|nice)|"
     r"(?:so|really|very) (?:glad|happy|proud|cool|true)|"
@@ -143,15 +145,19 @@ def _has_english_verb(words: list[str]) -> bool:
     lowered = [word.lower() for word in words]
     if lowered[0] in ENGLISH_VERBS or lowered[0] in {"never", "always", "don't", "please"}:
         return True
-    return any(_may_be_english_verb(word, original) for word, original in zip(lowered[1:], words[1:], strict=True))
+    # What follows a participle ("people celebrating love") is its object, however much it looks like a verb.
+    participle = next((place for place, word in enumerate(lowered) if place and word.endswith("ing")), len(lowered))
+    return any(word in ENGLISH_VERBS for word in lowered[1:participle]) or any(
+        _is_finite(lowered[place], words[place], before=lowered[place - 1]) for place in range(1, len(words))
+    )
 
 
-def _may_be_english_verb(word: str, original: str) -> bool:
-    """Tell whether a word can be a finite verb; an -s or -ed on an unknown word is taken for one."""
-    if word in ENGLISH_AUXILIARIES or word in ENGLISH_VERBS or word in ENGLISH_PAST:
+def _is_finite(word: str, original: str, *, before: str) -> bool:
+    """Tell whether a word is a finite verb by its form; an -s or -ed on an unknown word is taken for one."""
+    if word in ENGLISH_AUXILIARIES or word in ENGLISH_PAST:
         return True
     has_ending = word.endswith(("ed", "s", "'re", "'ve", "'ll", "'d")) and not word.endswith(("ss", "us", "is"))
-    return has_ending and original.islower()
+    return has_ending and original.islower() and before not in BEFORE_NOUNS
 
 
 def _has_german_verb(words: list[str]) -> bool:

@@ -29,10 +29,13 @@ _CONJUNCTION = re.compile(
 _VOCATIVE = re.compile(r"(?<=\w), [A-ZÄÖÜ][a-zäöüß]+(?=[.!…]*$)")
 _DATED_OPENING = re.compile(
     r"(?:today|yesterday|tonight|this (?:morning|afternoon|evening|week|month)|last (?:night|week|weekend|month|friday|"
-    r"monday|tuesday|wednesday|thursday|saturday|sunday)|the other day|just now|earlier today|recently|lately|"
-    r"heute(?: morgen| früh| mittag| nachmittag| abend)?|gestern(?: abend| früh)?|vorhin|neulich|letzte woche|"
-    r"diese woche|gerade eben)\b,?\s+",
+    r"monday|tuesday|wednesday|thursday|saturday|sunday)|the other day|just now|earlier today|recently|lately)\b,?\s+",
     re.IGNORECASE,
+)
+_DATED_GERMAN = re.compile(
+    r"(?i:heute(?: morgen| früh| mittag| nachmittag| abend)?|gestern(?: abend| früh)?|vorhin|neulich|letzte woche|"
+    r"diese woche|gerade eben) (?P<verb>[a-zäöüß]+) "
+    r"(?P<subject>(?:Frau |Herr |der |die |das )?[A-ZÄÖÜ]\w+|ich|wir|er|sie|es) ",
 )
 
 
@@ -111,5 +114,36 @@ def strip_opening(sentence: str, *, is_addressed: bool = False) -> str:
     joined = _CONJUNCTION.match(rest)
     rest = rest[joined.end() :] if joined else rest
     dated = _DATED_OPENING.match(rest)
-    rest = rest[dated.end() :] if dated else rest
+    rest = rest[dated.end() :] if dated else _drop_german_date(rest)
     return rest[:1].upper() + rest[1:]
+
+
+def _drop_german_date(sentence: str) -> str:
+    """Drop an opening such as "Heute" and put the subject before its verb again; else leave the sentence alone."""
+    found = _DATED_GERMAN.match(sentence)
+    return f"{found['subject']} {found['verb']} {sentence[found.end() :]}" if found else sentence
+
+
+_CUT = re.compile(
+    r",?\s+(?:because|'cause|cause|cuz|since|although|though|which|even (?:if|though|when)|weil|obwohl|denn)\b|"
+    r"\s+[-–—]\s|\s*[;:]\s|"
+    r",?\s+(?:and|but|so|und|aber)\s+(?=(?:[A-Z]\w+|it|it's|it'd|I|I'm|they|he|she|we|there|you|your|er|sie|es)\b)"
+)
+_FILLING = re.compile(
+    r"\b(?:really|definitely|totally|just|super|so|pretty|truly|absolutely|simply|wirklich|echt)\s+(?=\w)"
+)
+_DATED_ENDING = re.compile(
+    r",? (?:lately|recently|today|yesterday|too|as well|btw|by the way|please|auch|heute|gestern|"
+    r"(?:last|next|this) (?:week|month|year|night|weekend|summer|winter))(?=[.!…]*$)",
+    re.IGNORECASE,
+)
+
+
+def list_shortened(sentence: str) -> list[str]:
+    """List a sentence and what is left of it without trailing clauses, fillers and a dating end; each is still said.
+
+    Conditions (if, unless, when, until) are never cut off, since without them another thing would be said.
+    """
+    heads = [sentence, *(sentence[: cut.start()].rstrip(" ,") for cut in _CUT.finditer(sentence))]
+    bare = [_DATED_ENDING.sub("", _FILLING.sub("", head)) for head in heads]
+    return list(dict.fromkeys(text for pair in zip(heads, bare, strict=True) for text in pair if text))

@@ -1,7 +1,7 @@
 """Draw one standing statement out of a cluster of episodes without a language model (B10, offline)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memory.domain.cards import Timeframe, read_context, read_timeframe, split_subject
 from memory.domain.generality import is_shareable, score_generality
 from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
+from memory.domain.matching import Claim, check_polarity
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.policy import ConsolidationPolicy
@@ -18,11 +19,13 @@ from memory.domain.refusals import DEFAULTS, Refusal, is_german, refuse_statemen
 from memory.domain.sentences import (
     drop_quotes,
     drop_shared,
+    list_shortened,
     list_words,
     split_sentences,
     strip_opening,
     strip_pictographs,
 )
+from memory.domain.turns import Turn, leave_name_out, list_claims
 
 __all__ = [
     "Embed",
@@ -39,6 +42,8 @@ __all__ = [
 ]
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+NEARLY_SAME = 0.53  # raw cosine of the static model, in the middle between related and the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +77,25 @@ class _Candidate:
 
 
 def extract_statement(
-    *, episodes: Sequence[SourceText], embed: Embed, policy: ConsolidationPolicy = DEFAULTS
+    *, episodes: Sequence[SourceText], embed: Embed, near: float = NEARLY_SAME, policy: ConsolidationPolicy = DEFAULTS
 ) -> Extracted | None:
     """Choose the sentence that best stands for a cluster, or None if none can stand alone.
 
-    `embed` maps texts to rows of unit length.
+    `embed` maps texts to rows of unit length; from the cosine `near` two sentences say nearly the same.
     """
     if not episodes:
         return None
-    bodies = [strip_speaker(text=episode.text, speaker=episode.speaker) for episode in episodes]
-    vectors = embed([drop_shared(body) or body for body in bodies])
-    centroid = vectors.mean(axis=0)
-    central = np.argsort(-(vectors @ centroid), kind="stable")[: policy.central_episodes]
-    candidates = [found for index in central for found in _list_candidates(episodes[index], bodies[index])]
-    chosen = _choose(candidates, cluster=_read_cluster(bodies), embed=embed) if candidates else None
+    turns = [_read_turn(episode) for episode in episodes]
+    vectors = embed([drop_shared(turn.text) or turn.text for turn in turns])
+    central = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")[: policy.central_episodes]
+    candidates = [found for index in central for found in _list_candidates(episodes[index], turns[index])]
+    chosen = _choose(candidates, turns=turns, embed=embed, near=near) if candidates else None
     return _describe(chosen) if chosen else None
+
+
+def _read_turn(episode: SourceText) -> Turn:
+    text = strip_speaker(text=episode.text, speaker=episode.speaker)
+    return Turn(text=text, speaker=episode.speaker, language=episode.language)
 
 
 def strip_speaker(*, text: str, speaker: str) -> str:
@@ -94,22 +103,22 @@ def strip_speaker(*, text: str, speaker: str) -> str:
     return text.removeprefix(f"{speaker}:").lstrip() if speaker else text
 
 
-def _list_candidates(episode: SourceText, body: str) -> list[_Candidate]:
-    sentences = split_sentences(strip_pictographs(drop_shared(body)))
-    found = (_make_candidate(sentence, episode) for sentence in sentences)
-    return [candidate for candidate in found if candidate]
+def _list_candidates(episode: SourceText, turn: Turn) -> list[_Candidate]:
+    sentences = split_sentences(strip_pictographs(drop_shared(turn.text)))
+    return [candidate for sentence in sentences for candidate in _make_candidates(sentence, episode)]
 
 
-def _make_candidate(sentence: str, episode: SourceText) -> _Candidate | None:
+def _make_candidates(sentence: str, episode: SourceText) -> Iterator[_Candidate]:
     german = is_german(sentence, language=episode.language)
-    if refuse_statement(sentence, language="de" if german else "en") in _FINAL_REFUSALS:
-        return None
-    statement = _name_speaker(strip_opening(sentence, is_addressed=bool(episode.speaker)), episode, german=german)
-    if not statement or refuse_statement(statement, language="de" if german else "en"):
-        return None
-    if _ADDRESS.search(drop_quotes(statement)) or not is_shareable(statement, speaker=episode.speaker, german=german):
-        return None
-    return _Candidate(statement=_close(statement), source=episode, german=german)
+    tag = "de" if german else "en"
+    if refuse_statement(sentence, language=tag) in _FINAL_REFUSALS:
+        return
+    for part in list_shortened(strip_opening(sentence, is_addressed=bool(episode.speaker))):
+        statement = _name_speaker(part, episode, german=german)
+        if not statement or refuse_statement(statement, language=tag) or _ADDRESS.search(drop_quotes(statement)):
+            continue
+        if is_shareable(statement, speaker=episode.speaker, german=german):
+            yield _Candidate(statement=_close(statement), source=episode, german=german)
 
 
 _FINAL_REFUSALS = frozenset({Refusal.EMPTY, Refusal.QUESTION})
@@ -140,51 +149,73 @@ def _close(statement: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cluster:
-    """The episodes of a cluster, cut into sentences: `owners[i]` is the episode of sentence i."""
+class _Claims:
+    """What the turns of a cluster claim: `owners[i]` is the turn of claim i, `vectors` leave speakers' names out."""
 
     texts: Sequence[str]
-    sentences: Sequence[str]
     owners: NDArray[np.intp]
+    vectors: NDArray[np.float32]
 
 
-def _read_cluster(bodies: Sequence[str]) -> _Cluster:
-    cut = [split_sentences(drop_shared(body)) or [body] for body in bodies]
-    return _Cluster(
-        texts=bodies,
-        sentences=[sentence for sentences in cut for sentence in sentences],
-        owners=np.repeat(np.arange(len(cut)), [len(sentences) for sentences in cut]),
+def _read_claims(turns: Sequence[Turn], *, embed: Embed) -> _Claims:
+    told = [list_claims(turn) or [turn.text] for turn in turns]
+    nameless = [
+        leave_name_out(claim, name=turn.speaker) for turn, claims in zip(turns, told, strict=True) for claim in claims
+    ]
+    return _Claims(
+        texts=[claim for claims in told for claim in claims],
+        owners=np.repeat(np.arange(len(told)), [len(claims) for claims in told]),
+        vectors=embed(nameless),
     )
 
 
-def _choose(candidates: Sequence[_Candidate], *, cluster: _Cluster, embed: Embed) -> _Candidate | None:
+def _choose(candidates: Sequence[_Candidate], *, turns: Sequence[Turn], embed: Embed, near: float) -> _Candidate | None:
     """Pick the sentence that most episodes say something like, moved a little by how general it reads."""
-    closeness = _measure_closeness(candidates, cluster=cluster, embed=embed)
-    scored = [
-        (round(near + _score(candidate, cluster), 6), candidate.statement, candidate)
-        for near, candidate in zip(closeness.tolist(), candidates, strict=True)
-        if near >= LEAST_CLOSENESS * closeness.max()
-    ]
+    claims = _read_claims(turns, embed=embed)
+    cosines = embed([leave_name_out(one.statement, name=one.source.speaker) for one in candidates]) @ claims.vectors.T
+    starts = np.flatnonzero(np.diff(claims.owners, prepend=-1))
+    closeness = np.maximum.reduceat(cosines, starts, axis=1).mean(axis=1)
+    scored = []
+    for place, candidate in enumerate(candidates):
+        if closeness[place] >= LEAST_CLOSENESS * closeness.max():
+            support = _count_support(candidate, claims=claims, turns=turns, is_near=cosines[place] >= near)
+            score = float(closeness[place]) + _score(candidate, turns) + SUPPORT_WEIGHT * support / len(turns)
+            scored.append((round(score, 6), candidate.statement, candidate))
     # Ties go to the statement's text, so that the choice does not hang on ids or order.
     return max(scored, key=lambda entry: entry[:2])[2] if scored else None
 
 
-def _measure_closeness(candidates: Sequence[_Candidate], *, cluster: _Cluster, embed: Embed) -> NDArray[np.float32]:
-    """Return for each candidate the mean over the episodes of the cosine with their nearest sentence."""
-    cosines = embed([candidate.statement for candidate in candidates]) @ embed(cluster.sentences).T
-    starts = np.flatnonzero(np.diff(cluster.owners, prepend=-1))
-    return np.asarray(np.maximum.reduceat(cosines, starts, axis=1).mean(axis=1), dtype=np.float32)
+def _count_support(candidate: _Candidate, *, claims: _Claims, turns: Sequence[Turn], is_near: NDArray[np.bool_]) -> int:
+    """Count the turns with a claim that says nearly the same of the same speaker, and passes the guard."""
+    speaker = candidate.source.speaker
+    statement = Claim(text=candidate.statement, speaker=speaker)
+    supporting = {
+        int(claims.owners[place])
+        for place in np.flatnonzero(is_near)
+        if turns[claims.owners[place]].speaker == speaker
+        and check_polarity(left=Claim(text=claims.texts[int(place)], speaker=speaker), right=statement).passed
+    }
+    return len(supporting)
 
 
-def _score(candidate: _Candidate, cluster: _Cluster) -> float:
+def _score(candidate: _Candidate, turns: Sequence[Turn]) -> float:
     general = score_generality(candidate.statement, speaker=candidate.source.speaker, german=candidate.german)
-    return general + COVERAGE_WEIGHT * _measure_coverage(candidate, cluster)
+    agreement = AGREEMENT_WEIGHT * _measure_agreement(candidate, turns)
+    return general + agreement + COVERAGE_WEIGHT * _measure_coverage(candidate, turns)
 
 
-def _measure_coverage(candidate: _Candidate, cluster: _Cluster) -> float:
+def _measure_agreement(candidate: _Candidate, turns: Sequence[Turn]) -> float:
+    """Return the share of turns that pass the polarity guard against the candidate as a whole."""
+    tag = "de" if candidate.german else "en"
+    statement = Claim(text=candidate.statement, speaker=candidate.source.speaker, language=tag)
+    claims = [Claim(text=turn.text, speaker=turn.speaker, language=turn.language) for turn in turns]
+    return sum(check_polarity(left=claim, right=statement).passed for claim in claims) / len(claims)
+
+
+def _measure_coverage(candidate: _Candidate, turns: Sequence[Turn]) -> float:
     """Return the mean share of the candidate's content words that an episode has."""
     wanted = _list_stems(candidate.statement, german=candidate.german) - {candidate.source.speaker.lower()} - _HABITUAL
-    shares = [len(wanted & _list_stems(text, german=candidate.german)) for text in cluster.texts]
+    shares = [len(wanted & _list_stems(text, german=candidate.german)) for text in (turn.text for turn in turns)]
     return sum(shares) / (len(shares) * max(1, len(wanted)))
 
 
@@ -194,7 +225,9 @@ def _list_stems(text: str, *, german: bool) -> set[str]:
 
 
 LEAST_CLOSENESS = 0.6
+AGREEMENT_WEIGHT = 0.3
 COVERAGE_WEIGHT = 0.3
+SUPPORT_WEIGHT = 0.5
 _HABITUAL = words("alway usual general imm stet mei")  # stems: a habit is seldom told with its adverb
 
 

@@ -109,12 +109,26 @@ def test_what_most_episodes_say_is_preferred_to_what_one_adds() -> None:
     assert found.statement == "Mara prefers the train over the car."
 
 
+def test_trailing_clause_is_cut_off_but_no_condition() -> None:
+    """B10: generalised only as far as the text allows."""
+    cut = extract_statement(
+        episodes=gather("Mara is opening a studio because the roof of the old one leaks."), embed=embed_words
+    )
+    kept = extract_statement(episodes=gather("Mara opens the studio unless rain is forecast."), embed=embed_words)
+
+    assert cut is not None
+    assert kept is not None
+    assert cut.statement == "Mara is opening a studio."
+    assert kept.statement == "Mara opens the studio unless rain is forecast."
+
+
 @pytest.mark.parametrize(
     ("text", "subject", "predicate"),
     [
         ("All tests of the importer must finish in time.", "All tests of the importer", "must finish in time"),
         ("Kolja from the harbour wants a timetable.", "Kolja from the harbour", "wants a timetable"),
         ("Preise stehen immer mit zwei Stellen.", "Preise", "stehen immer mit zwei Stellen"),
+        ("Every Wednesday evening Mia swims there.", "Mia", "Every Wednesday evening Mia swims there"),
         ("Painting's a fun way to relax.", "Painting", "is a fun way to relax"),
     ],
 )

@@ -63,6 +63,7 @@ BAD = [
     ("Caroline is happy that it worked out in the end.", Refusal.UNRESOLVED_REFERENCE),
     ("Lovely weather over Leipzig.", Refusal.FRAGMENT),
     ("Mara sleeps.", Refusal.FRAGMENT),
+    ("People of all kinds celebrating love and acceptance.", Refusal.FRAGMENT),
 ]
 BAD_GERMAN = [
     ("Was trinkt Jonas am Morgen?", Refusal.QUESTION),

@@ -104,8 +104,6 @@ lock|unlock
 win|lose
 borrow|lend
 arrive|leave
-begin|leave
-join|leave
 stay|leave
 married|single|divorced
 alive|dead
