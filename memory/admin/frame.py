@@ -80,7 +80,8 @@ def _items(request: HttpRequest, rows: Any) -> list[dict[str, str]]:
 
 def environment_label(request: HttpRequest) -> list[str] | None:
     """Name the offline models at the top of every page."""
-    return ["Offline models", "warning"] if offline_notice() else None
+    notice = offline_notice()
+    return [notice.partition(":")[0], "warning"] if notice else None
 
 
 def shared_context(request: HttpRequest) -> dict[str, Any]:

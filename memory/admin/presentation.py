@@ -16,6 +16,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess
 
 OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
+OFFLINE_EMBEDDINGS_NOTICE = "Offline embeddings: a small static embedding model"
 
 _SHADES: Mapping[str, str] = {
     Verdict.SUPPORTS: "success",
@@ -89,5 +90,7 @@ def last_use(access: BeliefAccess | EpisodeAccess | None) -> str:
 
 
 def offline_notice() -> str:
-    """Return the sentence that says so where language is done by rule, else nothing."""
-    return OFFLINE_NOTICE if settings.ENGRAM_LLM == "offline" else ""
+    """Say so where language is done by rules or vectors by a static model; else return nothing."""
+    if settings.ENGRAM_LLM == "offline":
+        return OFFLINE_NOTICE
+    return OFFLINE_EMBEDDINGS_NOTICE if settings.ENGRAM_EMBEDDINGS == "offline" else ""

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from memory.admin.presentation import OFFLINE_NOTICE
+from memory.admin.presentation import OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE
 from memory.models import Belief, Episode, Evidence, Role, Workspace
 from tests import factories
 from tests.admin.scene import Scene, add_episodes
@@ -66,9 +66,14 @@ def test_a_belief_page_names_offline_models(ours: Scene, sign_in: SignIn) -> Non
 
 
 def test_a_language_model_is_not_called_offline(ours: Scene, sign_in: SignIn, settings: Any) -> None:
-    settings.ENGRAM_LLM = "openai"
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
     page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief)).content.decode()
     assert "Offline" not in page
+
+
+def test_offline_embeddings_under_a_language_model_are_named(ours: Scene, sign_in: SignIn, settings: Any) -> None:
+    settings.ENGRAM_LLM = "openai"
+    assert OFFLINE_EMBEDDINGS_NOTICE in sign_in(ours.workspace, Role.READER).get(page_of(ours.belief)).content.decode()
 
 
 def test_text_of_an_episode_is_data_on_the_page(ours: Scene, sign_in: SignIn) -> None:

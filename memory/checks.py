@@ -1,0 +1,116 @@
+"""System checks that name the setting which is wrong, before anything runs on it."""
+
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from memory.environment import PREFIX, known_names
+from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
+
+_LANGUAGE_MODELS = ("openai", "offline")
+_EMBEDDING_MODELS = ("openai", "offline")
+_SECRET_LENGTH = 50
+_SECRET_VARIETY = 5
+
+
+@register(Tags.compatibility)
+def check_models(**_: Any) -> list[CheckMessage]:
+    """Refuse a kind of model that there is none of, and a remote one that cannot be reached."""
+    return [
+        *_check_choice("ENGRAM_LLM", settings.ENGRAM_LLM, _LANGUAGE_MODELS, "engram.E001"),
+        *_check_choice("ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, _EMBEDDING_MODELS, "engram.E002"),
+        *_check_reachable("ENGRAM_LLM", settings.ENGRAM_LLM, settings.OPENAI_BASE_URL, "engram.E003"),
+        *_check_reachable(
+            "ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_BASE_URL, "engram.E004"
+        ),
+    ]
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...], number: str) -> list[CheckMessage]:
+    if value in choices:
+        return []
+    return [Error(f"{name} is {value!r}.", hint=f"Choose one of: {', '.join(choices)}.", id=number)]
+
+
+def _check_reachable(name: str, value: str, base_url: str, number: str) -> list[CheckMessage]:
+    if value != "openai" or settings.OPENAI_API_KEY or base_url:
+        return []
+    hint = "Give OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs no key, or choose offline."
+    return [Error(f"{name} is 'openai', but there is neither a key nor a server of your own.", hint=hint, id=number)]
+
+
+@register(Tags.security)
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """Warn of a key that can be guessed, on every start and not only when asked about deployment."""
+    key = settings.SECRET_KEY
+    is_weak = len(key) < _SECRET_LENGTH or len(set(key)) < _SECRET_VARIETY or key.startswith("django-insecure-")
+    if settings.DEBUG or not is_weak:
+        return []
+    hint = "python -c 'import secrets; print(secrets.token_urlsafe(64))' makes a good one."
+    message = f"SECRET_KEY can be guessed: it needs {_SECRET_LENGTH} characters drawn at random."
+    return [Warning(message, hint=hint, id="engram.W001")]
+
+
+@register(Tags.compatibility)
+def check_environment(**_: Any) -> list[CheckMessage]:
+    """Warn of a variable that means nothing to the project: most often one that is misspelt."""
+    known = known_names()
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    return [_unknown_variable(name, known) for name in unknown]
+
+
+def _unknown_variable(name: str, known: set[str]) -> CheckMessage:
+    meant = get_close_matches(name, sorted(known), n=1)
+    hint = f"Did you mean {meant[0]}?" if meant else ".env.example lists every variable."
+    return Warning(f"{name} is set in the environment, but nothing reads it.", hint=hint, id="engram.W002")
+
+
+@register(Tags.database)
+def check_database(databases: Iterable[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Refuse a database that does not answer, has no pgvector, or holds vectors of another size."""
+    return [message for alias in databases or () for message in _check_connection(connections[alias])]
+
+
+def _check_connection(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        hint = "See DATABASE_URL; without it, any command but `check` starts the embedded server first."
+        return [Error(f"The database does not answer: {_first_line(error)}", hint=hint, id="engram.E005")]
+    return [*_check_extension(connection), *_check_dimensions(connection)]
+
+
+def _check_extension(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+        if cursor.fetchone():
+            return []
+    hint = "Install pgvector 0.7 or newer on the server that DATABASE_URL names."
+    return [Error("The database server has no pgvector.", hint=hint, id="engram.E006")]
+
+
+def _check_dimensions(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
+    """Compare the columns' declared size; tables that are still to be made have none."""
+    tables = (EpisodeEmbedding._meta.db_table, BeliefEmbedding._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attrelid::regclass::text, atttypmod FROM pg_attribute WHERE attname = 'vector'"
+            " AND attrelid IN (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name) AND atttypmod <> %s",
+            [list(tables), DIMENSIONS],
+        )
+        wrong = cursor.fetchall()
+    hint = "This is a database of another version: restore a backup, or start with an empty one."
+    return [
+        Error(f"{table}.vector has {size} dimensions instead of {DIMENSIONS}.", hint=hint, id="engram.E007")
+        for table, size in wrong
+    ]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

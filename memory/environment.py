@@ -1,0 +1,108 @@
+"""Every environment variable of the project, with one line on each.
+
+`python -m memory.environment > .env.example` writes the example; a test keeps it, the settings and this list in step.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory.domain.policy import Setting, iter_settings
+
+PREFIX = "ENGRAM_"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable, the value to show for it, and what it does."""
+
+    name: str
+    example: str
+    description: str
+
+
+GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
+    (
+        "Where it runs",
+        (
+            Variable("DATABASE_URL", "postgresql://engram:password@localhost:5432/engram", "Unset: an embedded one"),
+            Variable("REDIS_URL", "redis://localhost:6379/0", "The broker, any Redis protocol; unset: an embedded one"),
+            Variable("SECRET_KEY", "", "Signs sessions; made in .data/ where unset, but to be given with DATABASE_URL"),
+            Variable("DEBUG", "0", "1 shows traces to whoever asks: never where others can reach it"),
+            Variable("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]", "Host names that it answers to"),
+            Variable("PORT", "8000", "Of the web process that `make up` starts"),
+            Variable("FLOWER_PORT", "5555", "Of Flower, which `make up` starts beside it"),
+            Variable("ENGRAM_DATA_DIR", ".data", "Embedded servers, the secret key and beat's schedule live here"),
+            Variable("ENGRAM_HTTPS", "1", "Secure cookies, redirects, HSTS; by default on, off loopback without DEBUG"),
+            Variable("ENGRAM_BEHIND_PROXY", "0", "1 trusts X-Forwarded-Proto: only behind a proxy that sets it"),
+            Variable("ENGRAM_CONN_MAX_AGE", "60", "Seconds that a web process keeps a database connection"),
+            Variable("ENGRAM_WORKERS", "4", "Tasks that the worker of `make up` runs at once"),
+            Variable("ENGRAM_VISIBILITY_TIMEOUT", "180", "Seconds after which an unanswered message comes again"),
+            Variable("ENGRAM_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR"),
+            Variable("ENGRAM_LOG_FORMAT", "json", "json or console; by default console on a terminal"),
+        ),
+    ),
+    (
+        "Models",
+        (
+            Variable("OPENAI_API_KEY", "", "A key makes openai the default for language and embeddings"),
+            Variable("OPENAI_BASE_URL", "http://localhost:11434/v1", "Any compatible server: Ollama, vLLM, llama.cpp"),
+            Variable("ENGRAM_LLM", "offline", "openai or offline (rules, no language model)"),
+            Variable("ENGRAM_EMBEDDINGS", "offline", "openai or offline (a small static model that ships with it)"),
+            Variable("ENGRAM_SYNTHESIS_MODEL", "gpt-4.1-mini", "Words a belief out of a cluster"),
+            Variable("ENGRAM_CLASSIFICATION_MODEL", "gpt-4.1-mini", "Judges episodes against beliefs"),
+            Variable("ENGRAM_EMBEDDING_MODEL", "text-embedding-3-small", "Turns texts into vectors"),
+            Variable("ENGRAM_EMBEDDING_BASE_URL", "", "A server of its own for embeddings; unset: OPENAI_BASE_URL"),
+            Variable(
+                "ENGRAM_PRICES",
+                '{"gpt-4.1-mini": [0.40, 1.60]}',
+                "US dollars per million tokens in and out, by model; a model that is not named costs nothing",
+            ),
+        ),
+    ),
+    (
+        "Tests",
+        (
+            Variable("ENGRAM_TEST_DATABASE", "test_engram", "Name of the suite's database"),
+            Variable("ENGRAM_REAL_TIMEOUTS", "0", "1 runs the fault suite at the time-outs of production"),
+        ),
+    ),
+)
+
+
+def known_names() -> set[str]:
+    """Return every name that means something to the project."""
+    named = {variable.name for _, variables in GROUPS for variable in variables}
+    return named | {setting.name for setting in iter_settings()}
+
+
+def render_example() -> str:
+    """Render .env.example: every variable commented out, under one line that describes it."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Copy to .env and uncomment what you change. The process's own environment wins over .env."
+    for title, variables in GROUPS:
+        yield from ("", "", f"## {title}")
+        for variable in variables:
+            yield from _block(variable)
+    stage = ""
+    for setting in iter_settings():
+        if setting.stage != stage:
+            stage = setting.stage
+            yield from ("", "", f"## The rules' numbers: {stage}")
+        yield from _block(_variable_of(setting))
+
+
+def _block(variable: Variable) -> tuple[str, ...]:
+    return "", f"# {variable.description}", f"#{variable.name}={variable.example}"
+
+
+def _variable_of(setting: Setting) -> Variable:
+    example = str(int(setting.default)) if isinstance(setting.default, bool) else str(setting.default)
+    return Variable(setting.name, example, setting.description)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_example())
