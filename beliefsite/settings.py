@@ -102,6 +102,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
+FORMAT_MODULE_PATH = "memory.formats"
 
 TEMPLATES = [
     {

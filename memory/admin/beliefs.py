@@ -10,6 +10,7 @@ from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, MembersAdmin, OfMyWorkspaces
@@ -63,7 +64,8 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
 
     @admin.display(description="episode")
     def said(self, row: Evidence) -> SafeString:
-        return link_to(Episode, row.episode_id, text=row.episode.text)  # type: ignore[return-value]
+        link = link_to(Episode, row.episode_id)
+        return format_html('{}<div class="mt-1 text-xs">{}</div>', passage(row.episode.text), link)
 
     @admin.display(description="session")
     def session(self, row: Evidence) -> str:
@@ -105,8 +107,12 @@ class BecameInline(AuditInline[Lineage, Belief]):
 class DecisionsInline(AuditInline[GateDecision, Belief]):
     model = GateDecision
     verbose_name_plural = "decisions of the gates"
-    fields = ("gate", "passed", "reason", "facts_seen", "cycle_link", "created_at")
+    fields = ("gate", "passed", "why", "facts_seen", "cycle_link", "created_at")
     ordering = ("-created_at", "-id")
+
+    @admin.display(description="reason")
+    def why(self, row: GateDecision) -> str:
+        return row.reason.replace("_", " ")
 
     @admin.display(description="facts it saw")
     def facts_seen(self, row: GateDecision) -> SafeString:
@@ -124,15 +130,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
     changes = Role.CURATOR
     list_before_template = change_form_before_template = "engram/offline_notice.html"
     paginator = PagesWithoutCount
-    list_display = (
-        "statement_line",
-        "sureness",
-        "evidence_count",
-        "status_badge",
-        "is_pinned",
-        "project",
-        "created_at",
-    )
+    list_display = ("statement_line", "sureness", "evidence_count", "status_badge", "pin", "project", "created_at")
     list_filter = (
         ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "is_pinned", "fact_type", "created_at",
     )  # fmt: skip
@@ -149,14 +147,18 @@ class BeliefAdmin(MembersAdmin[Belief]):
             "What it is about",
             {
                 "fields": (
-                    ("id", "workspace", "scope", "project"), ("subject", "predicate"), ("context", "timeframe"),
-                    ("fact_type", "importance", "language", "user"),
+                    ("id", "workspace"), ("scope", "project"), ("subject", "predicate"), ("context", "timeframe"),
+                    ("fact_type", "importance"), ("language", "user"),
                 ),
+                "classes": ("collapse",),
             },
         ),
         (
             "How it came to its confidence",
-            {"fields": (("alpha", "beta"), ("peak_confidence", "prediction_error"), "storage_strength", "born_in")},
+            {
+                "fields": (("alpha", "beta"), ("peak_confidence", "prediction_error"), ("storage_strength", "born_in")),
+                "classes": ("collapse",),
+            },
         ),
         (
             "Times and use",
@@ -166,6 +168,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
                     ("archived_by_person_at", "restored_by_person_at"), ("archive_due_at", "valid_until"),
                     ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
                 ),
+                "classes": ("collapse",),
             },
         ),
     )  # fmt: skip
@@ -199,7 +202,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
 
     @admin.display(description="statement")
     def shown_statement(self, belief: Belief) -> SafeString:
-        return passage(belief.statement)
+        return format_html('<div class="text-base text-important">{}</div>', passage(belief.statement))
 
     @admin.display(description="confidence", ordering="confidence")
     def sureness(self, belief: Belief) -> SafeString:
@@ -209,11 +212,16 @@ class BeliefAdmin(MembersAdmin[Belief]):
     def counted(self, belief: Belief) -> str:
         """Say how many episodes speak for and against, and from how many origins."""
         weighed = weights_of(belief)
-        sides = (("for it", Verdict.SUPPORTS), ("against it", Verdict.CONTRADICTS), ("partly", Verdict.PARTIAL))
+        sides = (("for it", Verdict.SUPPORTS), ("against it", Verdict.CONTRADICTS), ("for a part", Verdict.PARTIAL))
         return " · ".join(
-            f"{weighed.rows.get(verdict, 0)} {side} (from {weighed.origins.get(verdict, 0)} origins)"
+            f"{_number(weighed.rows[verdict], 'episode')} {side}, from {_number(weighed.origins[verdict], 'origin')}"
             for side, verdict in sides
+            if weighed.rows.get(verdict)
         )
+
+    @admin.display(description="pinned", ordering="is_pinned")
+    def pin(self, belief: Belief) -> SafeString | str:
+        return badge("pinned") if belief.is_pinned else "–"
 
     @admin.display(description="status", ordering="status")
     def status_badge(self, belief: Belief) -> SafeString:
@@ -227,6 +235,10 @@ class BeliefAdmin(MembersAdmin[Belief]):
     def embedded(self, belief: Belief) -> str:
         embedding: BeliefEmbedding | None = getattr(belief, "embedding", None)
         return embedding.model if embedding else "not yet"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 @admin.register(Evidence)

@@ -53,12 +53,16 @@ class JobsInline(AuditInline[ClusterJob, Cycle]):
 class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
     model = GateDecision
     verbose_name_plural = "decisions of the gates"
-    fields = ("gate", "passed", "reason", "belief_link", "facts_seen")
+    fields = ("gate", "passed", "why", "belief_link", "facts_seen")
     ordering = ("id",)
 
     @admin.display(description="belief")
     def belief_link(self, row: GateDecision) -> SafeString | str:
         return link_to(Belief, row.belief_id)
+
+    @admin.display(description="reason")
+    def why(self, row: GateDecision) -> str:
+        return row.reason.replace("_", " ")
 
     @admin.display(description="facts it saw")
     def facts_seen(self, row: GateDecision) -> SafeString:
@@ -81,8 +85,9 @@ class CycleAdmin(AuditAdmin[Cycle]):
             {
                 "fields": (
                     ("opened_at", "started_at", "finished_at"), ("now", "checkpoint_at"),
-                    ("attempt", "seen_at", "leased_until"), ("deadline_at", "budget_spent"),
+                    ("seen_at", "leased_until"), ("attempt", "deadline_at"), "budget_spent",
                 ),
+                "classes": ("collapse",),
             },
         ),
     )  # fmt: skip
@@ -229,10 +234,10 @@ class GateDecisionAdmin(AuditAdmin[GateDecision]):
     """What a gate decided about a belief, passed or not, with the facts it saw."""
 
     paginator = PagesWithoutCount
-    list_display = ("id", "gate", "passed", "reason", "about", "cycle_link", "created_at")
+    list_display = ("id", "gate", "passed", "why", "about", "cycle_link", "created_at")
     list_filter = (("workspace", OfMyWorkspaces), "passed", "created_at")
     ordering = ("-id",)
-    fields = ("gate", "passed", "reason", "about", "facts_seen", "cycle_link", "workspace", "created_at")
+    fields = ("gate", "passed", "why", "about", "facts_seen", "cycle_link", "workspace", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[GateDecision]:
         return super().get_queryset(request).select_related("belief").defer("belief__search")
@@ -240,6 +245,10 @@ class GateDecisionAdmin(AuditAdmin[GateDecision]):
     @admin.display(description="belief")
     def about(self, row: GateDecision) -> SafeString | str:
         return link_to(Belief, row.belief_id, text=row.belief.statement[:160])
+
+    @admin.display(description="reason")
+    def why(self, row: GateDecision) -> str:
+        return row.reason.replace("_", " ")
 
     @admin.display(description="facts it saw")
     def facts_seen(self, row: GateDecision) -> SafeString:

@@ -1,6 +1,6 @@
 """Episodes: their text as it was, and the little about them that a curator may change."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import admin
@@ -19,6 +19,11 @@ from memory.admin.presentation import badge, last_use, link_to, passage
 from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
+if TYPE_CHECKING:
+    from django.forms import TextInput
+else:
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+
 
 def rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[Any]:
     """Keep the rows whose text has the words in any language that texts are indexed in, or whose id it is."""
@@ -31,6 +36,10 @@ def rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[A
 
 class EpisodeForm(ModelForm[Episode]):
     """Tags are checked as at the door of the API."""
+
+    class Meta:
+        widgets = {"tags": TextInput()}
+        help_texts = {"tags": "Separated by commas."}
 
     def clean_tags(self) -> list[str]:
         tags: list[str] = self.cleaned_data["tags"]
@@ -72,18 +81,28 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     ordering = ("-created_at", "-id")
     inlines = (BeliefsOfEpisode,)
     fieldsets = (
-        (None, {"fields": ("shown_text", ("id", "workspace", "project"), ("status_badge", "state", "state_reason"))}),
+        (
+            None,
+            {"fields": ("shown_text", ("id", "workspace"), ("project", "status_badge"), ("state", "state_reason"))},
+        ),
         ("What curators may change", {"fields": ("importance", "category", "tags", "valid_until")}),
         (
             "Where it came from",
             {
                 "fields": (
-                    ("speaker", "user", "agent"), ("session", "document", "source"),
-                    ("occurred_at", "created_at", "language"), ("origin", "is_derived", "valence"), "entities",
+                    ("speaker", "user", "agent"), ("session", "document", "source"), ("occurred_at", "created_at"),
+                    "origin", "entities", ("is_derived", "language", "valence"),
                 ),
+                "classes": ("collapse",),
             },
         ),
-        ("Use", {"fields": (("recalled", "embedded"), ("failures", "pooled_at", "leased_by"))}),
+        (
+            "Use",
+            {
+                "fields": (("recalled", "embedded"), ("failures", "pooled_at", "leased_by")),
+                "classes": ("collapse",),
+            },
+        ),
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Episode]:

@@ -32,7 +32,9 @@ class BeliefQuery(PageQuery):
 class BeliefSerializer(serializers.ModelSerializer[Belief]):
     """A belief."""
 
-    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField("slug", read_only=True)
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField(
+        "slug", read_only=True, allow_null=True
+    )
     interval = serializers.SerializerMethodField(help_text="The 90 % credible interval of the confidence.")
 
     class Meta:

@@ -32,7 +32,9 @@ class EpisodeQuery(PageQuery):
 class EpisodeSerializer(serializers.ModelSerializer[Episode]):
     """An episode."""
 
-    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField("slug", read_only=True)
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField(
+        "slug", read_only=True, allow_null=True
+    )
 
     class Meta:
         model = Episode

@@ -1,25 +1,39 @@
 """Ask models on behalf of a job, and turn whatever stops the asking into a state of its rows."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory.consolidation.cycle import budget_policy, seconds_left, spend_budget
+from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
 from memory.llm.budget import DailyCapReached
-from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, MustWait, OutOfBudget, answer_asks
+from memory.llm.calls import (
+    BACKOFF_SECONDS,
+    HOPELESS,
+    Answer,
+    Ask,
+    CallBudget,
+    CallScope,
+    LeaseLost,
+    MustWait,
+    OutOfBudget,
+    answer_asks,
+)
 from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import embedder
-from memory.llm.model import CallFailed, language_model
+from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.models import ClusterJob
 
 log = structlog.get_logger(__name__)
 
 Vector = NDArray[np.float32]
 
-TIME_IS_UP = "working time"
+SERVER_IS_BUSY = "a model server asks to wait longer than the cycle lasts"
+
+_NEVER_BETTER = {*HOPELESS, FailureKind.BAD_REQUEST}
 
 
 def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: Callable[[Answer], None]) -> bool:
@@ -36,10 +50,10 @@ def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: 
             fence=lease.renew,
         )
     except MustWait as wait:
-        hold_back(lease=lease, seconds=wait.seconds)
+        _wait(lease=lease, seconds=wait.seconds)
         return False
-    except DailyCapReached as cap:
-        spend_budget(cycle_id=lease.cycle_id, reason=str(cap))
+    except DailyCapReached as spent:
+        spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
         return False
     except OutOfBudget:
         _stop(lease=lease, is_cycle_spent=of_cycle <= of_step)
@@ -53,20 +67,44 @@ def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: 
 
 def embed_statement(*, lease: JobLease, job: ClusterJob, statement: str) -> Vector | None:
     """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
+    if not embedder().is_local and not has_time_for_a_call(cycle_id=job.cycle_id):
+        _stop(lease=lease, is_cycle_spent=True)
+        return None
     try:
-        vector: Vector = embed_in_ledger(
-            scope=CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk),
-            model=embedder(),
-            texts=[statement],
-            timeout=budget_policy().call_seconds,
-        )[0]
+        scope = CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk)
+        vector: Vector = embed_patiently(scope=scope, texts=[statement])[0]
     except CallFailed as failure:
         if failure.retry_after is not None:
-            hold_back(lease=lease, seconds=failure.retry_after)
+            _wait(lease=lease, seconds=failure.retry_after)
         else:
             fail_job(job_id=lease.job_id, owner=lease.owner, reason=f"embedding: {failure.kind}")
         return None
     return vector
+
+
+def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collection[str] = ()) -> Vector:
+    """Embed texts (n, 768), asking again after short pauses; raise the last CallFailed, or one that asks for long."""
+    policy = budget_policy()
+    for pauses in range(policy.call_attempts):
+        try:
+            return embed_in_ledger(
+                scope=scope, model=embedder(), texts=texts, timeout=policy.call_seconds, episodes=episodes
+            )
+        except CallFailed as failure:
+            pause = BACKOFF_SECONDS * 2**pauses if failure.retry_after is None else failure.retry_after
+            is_last = pauses + 1 == policy.call_attempts
+            if is_last or failure.kind in _NEVER_BETTER or pause > policy.wait_seconds:
+                raise
+            time.sleep(pause)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait(*, lease: JobLease, seconds: float) -> None:
+    """Hold the job back for as long as a server asked; a wait that the budget does not outlast ends the cycle's."""
+    if has_time_for_a_call(cycle_id=lease.cycle_id, after=seconds):
+        hold_back(lease=lease, seconds=seconds)
+    else:
+        spend_budget(cycle_id=lease.cycle_id, reason=SERVER_IS_BUSY)
 
 
 def _stop(*, lease: JobLease, is_cycle_spent: bool) -> None:

@@ -62,7 +62,8 @@ def classify_cluster(*, job_id: int, attempt: int) -> None:
             own = _candidate_target(job=job, members=members, vectors=vectors, model=model)
             done = judge(lease=lease, job=job, members=members, targets=[own])
         if done:
-            ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner).update(state=JobState.CLASSIFIED)
+            mine = ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner, state=ready)
+            mine.update(state=JobState.CLASSIFIED)
 
 
 def _existing_targets(

@@ -11,12 +11,12 @@ from datetime import timedelta
 
 import numpy as np
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
 from memory.consolidation.cycle import renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
-from memory.consolidation.settling import PARTLY_ASKED, pool
+from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
 from memory.consolidation.sources import EpisodeSource, hash_members, read_episodes
 from memory.domain.clustering import centrality, cluster, rank_clusters
@@ -174,10 +174,11 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
 
 
 def _place_episodes(*, cycle: Cycle, plan: Plan, working: set[str]) -> None:
-    """Lease what takes part, put back what must wait, pool what is near nothing."""
+    """Lease what takes part, put back what must wait or has no vector yet, pool what is near nothing."""
     mine = Episode.objects.for_workspace(cycle.workspace_id)
     mine.filter(pk__in=working).update(state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason="")
     mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
     rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
-    rest.filter(pk__in=plan.put_back).update(state=ConsolidationState.NEW, leased_by=None)
-    pool(episodes=rest.exclude(pk__in=plan.put_back), cycle=cycle)
+    unread = ~Q(embedding__model=embedder().name)
+    rest.filter(Q(pk__in=plan.put_back) | unread).update(state=ConsolidationState.NEW, leased_by=None)
+    settle_or_pool(episodes=rest, cycle=cycle)

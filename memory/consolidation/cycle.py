@@ -11,14 +11,16 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
-from django.db.models.functions import Coalesce, Greatest, Now
+from django.db.models import Case, DateTimeField, DurationField, ExpressionWrapper, F, Value, When
+from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
 from memory.signals import cycle_ready
+
+TIME_IS_UP = "working time"
 
 _LEASE_DOUBLINGS = 3
 
@@ -60,14 +62,19 @@ def begin_attempt(*, cycle_id: str) -> int | None:
     """Take over an open cycle whose lease has run out; return the new attempt's number.
 
     Leases double with each attempt up to eightfold, so that a queue that is merely long is not filled with attempts
-    that overtake each other.
+    that overtake each other. Every attempt has at least its minimum of working time (B9).
     """
     cycle = Cycle.objects.abandoned().select_for_update(skip_locked=True).filter(pk=cycle_id).first()
     if cycle is None:
         return None
     seconds = budget_policy().lease_seconds * 2 ** min(cycle.attempt, _LEASE_DOUBLINGS)
     attempt: int = cycle.attempt + 1
-    Cycle.objects.filter(pk=cycle_id).update(attempt=attempt, leased_until=database_now(plus=seconds))
+    least = F("seen_at") + Value(timedelta(seconds=budget_policy().attempt_seconds))
+    Cycle.objects.filter(pk=cycle_id).update(
+        attempt=attempt,
+        leased_until=database_now(plus=seconds),
+        deadline_at=Case(When(deadline_at__isnull=False, then=Greatest(F("deadline_at"), least))),
+    )
     cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
     return attempt
 
@@ -75,19 +82,18 @@ def begin_attempt(*, cycle_id: str) -> int | None:
 def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Begin or go on with an attempt's work; false for an attempt that is no longer the cycle's.
 
-    Working time is what counts (B9): the deadline moves by the time in which nobody worked, and every attempt has at
-    least its minimum.
+    Working time is what counts (B9): the deadline moves by the time in which nobody worked.
     """
-    policy = budget_policy()
     left = Coalesce(
-        F("deadline_at") - F("seen_at"), Value(timedelta(seconds=policy.working_seconds)), output_field=DurationField()
+        F("deadline_at") - Least(F("seen_at"), Now()),  # seen in the future: somebody waits, and that counts
+        Value(timedelta(seconds=budget_policy().working_seconds)),
+        output_field=DurationField(),
     )
-    deadline = Now() + Greatest(left, Value(timedelta(seconds=policy.attempt_seconds)), output_field=DurationField())
     return _renew(
         _running(cycle_id, attempt, states=(CycleState.QUEUED, CycleState.RUNNING)),
         state=CycleState.RUNNING,
         started_at=Coalesce(F("started_at"), Now()),
-        deadline_at=ExpressionWrapper(deadline, output_field=DateTimeField()),
+        deadline_at=ExpressionWrapper(Now() + left, output_field=DateTimeField()),
     )
 
 
@@ -108,7 +114,7 @@ def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (C
 
 def _renew(cycles: Any, **also: Any) -> bool:
     lease = Greatest(F("leased_until"), database_now(plus=budget_policy().lease_seconds))
-    updated: int = cycles.update(leased_until=lease, seen_at=Now(), **also)
+    updated: int = cycles.update(leased_until=lease, seen_at=Greatest(F("seen_at"), Now()), **also)
     return updated == 1
 
 
@@ -118,10 +124,10 @@ def seconds_left(*, cycle_id: str) -> float:
     return (cycle.deadline_at - cycle.clock).total_seconds() if cycle.deadline_at else budget_policy().working_seconds
 
 
-def has_time_for_a_call(*, cycle_id: str) -> bool:
-    """Tell whether another model call would end before the deadline, with the margin (B9)."""
+def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
+    """Tell whether a model call begun after so many seconds would end before the deadline, with the margin (B9)."""
     policy = budget_policy()
-    return seconds_left(cycle_id=cycle_id) > policy.call_seconds + policy.margin_seconds
+    return seconds_left(cycle_id=cycle_id) - after > policy.call_seconds + policy.margin_seconds
 
 
 def spend_budget(*, cycle_id: str, reason: str) -> None:

@@ -2,24 +2,32 @@
 
 from collections.abc import Sequence
 
-import structlog
 from django.conf import settings
 from django.db.models import Case, IntegerField, Value, When
 
-from memory.consolidation.cycle import budget_policy, renew_cycle, step_of_cycle, take_up_cycle
+from memory.consolidation.asking import embed_patiently
+from memory.consolidation.cycle import (
+    TIME_IS_UP,
+    has_time_for_a_call,
+    renew_cycle,
+    spend_budget,
+    step_of_cycle,
+    take_up_cycle,
+)
 from memory.consolidation.leases import kept_alive
+from memory.consolidation.settling import fail_unembedded, settle_echoes
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
-from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.embeddings import Embedder, embedder
+from memory.llm.embeddings import embedder
 from memory.llm.ledger import CallScope
-from memory.llm.model import CallFailed
+from memory.llm.model import CallFailed, FailureKind
 from memory.models import Cycle, Episode
 from memory.models.vectors import store_episode_vectors
 
-log = structlog.get_logger(__name__)
-
 _BATCH = 256
+_REFUSALS = 32  # enough to find one or two bad texts in a batch
+
+Matter = tuple[str, str]  # an episode's id and what of its text counts
 
 
 def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -29,7 +37,8 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
     with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="extract") as step:
         if step is not None:
             step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.workspace_id)}
-    return _embed_leased(cycle_id=cycle_id, attempt=attempt)
+    _embed_leased(cycle_id=cycle_id, attempt=attempt)
+    return True
 
 
 def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
@@ -48,36 +57,62 @@ def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
     return Episode.objects.filter(pk__in=ids).update(state=ConsolidationState.LEASED, leased_by=cycle_id)
 
 
-def _embed_leased(*, cycle_id: str, attempt: int) -> bool:
-    """Embed the leased episodes that have no vector of today's model; false if a server would not."""
-    model = embedder()
+def _embed_leased(*, cycle_id: str, attempt: int) -> None:
+    """Embed the leased episodes that have no vector of today's model; those that cannot be stay pending as failed."""
     cycle = Cycle.objects.get(pk=cycle_id)
     missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle_id)
-    rows = list(missing.exclude(embedding__model=model.name).values_list("pk", "text", "speaker"))
+    blank = missing.exclude(embedding__model=embedder().name).order_by("occurred_at", "content_hash", "origin")
+    rows = blank.values_list("pk", "text", "speaker")
+    matters = {key: matter_of(text, speaker) for key, text, speaker in rows}
+    settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
+    waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle_id, attempt=attempt)):
-        for start in range(0, len(rows), _BATCH):
-            if not _embed_batch(model=model, cycle=cycle, rows=rows[start : start + _BATCH]):
-                return False
-    return True
+        _Embedding(cycle=cycle).embed(waiting)
 
 
-def _embed_batch(*, model: Embedder, cycle: Cycle, rows: Sequence[tuple[str, str, str]]) -> bool:
-    texts = [matter_of(text, speaker) for _, text, speaker in rows]
-    try:
-        vectors = embed_in_ledger(
-            scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
-            model=model,
-            texts=texts,
-            timeout=budget_policy().call_seconds,
-            episodes=[row[0] for row in rows],
+class _Embedding:
+    """The embedding of one cycle's episodes, batch by batch, for as long as a server answers."""
+
+    def __init__(self, *, cycle: Cycle) -> None:
+        self.cycle, self.model, self.refused = cycle, embedder(), 0
+
+    def embed(self, waiting: Sequence[Matter]) -> None:
+        """Embed and store while there is time; what comes after a failure stays pending with it."""
+        for start in range(0, len(waiting), _BATCH):
+            if not self.model.is_local and not has_time_for_a_call(cycle_id=self.cycle.pk):
+                spend_budget(cycle_id=self.cycle.pk, reason=TIME_IS_UP)
+                return
+            try:
+                self._embed_batch(waiting[start : start + _BATCH])
+            except CallFailed as failure:
+                fail_unembedded(cycle=self.cycle, ids=[key for key, _ in waiting[start:]], kind=failure.kind)
+                return
+
+    def _embed_batch(self, batch: Sequence[Matter]) -> None:
+        try:
+            vectors = embed_patiently(
+                scope=CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk),
+                texts=[text for _, text in batch],
+                episodes=[key for key, _ in batch],
+            )
+        except CallFailed as failure:
+            self._divide(batch, failure)
+            return
+        store_episode_vectors(
+            workspace_id=self.cycle.workspace_id,
+            model=self.model.name,
+            vectors={key: vector for (key, _), vector in zip(batch, vectors, strict=True)},
+            chunked=[key for key, text in batch if self.model.is_overlong(text)],
         )
-    except CallFailed as failure:
-        log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=failure.kind)
-        return False
-    store_episode_vectors(
-        workspace_id=cycle.workspace_id,
-        model=model.name,
-        vectors={row[0]: vector for row, vector in zip(rows, vectors, strict=True)},
-        chunked=[row[0] for row, text in zip(rows, texts, strict=True) if model.is_overlong(text)],
-    )
-    return True
+
+    def _divide(self, batch: Sequence[Matter], failure: CallFailed) -> None:
+        """Halve a batch that is refused, so that one bad text takes none with it; some servers refuse everything."""
+        self.refused += 1
+        if failure.kind is not FailureKind.BAD_REQUEST or self.refused > _REFUSALS:
+            raise failure
+        if len(batch) == 1:
+            fail_unembedded(cycle=self.cycle, ids=[batch[0][0]], kind=failure.kind)
+            return
+        middle = len(batch) // 2
+        self._embed_batch(batch[:middle])
+        self._embed_batch(batch[middle:])

@@ -48,6 +48,8 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     ours = Cycle.objects.select_for_update().filter(pk=cycle.pk, attempt=attempt, finished_at=None)
     if not ours.exists():
         return False
+    left = ClusterJob.objects.filter(cycle=cycle).unfinished()
+    left.update(state=JobState.DEFERRED, state_reason=reason, lease_owner="", leased_until=None, not_before=None)
     put_back(episodes=Episode.objects.filter(leased_by=cycle.pk))
     expired = settle_expired(cycle=cycle)
     steps = CycleStep.objects.filter(cycle=cycle)

@@ -5,46 +5,78 @@ its episodes. Then one transaction per touched belief for the gates.
 """
 
 import structlog
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
-from memory.consolidation.cycle import has_time_for_a_call, renew_cycle
+from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_belief
 from memory.consolidation.locks import lock_beliefs, lock_workspace
-from memory.consolidation.settling import fail_members, put_back, settle_members
+from memory.consolidation.settling import release_members
 from memory.consolidation.walk import return_from_archive, walk_gates
+from memory.domain.gates import GATES
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
-from memory.models import ClusterJob, ClusterMember, Cycle, CycleStep, Episode
+from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
 
 
 def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
-    """Apply every job that is ready; true once none of the cycle's jobs is open any more.
+    """Apply the jobs that are ready, in order; true once none of the cycle's jobs is open any more.
 
-    A job that another worker holds, or that waits for a model server, keeps the cycle open; the sweeper comes back to
-    it. A job for which no time is left goes back to where it came from.
+    A job that another worker holds, or that waits for a model server, keeps the cycle open, and those after it
+    unapplied: which of two twins came first must not depend on who was slow. The sweeper comes back to it. A job for
+    which no time is left goes back to where it came from.
     """
     if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
         return False
     cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
     CycleStep.objects.get_or_create(cycle=cycle, name="gate", defaults={"workspace_id": cycle.workspace_id})
-    for job_id in _jobs(cycle, JobState.CLASSIFIED, JobState.FAILED):
+    _release_failed(cycle=cycle)
+    _defer_hopeless(cycle=cycle)
+    for job_id in _applicable(cycle):
         if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
             return False
-        touched = apply_job(cycle=cycle, attempt=attempt, job_id=job_id)
-        for belief_id in touched:
-            walk_gates(cycle=cycle, belief_id=belief_id)
-    _defer_hopeless(cycle=cycle)
-    return not ClusterJob.objects.filter(cycle=cycle).unfinished().exists()
+        _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
+    if ClusterJob.objects.filter(cycle=cycle).unfinished().exists():
+        return False
+    return _walk_touched(cycle=cycle, attempt=attempt)
 
 
-def _jobs(cycle: Cycle, *states: JobState) -> list[int]:
-    return list(
-        ClusterJob.objects.filter(cycle=cycle, state__in=states).order_by("number").values_list("pk", flat=True)
-    )
+def _applicable(cycle: Cycle) -> list[int]:
+    """List the jobs to apply that no job with calls to make precedes."""
+    jobs = ClusterJob.objects.filter(cycle=cycle)
+    first_open = jobs.to_judge().aggregate(number=Min("number"))["number"]
+    ready = jobs.filter(state=JobState.CLASSIFIED)
+    if first_open is not None:
+        ready = ready.filter(number__lt=first_open)
+    return list(ready.order_by("number").values_list("pk", flat=True))
+
+
+def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
+    """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off."""
+    walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate__in=[gate.name for gate in GATES])
+    touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
+    for belief_id in touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True):
+        if not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
+            return False
+        walk_gates(cycle=cycle, belief_id=belief_id)
+    return True
+
+
+def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
+    """Apply a job; one that cannot be applied must not keep those after it from being."""
+    try:
+        apply_job(cycle=cycle, attempt=attempt, job_id=job_id)
+    except (OperationalError, InterfaceError):
+        raise  # the database's trouble, not the job's
+    except Exception as error:
+        log.exception("job_not_applied", cycle=cycle.pk, job=job_id)
+        reason = f"at the gate: {type(error).__name__}"
+        ClusterJob.objects.filter(pk=job_id).update(state=JobState.FAILED, state_reason=reason)
+        release_members(job_id=job_id, cycle=cycle)
 
 
 @transaction.atomic
@@ -52,18 +84,13 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     """Apply one job in one transaction; return the ids of the beliefs that it touched."""
     lock_workspace(cycle.workspace_id)
     current = Cycle.objects.select_for_update().filter(pk=cycle.pk, attempt=attempt, state=CycleState.RUNNING)
-    job = ClusterJob.objects.select_for_update().filter(pk=job_id).first()
+    job = ClusterJob.objects.select_for_update().filter(pk=job_id, state=JobState.CLASSIFIED).first()
     if job is None or not current.exists():
-        return []
-    if job.state == JobState.FAILED:
-        fail_members(job_id=job.pk, cycle=cycle, reason=job.state_reason)
-        return []
-    if job.state != JobState.CLASSIFIED:
         return []
     touched = _give_evidence(cycle=cycle, job=job)
     touched += give_birth(cycle=cycle, job=job)
     _end(job, JobState.APPLIED if touched else JobState.REFUSED)
-    settle_members(job_id=job.pk, cycle=cycle)
+    release_members(job_id=job.pk, cycle=cycle)
     return touched
 
 
@@ -90,19 +117,24 @@ def _end(job: ClusterJob, state: JobState) -> None:
 
 def _defer_hopeless(*, cycle: Cycle) -> None:
     """Put back the jobs that nobody holds when the cycle may start no more calls (B9)."""
+    hopeless = ClusterJob.objects.filter(cycle=cycle).to_judge().free()
+    if not has_time_for_a_call(cycle_id=cycle.pk) and hopeless.exists():
+        spend_budget(cycle_id=cycle.pk, reason=TIME_IS_UP)
     cycle.refresh_from_db()
-    if not cycle.budget_spent and has_time_for_a_call(cycle_id=cycle.pk):
-        return
-    for job_id in ClusterJob.objects.filter(cycle=cycle).to_judge().free().values_list("pk", flat=True):
-        defer_job(cycle=cycle, job_id=job_id)
+    if cycle.budget_spent:
+        for job_id in hopeless.values_list("pk", flat=True):
+            defer_job(cycle=cycle, job_id=job_id)
 
 
 @transaction.atomic
 def defer_job(*, cycle: Cycle, job_id: int) -> None:
     """Give a job's episodes back to the work that waits; what models said about them stays in the ledger."""
-    ended = ClusterJob.objects.filter(pk=job_id, state__in=OPEN_JOB_STATES).update(
-        state=JobState.DEFERRED, state_reason=cycle.budget_spent or "working time"
-    )
+    free = ClusterJob.objects.free().filter(pk=job_id, state__in=OPEN_JOB_STATES)
+    ended = free.update(state=JobState.DEFERRED, state_reason=cycle.budget_spent)
     if ended:
-        members = ClusterMember.objects.filter(job=job_id).values("episode")
-        put_back(episodes=Episode.objects.filter(leased_by=cycle.pk, pk__in=members))
+        release_members(job_id=job_id, cycle=cycle)
+
+
+def _release_failed(*, cycle: Cycle) -> None:
+    for job_id in ClusterJob.objects.filter(cycle=cycle, state=JobState.FAILED).values_list("pk", flat=True):
+        release_members(job_id=job_id, cycle=cycle)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 from django.db import DatabaseError, connection
 from django.db.models import F
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Greatest
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy, renew_cycle
@@ -50,11 +50,17 @@ def leased_job(*, job_id: int, attempt: int, state: JobState) -> Iterator[JobLea
     try:
         with kept_alive(lease.renew):
             yield lease
-    finally:
-        # A holder that comes this far did not die of the job: only deaths are counted.
-        ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner).update(
-            lease_owner="", leased_until=None, claims=F("claims") - 1
-        )
+    except Exception:
+        _let_go(lease, survived=False)
+        raise
+    _let_go(lease, survived=True)
+
+
+def _let_go(lease: JobLease, *, survived: bool) -> None:
+    """Give a lease back; a claim stays counted only where the job was its holder's end: a death, or an error."""
+    ClusterJob.objects.filter(pk=lease.job_id, lease_owner=lease.owner).update(
+        lease_owner="", leased_until=None, claims=F("claims") - int(survived)
+    )
 
 
 def _claim(job_id: int, attempt: int, state: JobState) -> JobLease | None:
@@ -81,12 +87,15 @@ def fail_job(*, job_id: int, owner: str, reason: str) -> None:
 
 
 def hold_back(*, lease: JobLease, seconds: float) -> None:
-    """Let a job wait, as a model server asked, and keep its cycle alive meanwhile; the sweeper sends it again."""
+    """Let a job wait, as a model server asked, and keep its cycle alive meanwhile; the sweeper sends it again.
+
+    The cycle counts as seen until the wait is over: waiting for a server is paid for in working time.
+    """
     until = database_now(plus=seconds)
     beyond = database_now(plus=seconds + budget_policy().lease_seconds)
     ClusterJob.objects.filter(pk=lease.job_id, lease_owner=lease.owner).update(not_before=until)
     Cycle.objects.filter(pk=lease.cycle_id, attempt=lease.attempt).update(
-        leased_until=Greatest(F("leased_until"), beyond), seen_at=Now()
+        leased_until=Greatest(F("leased_until"), beyond), seen_at=Greatest(F("seen_at"), until)
     )
 
 

@@ -14,7 +14,8 @@ from memory.models import Belief, Cycle, Episode, Trigger, Workspace
 def open_due_cycles(*, now: datetime) -> list[str]:
     """Open a cycle wherever new episodes wait, and at least daily where time alone may archive a belief."""
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
-    due = Belief.objects.filter(workspace=OuterRef("pk"), status=BeliefStatus.ACTIVE, archive_due_at__lte=now)
+    aging = Belief.objects.filter(status=BeliefStatus.ACTIVE, is_pinned=False)
+    due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
     free = Workspace.objects.exclude(next_cycle_held_until__gt=Now())

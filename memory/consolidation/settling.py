@@ -1,17 +1,22 @@
 """Where an episode goes when its jobs have ended: settled, pooled, or back to where it waits."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
+import structlog
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet, Value
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from memory.domain.lifecycle import ConsolidationState
+from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.models import ClusterMember, Cycle, Episode, Evidence
 from memory.models.cycles import OPEN_JOB_STATES
 
+log = structlog.get_logger(__name__)
+
 PARTLY_ASKED = "more beliefs to be asked"
 NO_BELIEF = "no_belief"
+ECHO = "echo"
 
 
 def pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> int:
@@ -30,31 +35,69 @@ def put_back(*, episodes: QuerySet[Episode]) -> int:
     return pooled + episodes.filter(pooled_at__isnull=True).update(state=ConsolidationState.NEW, leased_by=None)
 
 
-def settle_members(*, job_id: int, cycle: Cycle) -> None:
-    """Settle a job's members that gained evidence; pool those whose last job of this cycle this was.
+def release_members(*, job_id: int, cycle: Cycle) -> None:
+    """Say where a job's members go from here, those apart that another job of the cycle still holds.
 
-    An episode of which beliefs remain to be asked goes back to the new ones. Called after the job's own state is set.
+    Called after the job's own state is set. An episode settles with its evidence only when nothing about it was left
+    unasked: else it stays pending, as it would have, had no other job brought it evidence.
     """
-    leased = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle.pk)
-    members = leased.filter(pk__in=ClusterMember.objects.filter(job=job_id).values("episode"))
-    has_evidence = Exists(Evidence.objects.filter(episode=OuterRef("pk")))
-    members.filter(has_evidence).update(
+    members = Episode.objects.for_workspace(cycle.workspace_id).filter(
+        leased_by=cycle.pk, pk__in=ClusterMember.objects.filter(job=job_id).values("episode")
+    )
+    ended = members.exclude(_has_job(cycle, *OPEN_JOB_STATES))
+    ended.filter(_has_job(cycle, JobState.FAILED)).update(
+        state=ConsolidationState.FAILED,
+        leased_by=None,
+        state_reason=_failure(cycle),
+        failures=F("failures") + 1,
+    )
+    put_back(episodes=ended.filter(_has_job(cycle, JobState.DEFERRED)))
+    ended.filter(state_reason=PARTLY_ASKED).update(state=ConsolidationState.NEW, leased_by=None, state_reason="")
+    settle_or_pool(episodes=ended, cycle=cycle)
+
+
+def _has_job(cycle: Cycle, *states: JobState) -> Exists:
+    """Tell of an episode whether a job of the cycle that takes it in is in one of these states."""
+    return Exists(_memberships(cycle).filter(job__state__in=states))
+
+
+def _failure(cycle: Cycle) -> Subquery:
+    failed = _memberships(cycle).filter(job__state=JobState.FAILED)
+    return Subquery(failed.order_by("job__number").values("job__state_reason")[:1])
+
+
+def _memberships(cycle: Cycle) -> QuerySet[ClusterMember]:
+    return ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle.pk)
+
+
+def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:
+    """Settle the episodes that are evidence of something, and let the others wait for company."""
+    settle_evidenced(episodes=episodes)
+    pool(episodes=episodes, cycle=cycle)
+
+
+def settle_evidenced(*, episodes: QuerySet[Episode]) -> int:
+    """Settle the episodes that are evidence of something (B1)."""
+    return episodes.filter(Exists(Evidence.objects.filter(episode=OuterRef("pk")))).update(
         state=ConsolidationState.SETTLED, leased_by=None, state_reason="evidence", failures=0
     )
-    elsewhere = ClusterMember.objects.filter(
-        episode=OuterRef("pk"), job__cycle=cycle.pk, job__state__in=OPEN_JOB_STATES
-    )
-    ended = members.exclude(Exists(elsewhere))
-    ended.filter(state_reason=PARTLY_ASKED).update(state=ConsolidationState.NEW, leased_by=None, state_reason="")
-    pool(episodes=ended, cycle=cycle)
 
 
-def fail_members(*, job_id: int, cycle: Cycle, reason: str) -> None:
-    """Keep the members of a failed job pending, with the reason to be seen."""
-    members = ClusterMember.objects.filter(job=job_id).values("episode")
-    Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle.pk, pk__in=members).update(
-        state=ConsolidationState.FAILED, leased_by=None, state_reason=reason[:200], failures=F("failures") + 1
+def settle_echoes(*, cycle: Cycle, ids: Collection[str]) -> None:
+    """Settle what holds nothing but our own words: there is nothing to learn from it (B4)."""
+    _leased(cycle, ids).update(state=ConsolidationState.SETTLED, leased_by=None, state_reason=ECHO)
+
+
+def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str) -> None:
+    """Keep episodes pending that could not be embedded, with the reason to be seen (B11)."""
+    _leased(cycle, ids).update(
+        state=ConsolidationState.FAILED, leased_by=None, state_reason=f"embedding: {kind}", failures=F("failures") + 1
     )
+    log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=kind, episodes=len(ids))
+
+
+def _leased(cycle: Cycle, ids: Collection[str]) -> QuerySet[Episode]:
+    return Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle.pk, pk__in=ids)
 
 
 def settle_expired(*, cycle: Cycle) -> int:
@@ -63,4 +106,5 @@ def settle_expired(*, cycle: Cycle) -> int:
     expired = Episode.objects.for_workspace(cycle.workspace_id).filter(
         state=ConsolidationState.POOLED, pooled_at__lt=since
     )
+    settle_evidenced(episodes=expired)
     return expired.update(state=ConsolidationState.SETTLED, state_reason=NO_BELIEF)

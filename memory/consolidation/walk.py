@@ -43,12 +43,17 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
         return
     decision = returns_from_archive(
         facts=read_facts(belief=belief, cycle=cycle),
-        archived_for=Reason(belief.status_reason),
+        archived_for=_why_archived(belief),
         policy=settings.POLICY.gate,
     )
     record(cycle=cycle, belief=belief, decision=decision)
     if decision.passed:
         change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, now=cycle.now)
+
+
+def _why_archived(belief: Belief) -> Reason:
+    """Return the gate's reason; whatever else stands there is a person's, whose word no cycle overrules."""
+    return Reason(belief.status_reason) if belief.status_reason in set(Reason) else Reason.BY_PERSON
 
 
 def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:

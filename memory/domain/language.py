@@ -7,6 +7,8 @@ WORD = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 GERMAN_LETTERS = re.compile(r"[äöüß]", re.IGNORECASE)
 OTHER_LETTERS = re.compile(r"[^\x00-\x7fäöüÄÖÜß‘’“”„–—…€£°§«»×·•\s]")
 NEEDED = 1.0  # weight of evidence below which a text has no language
+UMLAUT_WEIGHT = 1.5
+FOREIGN_WEIGHT = 2.0  # of a letter that neither language has
 READ = 400  # characters of a text that are looked at
 
 
@@ -30,8 +32,9 @@ arbeitet trinkt isst nutzt verwendet benutzt läuft beginnt alle niemand nichts 
 """)
 # Languages that share words with the two: they may outvote them, and are never named.
 _OTHERS = tuple(
-    _words(row)
-    for row in """
+    map(
+        _words,
+        """
 le la les un une des et est sont dans pour avec sur pas ne je il elle nous vous qui que du au aux mon ma mes cette plus
 el la los las un una y es son en para con por no se lo que del al mi su yo muy como pero está más
 il lo la gli le un una e è sono di che per con non si mi della del nel alla anche più ma io
@@ -40,8 +43,15 @@ o os as um uma e é são em para com por não se que do da dos das no na eu ele 
 och att det som en ett är på för inte med av jag han hon vi de har den till
 og det som en et er på for ikke med av jeg han hun vi de har den til
 i w na z nie się jest to że do jak ale po od za co ma
-""".strip().splitlines()
+""".strip().splitlines(),
+    )
 )
+_LANGUAGES = (_ENGLISH, _GERMAN, *_OTHERS)
+# The languages that know a word, so that a text is walked through once.
+_KNOWN_BY = {
+    word: tuple(number for number, known in enumerate(_LANGUAGES) if word in known)
+    for word in frozenset().union(*_LANGUAGES)
+}
 
 
 @lru_cache(maxsize=16_384)
@@ -60,10 +70,13 @@ def could_be_either(text: str) -> bool:
 
 
 def _weigh(text: str) -> tuple[float, float, float]:
+    """Return the evidence for English, for German and for the likeliest other language."""
     head = text[:READ]
-    words = WORD.findall(head.lower().replace("’", "'"))
-    english = float(sum(word in _ENGLISH for word in words))
-    german = sum(word in _GERMAN for word in words) + 1.5 * bool(GERMAN_LETTERS.search(head))
-    foreign = 2.0 * max(0, len(OTHER_LETTERS.findall(head)) - 1)  # one may be a borrowed word's: café, naïve
-    other = max(sum(word in row for word in words) for row in _OTHERS)
-    return english, german, other + foreign
+    counts = [0.0] * len(_LANGUAGES)
+    for word in WORD.findall(head.lower().replace("’", "'")):
+        for number in _KNOWN_BY.get(word, ()):
+            counts[number] += 1
+    english, german, *others = counts
+    umlauts = UMLAUT_WEIGHT * bool(GERMAN_LETTERS.search(head))
+    strange = len(OTHER_LETTERS.findall(head)) - 1  # one may be a borrowed word's: café, naïve
+    return english, german + umlauts, max(others) + FOREIGN_WEIGHT * max(0, strange)

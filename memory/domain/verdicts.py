@@ -6,7 +6,13 @@ from enum import StrEnum
 
 from memory.domain.matching import Claim
 from memory.domain.matching.analysis import Analysis
-from memory.domain.matching.arguments import are_swapped, choose_otherwise, name_opposites, replace_each_other
+from memory.domain.matching.arguments import (
+    are_swapped,
+    choose_otherwise,
+    displace_names,
+    name_opposites,
+    replace_each_other,
+)
 from memory.domain.matching.checks import have_other_names, have_other_speakers
 from memory.domain.matching.edits import EditKind, Overlay, classify_edit, overlay
 from memory.domain.matching.guard import analyse_pair, compare
@@ -93,6 +99,11 @@ class Comparison:
     def is_short(self) -> bool:
         """Whether both texts are simple enough for their order of words to mean something."""
         return max(len(self.episode.concepts), len(self.belief.concepts)) <= self.policy.short
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether a text rejects one thing for another, which may agree with a denial in the other text."""
+        return any(relation.kind == "choice" for text in (self.episode, self.belief) for relation in text.relations)
 
     @property
     def is_mirrored(self) -> bool:
@@ -190,9 +201,11 @@ def judge_edits(case: Comparison) -> Judgement | None:
     }
     has_more = bool(kinds & {EditKind.OTHER, EditKind.ADDED})
     conflict = next((kind for kind in EDIT_REASONS if kind in kinds), None)
-    if conflict is not None and not (has_more and conflict is EditKind.DENIED):
+    if conflict is EditKind.DENIED and (has_more or case.has_choice):
+        return _leave("It is not clear what is denied.")
+    if conflict is not None:
         return _contradict(EDIT_REASONS[conflict])
-    if has_more:
+    if has_more and (EditKind.ADDED in kinds or not _is_alike(case)):
         return _leave("The belief says something that the episode does not.")
     return None
 
@@ -210,6 +223,8 @@ def judge_negation(case: Comparison) -> Judgement | None:
         return None
     if case.episode.is_limited:
         return None
+    if case.has_choice:
+        return _leave("It is not clear what is denied.")
     if case.is_short and case.is_mirrored and take_opposite_stands(case.episode, case.belief):
         return _contradict("The episode takes the opposite stand.")
     said, believed = count_negators(case.episode.tokens), count_negators(case.belief.tokens)
@@ -250,6 +265,8 @@ def judge_support(case: Comparison) -> Judgement | None:
         return Judgement(verdict=Verdict.PARTIAL, reason="The episode holds it under a condition or with an exception.")
     if case.episode.is_hedged and not case.belief.is_hedged:
         return _leave("The episode only considers it.")
+    if displace_names(case.episode, case.belief):
+        return _leave("The episode puts another name in that place.")
     return Judgement(verdict=Verdict.SUPPORTS, reason="The episode states all that the belief says.")
 
 
@@ -257,15 +274,20 @@ def _is_covered(case: Comparison) -> bool:
     """Say whether the episode has the belief's words, or most of them where cosine and guard vouch for the rest."""
     if case.coverage >= case.policy.covered:
         return True
-    is_alike = case.similarity is not None and case.similarity >= case.policy.alike
-    return is_alike and case.coverage >= case.policy.covered_alike and compare(case.episode, case.belief).passed
+    return _is_alike(case)
+
+
+def _is_alike(case: Comparison) -> bool:
+    """Say whether cosine and polarity guard together vouch for what the words leave open."""
+    is_close = case.similarity is not None and case.similarity >= case.policy.alike
+    return is_close and case.coverage >= case.policy.covered_alike and compare(case.episode, case.belief).passed
 
 
 RULES: tuple[Rule, ...] = (
     leave_unstated,
     judge_same,
-    judge_choice,
     judge_change,
+    judge_choice,
     judge_edits,
     judge_numbers,
     judge_negation,

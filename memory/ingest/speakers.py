@@ -29,7 +29,8 @@ _NAME_EARLIER_TURNS = """
         SELECT turn.id, opening.name FROM memory_episode turn
         JOIN unnest(%s::text[], %s::text[]) AS opening (session, name)
             ON turn.session = opening.session AND starts_with(turn.text, opening.name || ': ')
-        WHERE turn.workspace_id = %s AND turn.session <> '' AND turn.speaker = '' AND NOT EXISTS (
+        WHERE turn.workspace_id = %s AND turn.session = ANY(%s) AND turn.session <> '' AND turn.speaker = ''
+        AND NOT EXISTS (
             SELECT 1 FROM memory_episode twin
             WHERE twin.workspace_id = turn.workspace_id AND twin.session = turn.session AND twin.session <> ''
                 AND twin.project_id IS NOT DISTINCT FROM turn.project_id AND twin."user" = turn."user"
@@ -109,7 +110,7 @@ def _name_earlier_turns(workspace_id: int, speakers: list[Opening]) -> list[Name
         return []
     sessions, names = zip(*speakers, strict=True)
     with connection.cursor() as cursor:
-        cursor.execute(_NAME_EARLIER_TURNS, [list(sessions), list(names), workspace_id])
+        cursor.execute(_NAME_EARLIER_TURNS, [list(sessions), list(names), workspace_id, list(set(sessions))])
         return [
             NamedTurn(id=key, text=text, speaker=speaker, state=ConsolidationState(state))
             for key, text, speaker, state in cursor.fetchall()

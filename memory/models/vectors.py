@@ -3,7 +3,7 @@
 Django's own cursor sends a vector as 15 kB of text (about 3 ms); here it is 1.5 kB of halves.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -87,37 +87,44 @@ def store_episode_vectors(
 ) -> None:
     """Store or replace episodes' vectors, with the columns that searches filter by copied from the episode."""
     _store(
-        """
+        b"""
         INSERT INTO memory_episodeembedding
             (episode_id, workspace_id, project_id, "user", is_active, model, is_chunked, vector)
-        SELECT id, workspace_id, project_id, "user", status = 'active', %s, id = ANY(%s), %b
-        FROM memory_episode WHERE id = %s AND workspace_id = %s
+        SELECT id, workspace_id, project_id, "user", status = 'active', %s, id = ANY(%s), given.vector
+        FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_episode ON id = given.key
+        WHERE workspace_id = %s
         ON CONFLICT (episode_id) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
             model = EXCLUDED.model, is_chunked = EXCLUDED.is_chunked, vector = EXCLUDED.vector
         """,
-        ((model, list(chunked), HalfVector(vector), key, workspace_id) for key, vector in vectors.items()),
+        [model, list(chunked), *_arrays(vectors), workspace_id],
     )
 
 
 def store_belief_vectors(*, workspace_id: int, model: str, vectors: Mapping[str, Vectors]) -> None:
     """Store or replace beliefs' vectors, with the columns that searches filter by copied from the belief."""
     _store(
-        """
+        b"""
         INSERT INTO memory_beliefembedding (belief_id, workspace_id, project_id, "user", is_active, model, vector)
-        SELECT id, workspace_id, project_id, "user", status = 'active', %s, %b
-        FROM memory_belief WHERE id = %s AND workspace_id = %s
+        SELECT id, workspace_id, project_id, "user", status = 'active', %s, given.vector
+        FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_belief ON id = given.key
+        WHERE workspace_id = %s
         ON CONFLICT (belief_id) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
             model = EXCLUDED.model, vector = EXCLUDED.vector
         """,
-        ((model, HalfVector(vector), key, workspace_id) for key, vector in vectors.items()),
+        [model, *_arrays(vectors), workspace_id],
     )
 
 
-def _store(statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def _arrays(vectors: Mapping[str, Vectors]) -> tuple[list[str], list[HalfVector]]:
+    """Give ids and vectors as two arrays: one statement for all is four times as fast as one for each."""
+    return list(vectors), [HalfVector(vector) for vector in vectors.values()]
+
+
+def _store(statement: bytes, parameters: list[Any]) -> None:
     with raw_cursor() as cursor:
-        cursor.executemany(statement.encode(), list(rows))
+        cursor.execute(statement, parameters)
 
 
 def _copy_out(query: str, parameters: list[Any]) -> tuple[list[str], Vectors]:

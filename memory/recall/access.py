@@ -1,29 +1,56 @@
 """What coming to mind changes: counts, times and stability; never a confidence (B4, B5)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import connection
+import structlog
+from django.db import DatabaseError, connection, transaction
 
 from memory.domain.policy import RetrievalPolicy
 from memory.domain.strength import grow_stability
-from memory.models.vector_search import BeliefCandidate
+from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
+
+log = structlog.get_logger(__name__)
 
 
-def count_episode_access(*, ids: Sequence[str], now: datetime) -> None:
-    """Note that these episodes were recalled, in one statement."""
+def count_access(
+    *,
+    episodes: Sequence[EpisodeCandidate],
+    beliefs: Sequence[BeliefCandidate],
+    now: datetime,
+    policy: RetrievalPolicy,
+) -> None:
+    """Note that these memories were recalled, in one statement for each kind, and let beliefs grow more stable.
+
+    An answer is not lost because it could not be counted: a row erased meanwhile, say, is logged.
+    """
+    try:
+        with transaction.atomic():
+            _wait_for_no_disk()
+            _count_episodes([episode.id for episode in episodes], now)
+            _count_beliefs({belief.id: _grown(belief, now, policy) for belief in beliefs}, now)
+    except DatabaseError as error:
+        log.warning("recall.access_not_counted", error=str(error))
+
+
+def _wait_for_no_disk() -> None:
+    """Let the commit return before it is on disk: a crash may lose the last counts, and nothing else."""
+    if not connection.savepoint_ids:  # inside a caller's transaction it would be the caller's commit
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO off")
+
+
+def _count_episodes(ids: list[str], now: datetime) -> None:
     if ids:
         with connection.cursor() as cursor:
-            cursor.execute(_EPISODES, {"ids": list(ids), "now": now})
+            cursor.execute(_EPISODES, {"ids": ids, "now": now})
 
 
-def count_belief_access(*, beliefs: Iterable[BeliefCandidate], now: datetime, policy: RetrievalPolicy) -> None:
-    """Note that these beliefs were recalled and let their stability grow, in one statement.
+def _count_beliefs(grown: dict[str, float], now: datetime) -> None:
+    """Store each belief's grown stability, unless a greater one is there.
 
-    Of two recalls at once both start from the same stability; the second has waited no time and would add nothing, so
-    the greater value is the right one.
+    Of two recalls at once both start from the same stability; the second has waited no time and would add nothing.
     """
-    grown = {belief.id: _grown(belief, now, policy) for belief in beliefs}
     if grown:
         with connection.cursor() as cursor:
             cursor.execute(_BELIEFS, {"ids": list(grown), "grown": list(grown.values()), "now": now})

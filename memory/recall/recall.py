@@ -10,7 +10,7 @@ from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.domain.policy import Policy
 from memory.llm.embeddings import embedder
 from memory.models import Belief, Episode
-from memory.recall.access import count_belief_access, count_episode_access
+from memory.recall.access import count_access
 from memory.recall.ranking import MemoryType, Ranked, best, rank_beliefs, rank_episodes
 from memory.recall.search import Found, RecallScope, find_candidates
 
@@ -90,7 +90,9 @@ def _result(item: Ranked, memory: Episode | Belief) -> RecalledMemory:
 
 def _count(*, results: Sequence[RecalledMemory], found: Found, now: datetime, policy: Policy) -> None:
     shown = {result.id for result in results}
-    count_episode_access(ids=[episode.id for episode in found.episodes if episode.id in shown], now=now)
-    count_belief_access(
-        beliefs=[belief for belief in found.beliefs if belief.id in shown], now=now, policy=policy.retrieval
+    count_access(
+        episodes=[episode for episode in found.episodes if episode.id in shown],
+        beliefs=[belief for belief in found.beliefs if belief.id in shown],
+        now=now,
+        policy=policy.retrieval,
     )

@@ -26,7 +26,7 @@ def test_a_belief_reads_from_statement_to_confidence_to_evidence(ours: Scene, si
     order = [content.index(part) for part in ("The statement of ours", "0.67", "90% between", "An episode of ours.")]
     assert order == sorted(order)
     assert "between 0.34 and 0.92" in page
-    for part in ("1 for it (from 1 origins)", "A reason of ours.", "session-of-ours", "2026-03-01", "no_ground"):
+    for part in ("1 episode for it, from 1 origin", "A reason of ours.", "session-of-ours", "2026-03-01", "no ground"):
         assert part in page
 
 

@@ -8,25 +8,31 @@ from pytest_django import Settings
 
 from memory.llm.openai_model import DIALECTS
 from tests import factories
-from tests.consolidation.world import MODEL, World
-from tests.model_server import ModelServer
+from tests.consolidation.world import MODEL, TroubledServer, World
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
+def server() -> Iterator[TroubledServer]:
     """Run a scripted server; each has a port of its own."""
-    with ModelServer() as running:
+    with TroubledServer() as running:
         yield running
     DIALECTS.forget()
 
 
 @pytest.fixture
-def world(db: None, server: ModelServer, settings: Settings) -> World:
+def world(db: None, server: TroubledServer, settings: Settings) -> World:
     """Return a workspace whose models are the scripted server, through the real client."""
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
     settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
     settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL = "", MODEL
     return World(server=server, workspace=factories.workspace())
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let failed calls be repeated at once."""
+    for module in ("memory.llm.calls", "memory.consolidation.asking"):
+        monkeypatch.setattr(f"{module}.BACKOFF_SECONDS", 0.001)
 
 
 Decree = Callable[..., None]

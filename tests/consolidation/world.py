@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from memory.consolidation.evidence import recompute_belief
 from memory.consolidation.sources import hash_statement
+from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import DIMENSIONS, embedder
-from memory.models import Basis, Belief, BeliefAccess, Cycle, Episode, Evidence, Workspace
+from memory.models import Basis, Belief, BeliefAccess, ClusterJob, Cycle, Episode, Evidence, Workspace
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
-from tests.model_server import Asked, ModelServer
+from tests.model_server import Act, Asked, ModelServer, garbage, refuse
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
@@ -30,26 +31,28 @@ class Directions:
 
     def __init__(self) -> None:
         self._axes: dict[str, int] = {}
-        self._placed: dict[str, tuple[str, float]] = {}
+        self._placed: dict[str, dict[str, float]] = {}
 
-    def place(self, text: str, *, about: str, likeness: float) -> None:
-        """Let a text lie at this cosine to its matter."""
-        self._placed[text] = (about, likeness)
+    def place(self, text: str, matters: dict[str, float]) -> None:
+        """Let a text lie at these cosines to its matters."""
+        self._placed[text] = matters
 
     def matter_of(self, text: str) -> str:
-        """Name what a text is about, as it was placed."""
-        return self._placed.get(text, (text, 1.0))[0]
+        """Name what a text is about first of all."""
+        return next(iter(self._placed.get(text, {text: 1.0})))
 
     def __call__(self, texts: Sequence[str], dimensions: int) -> NDArray[np.float32]:
         """Embed as a server would."""
         return np.stack([self._vector(text, dimensions) for text in texts])
 
     def _vector(self, text: str, dimensions: int) -> NDArray[np.float32]:
-        about, likeness = self._placed.get(text, (text, 1.0))
+        matters = self._placed.get(text, {text: 1.0})
         vector = np.zeros(dimensions, dtype=np.float32)
-        vector[self._axis(f"matter {about}")] = likeness
-        if likeness < 1.0:
-            vector[self._axis(f"text {text}")] = math.sqrt(1.0 - likeness**2)
+        for matter, likeness in matters.items():
+            vector[self._axis(f"matter {matter}")] = likeness
+        rest = 1.0 - sum(likeness**2 for likeness in matters.values())
+        if rest > 1e-6:
+            vector[self._axis(f"text {text}")] = math.sqrt(rest)
         return vector
 
     def _axis(self, name: str) -> int:
@@ -58,28 +61,49 @@ class Directions:
         return axis
 
 
+class TroubledServer(ModelServer):
+    """A scripted server that can be out of order until it is mended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: dict[str, Act] = {}  # by purpose, until taken out
+        self.refused_word = ""  # texts with it are refused by the embedding model
+
+    def planned(self, purpose: str) -> Act | None:
+        """Take the next planned act, else the standing trouble."""
+        act = super().planned(purpose)
+        if purpose == "embed" and self.refused_word and any(self.refused_word in text for text in self.log[-1].texts):
+            return refuse(400)
+        return act or self.broken.get(purpose)
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     """One workspace whose episodes mean what a test says they mean."""
 
-    server: ModelServer
+    server: TroubledServer
     workspace: Workspace
     now: datetime = factories.NOW
     directions: Directions = field(default_factory=Directions)
     verdicts: dict[str, str] = field(default_factory=dict)  # by text, or by statement + "|" + text
     statements: dict[str, str] = field(default_factory=dict)  # by matter; else the first episode's text
+    spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
         self.server.embed = self.directions
         self.server.script = self.answer
 
-    def answer(self, asked: Asked) -> dict[str, Any]:
+    def answer(self, asked: Asked) -> Act | dict[str, Any]:
         """Answer as the test has laid down; a verdict that it did not mention is SUPPORTS."""
         if asked.purpose == "classify":
             statement = asked.items[0]["belief"]
+            if statement in self.spoilt:
+                return garbage()
             return {"verdicts": [self._verdict(statement, episode) for episode in asked.episodes]}
         text = asked.episodes[0]["text"]
         statement = self.statements.get(self.directions.matter_of(text), text)
+        if statement in self.spoilt:
+            return garbage()
         return {
             "statement": statement,
             "subject": "Ana" if statement else "",
@@ -97,7 +121,7 @@ class World:
         self, text: str, *, about: str, likeness: float = 0.95, verdict: str = Verdict.SUPPORTS, **given: Any
     ) -> Episode:
         """Store an episode that nobody has consolidated yet, from an origin of its own unless one is given."""
-        self.directions.place(text, about=about, likeness=likeness)
+        self.directions.place(text, {about: likeness})
         self.verdicts.setdefault(text, verdict)
         fields: dict[str, Any] = {"language": "en", "created_at": self.now, "occurred_at": self.now}
         return factories.episode(workspace=self.workspace, text=text, **fields | given)
@@ -108,7 +132,7 @@ class World:
 
     def hold(self, statement: str, *, about: str, supports: int = 3, contradicts: int = 0, **given: Any) -> Belief:
         """Store a belief with settled evidence, each row from an origin of its own."""
-        self.directions.place(statement, about=about, likeness=given.pop("likeness", 1.0))
+        self.directions.place(statement, {about: given.pop("likeness", 1.0)})
         fields: dict[str, Any] = {
             "subject": "Ana",
             "language": "en",
@@ -147,7 +171,16 @@ class World:
     def cycle(self, *, after: timedelta = timedelta()) -> Cycle:
         """Let time pass, then run a cycle to its end in this process."""
         self.now += after
-        return run_cycle(self.workspace, self.now)
+        cycle = run_cycle(self.workspace, self.now)
+        self.check(cycle)
+        return cycle
+
+    def check(self, cycle: Cycle) -> None:
+        """Assert what must hold after every cycle that has ended, whatever happened in it."""
+        assert cycle.finished_at
+        assert not Episode.objects.filter(workspace=self.workspace, state="leased").exists()
+        assert not ClusterJob.objects.filter(cycle=cycle).unfinished().exists()
+        assert find_drift(workspace=self.workspace)[1] == []
 
     def calls(self, purpose: str) -> int:
         """Count the calls of a purpose that reached the server."""

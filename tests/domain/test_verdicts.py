@@ -92,6 +92,8 @@ def test_exception_makes_support_partial(episode: str, belief: str) -> None:
         ("Does Mara prefer tabs over spaces?", "Mara prefers tabs over spaces"),
         ("Mara might move to Oslo", "Mara moved to Oslo"),
         ("Mara bought a new bike", "Mara bought a new bike and sold her car"),
+        ("The app was not deployed on Friday", "The app is deployed on Tuesday instead of Friday"),
+        ("Deployed the API to Render today because Fly was down", "The API is deployed to Fly"),
         ("Lena mag Hunde", "Jonas trinkt keinen Kaffee"),
         ("Mara prefers tabs", "Mara bevorzugt Tabs"),
         ("Kemal prépare le dîner", "Kemal cooks dinner"),

@@ -1,12 +1,15 @@
 """Writers of the same words at the same time."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
-from memory.ingest.arrival import Outcome, Stored
+from memory.ingest import episodes as storing
+from memory.ingest.arrival import Arrival, Outcome, Stored
+from memory.ingest.lines import EpisodeLine
 from memory.models import Episode, Project, Workspace
 from tests import factories
 from tests.ingest.arriving import take
@@ -71,3 +74,19 @@ def test_racing_lines_of_one_key_leave_one(workspace: Workspace) -> None:
     stored = [outcome for (outcome,) in answers if isinstance(outcome, Stored)]
     assert [outcome.id for outcome in stored] == [Episode.objects.get().pk]
     assert sorted(outcome.status for (outcome,) in answers if not isinstance(outcome, Stored)) == [409] * 3
+
+
+def test_writer_that_a_deadlock_picked_tries_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch is lost to chance."""
+    store, tries = storing._store_batch, []
+
+    def lose_once(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
+        tries.append(len(lines))
+        if len(tries) == 1:
+            raise OperationalError("deadlock detected") from psycopg.errors.DeadlockDetected()
+        return store(lines, arrival)
+
+    monkeypatch.setattr(storing, "_store_batch", lose_once)
+    (outcome,) = take("Tabs.", workspace=workspace)
+    assert isinstance(outcome, Stored)
+    assert tries == [1, 1]

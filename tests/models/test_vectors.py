@@ -39,3 +39,14 @@ def test_storing_again_replaces_and_copies_the_scope(workspace: Workspace) -> No
     row = EpisodeEmbedding.objects.defer("vector").get(episode=episode)
     assert (row.model, row.user, row.is_active) == ("new", "mara", True)
     assert Episode.objects.filter(embedding__model="new").count() == 1
+
+
+def test_storing_no_vectors_stores_nothing(workspace: Workspace) -> None:  # noqa: F811
+    store_episode_vectors(workspace_id=workspace.pk, model="m", vectors={})
+    assert not EpisodeEmbedding.objects.exists()
+
+
+def test_vectors_of_another_workspace_are_not_stored(workspace: Workspace) -> None:  # noqa: F811
+    episode = make_episode(workspace)
+    store_episode_vectors(workspace_id=workspace.pk + 1, model="m", vectors={episode.id: unit_vectors(1)[0]})
+    assert not EpisodeEmbedding.objects.exists()

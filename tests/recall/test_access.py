@@ -1,9 +1,11 @@
 """What a recall changes: counts, times and stability, and nothing else."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from memory.models import BeliefAccess, EpisodeAccess, Workspace
 from tests import factories
@@ -55,3 +57,30 @@ def test_a_clock_set_back_takes_nothing_away(workspace: Workspace) -> None:
     ask("Mara tea", workspace=workspace, now=factories.NOW)
     after = BeliefAccess.objects.get()
     assert (after.stability, after.accessed_at) == (before.stability, before.accessed_at)
+
+
+def test_an_answer_is_not_lost_because_it_could_not_be_counted(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = remembered("Mara likes tea.", workspace=workspace)
+    monkeypatch.setattr("memory.recall.access._EPISODES", "SELECT 1/0 -- %(ids)s %(now)s")
+    assert [result.id for result in ask("Mara tea", workspace=workspace).results] == [episode.pk]
+    assert not EpisodeAccess.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_recalls_at_once_are_all_counted(workspace: Workspace) -> None:
+    """Two recalls that touch the same memories in another order neither block each other nor lose a count."""
+    for number in range(8):
+        remembered(f"Tea number {number}.", workspace=workspace)
+        believed(f"Tea {number} is good.", workspace=workspace)
+    queries = ["tea number 1", "is tea 7 good", "good tea", "number 5"] * 3
+
+    def recall_once(query: str) -> None:
+        ask(query, workspace=workspace, limit=50)
+        connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(recall_once, queries))
+    assert set(EpisodeAccess.objects.values_list("access_count", flat=True)) == {len(queries)}
+    assert set(BeliefAccess.objects.values_list("access_count", flat=True)) == {len(queries)}

@@ -1,29 +1,63 @@
 """Recall goes on by text alone where the embedding model fails, and says so."""
 
-import pytest
+from collections.abc import Iterator
 
-from memory.llm.embeddings import WrongDimensions
-from memory.llm.model import CallFailed, FailureKind
-from memory.llm.static_embeddings import StaticEmbedder
+import pytest
+from pytest_django import Settings
+
+from memory.models import ModelCall, Workspace
 from tests import factories
+from tests.model_server import Act, ModelServer, close_socket, html, refuse, stall, truncated_json
 from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[ModelServer]:
+    """Run a scripted server, and have the real client embed there."""
+    settings.ENGRAM_EMBEDDINGS = "openai"
+    settings.ENGRAM_EMBEDDING_MODEL = "served"
+    with ModelServer() as running:
+        settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = running.url
+        yield running
+
+
+def _name(failure: Act) -> str:
+    return f"{failure.name} {failure.status}"
+
+
 @pytest.mark.parametrize(
-    "failure", [CallFailed("stalled", kind=FailureKind.TIMEOUT), WrongDimensions(model="odd", dimensions=3072)]
+    "failure", [refuse(429), refuse(500), stall(10), close_socket(), html(), truncated_json()], ids=_name
 )
-def test_a_failing_embedder_leaves_the_text_channel(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
-    workspace = factories.workspace()
+def test_a_failing_embedder_leaves_the_text_channel(workspace: Workspace, server: ModelServer, failure: Act) -> None:
+    """B17: the channel that failed is named, and the others answer in time."""
     episode = remembered("Mara likes tea.", workspace=workspace)
     belief = believed("Mara prefers tea.", workspace=workspace)
     remembered("Our cat adores tuna.", workspace=workspace)
-
-    def fail(*_: object, **__: object) -> None:
-        raise failure
-
-    monkeypatch.setattr(StaticEmbedder, "embed", fail)
+    server.then(failure)
     recalled = ask("Mara's tea", workspace=workspace)
     assert recalled.degraded == ("vectors",)
     assert ids(recalled) == {episode.pk, belief.pk}
+
+
+def test_a_model_of_too_many_dimensions_leaves_the_text_channel(settings: Settings, workspace: Workspace) -> None:
+    episode = remembered("Mara likes tea.", workspace=workspace)
+    settings.ENGRAM_EMBEDDINGS = "openai"
+    with ModelServer(dimensions=3072, honours_dimensions=False) as server:
+        settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
+        recalled = ask("Mara's tea", workspace=workspace)
+    assert (recalled.degraded, ids(recalled)) == (("vectors",), {episode.pk})
+
+
+def test_a_query_embedded_by_a_server_is_in_the_ledger(workspace: Workspace, server: ModelServer) -> None:
+    """B9: recall's calls are counted too."""
+    assert ask("Mara's tea", workspace=workspace).degraded == ()
+    assert list(ModelCall.objects.values_list("workspace", "purpose", "model", "outcome")) == [
+        (workspace.pk, "embed", "served", "ok")
+    ]

@@ -34,19 +34,19 @@ class Analysis:
 
     language: str
     speaker: str
-    tokens: tuple[Token, ...]
-    words: tuple[Word, ...]
-    concepts: frozenset[str]
-    markers: frozenset[str]  # every concept, function words included
-    clauses: tuple[Clause, ...]
-    relations: tuple[Relation, ...]
-    quantities: tuple[Quantity, ...]
-    kinds: frozenset[tuple[int, str]]
-    has_first_person: bool
-    is_question: bool
-    is_hedged: bool
-    is_limited: bool
-    is_passive: bool
+    tokens: tuple[Token, ...] = ()
+    words: tuple[Word, ...] = ()
+    concepts: frozenset[str] = frozenset()
+    markers: frozenset[str] = frozenset()  # every concept, function words included
+    clauses: tuple[Clause, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    quantities: tuple[Quantity, ...] = ()
+    kinds: frozenset[tuple[int, str]] = frozenset()
+    has_first_person: bool = False
+    is_question: bool = False
+    is_hedged: bool = False
+    is_limited: bool = False
+    is_passive: bool = False
 
 
 @lru_cache(maxsize=CACHED_CLAIMS)
@@ -59,7 +59,7 @@ def analyse(claim: Claim) -> Analysis:
 def analyse_as(claim: Claim, *, language: str) -> Analysis:
     """Return the analysis of a claim read as a given language."""
     if language not in STEMMERS:
-        return _nothing(claim=claim, language=language)
+        return Analysis(language=language, speaker=claim.speaker.casefold().strip())
     lexicon = load_lexicon(language)
     heard = tokenize(claim.text, lexicon=lexicon)
     lowers = {token.lower for token in heard}
@@ -97,26 +97,6 @@ def guess_language(text: str) -> str:
 
 def _count_known(text: str, *, lexicon: Lexicon) -> int:
     return sum(lexicon.knows(word) for word in text.lower().split())
-
-
-def _nothing(*, claim: Claim, language: str) -> Analysis:
-    return Analysis(
-        language=language,
-        speaker=claim.speaker.casefold().strip(),
-        tokens=(),
-        words=(),
-        concepts=frozenset(),
-        markers=frozenset(),
-        clauses=(),
-        relations=(),
-        quantities=(),
-        kinds=frozenset(),
-        has_first_person=False,
-        is_question=False,
-        is_hedged=False,
-        is_limited=False,
-        is_passive=False,
-    )
 
 
 def _voice(tokens: list[Token], *, speaker: str, lexicon: Lexicon) -> list[Token]:
@@ -167,9 +147,8 @@ def _read_word(token: Token, *, governor: str, lexicon: Lexicon) -> Word:
 
 
 def _is_gerund(token: Token, *, lexicon: Lexicon) -> bool:
-    return (
-        lexicon.language == "en" and token.lower.endswith("ing") and token.lower not in (token.entry.concept, "morning")
-    )
+    is_cut = token.lower.endswith("ing") and token.lower != token.entry.concept
+    return lexicon.language == "en" and is_cut and token.entry.concept not in lexicon.times
 
 
 def _read_kinds(tokens: Sequence[Token], *, lexicon: Lexicon) -> Iterable[tuple[int, str]]:

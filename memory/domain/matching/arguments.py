@@ -45,6 +45,16 @@ def replace_each_other(left: Analysis, right: Analysis) -> bool:
     return _chooses_rejected(left, right) or _chooses_rejected(right, left)
 
 
+def displace_names(episode: Analysis, belief: Analysis) -> bool:
+    """Say whether the episode names something else under the preposition of a name that it has elsewhere."""
+    governed = {word.governor for word in episode.words if word.is_name and word.concept not in belief.concepts} - {""}
+    known = {(word.concept, word.governor) for word in episode.words}
+    return any(
+        word.is_name and word.governor in governed and (word.concept, word.governor) not in known
+        for word in belief.words
+    )
+
+
 def are_swapped(left: Analysis, right: Analysis) -> bool:
     """Say whether the texts give the same things each other's roles."""
     if _crosses_any(left.relations, right.relations):
@@ -61,6 +71,8 @@ def _crosses_any(left: Sequence[Relation], right: Sequence[Relation]) -> bool:
 
 
 def _crosses(one: Relation, other: Relation) -> bool:
+    if (one.kind == "order") != (other.kind == "order"):
+        return False
     forth, back = (one.ahead - other.ahead) & other.behind, (other.ahead - one.ahead) & one.behind
     if one.kind == other.kind == "order":
         return bool(forth and back)  # either side may carry the common subject
@@ -73,8 +85,9 @@ def _chooses_rejected(one: Analysis, other: Analysis) -> bool:
         return False
     for relation in one.relations:
         rejected = relation.behind - relation.ahead
+        stated = _read_stated(other, about=one.concepts - rejected)
         chosen = relation.ahead - other.concepts
-        if relation.kind == "choice" and rejected & other.concepts and chosen:
+        if relation.kind == "choice" and rejected & stated and chosen:
             return True
     return False
 
@@ -109,6 +122,12 @@ def _inverts_order(left: Analysis, right: Analysis) -> bool:
     verbs = (word for word in shared if mine[word].is_verb and theirs[word].is_verb)
     anchors = shared if is_short else frozenset(verbs)  # in a short sentence any word may be the verb
     return any(_have_swapped(one, two, mine, theirs, anchors=anchors) for one, two in combinations(things, 2))
+
+
+def _read_stated(text: Analysis, *, about: frozenset[str]) -> set[str]:
+    """Return what a text affirms in clauses that have something of the given concepts."""
+    clauses = (clause.concepts for clause in text.clauses if clause.polarity > 0 and clause.concepts & about)
+    return {concept for concepts in clauses for concept in concepts}
 
 
 def _read_places(one: Analysis, shared: frozenset[str]) -> dict[str, Place]:

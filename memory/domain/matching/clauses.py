@@ -7,7 +7,7 @@ from memory.domain.matching.lexicon import Lexicon, Mark
 from memory.domain.matching.tokens import Token
 
 NEITHER = frozenset({"neither", "weder"})
-NOT = frozenset({"not", "nicht", "kein", "keine", "keinen"})
+NOT = frozenset({"not", "never", "nicht", "nie", "niemals", "kein", "keine", "keinen"})
 AND = frozenset({"and", "und"})
 CONTRAST_WORDS = 2  # content words of a clause that only says what was not meant
 

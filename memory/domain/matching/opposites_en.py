@@ -104,6 +104,8 @@ lock|unlock
 win|lose
 borrow|lend
 arrive|leave
+begin|leave
+join|leave
 stay|leave
 married|single|divorced
 alive|dead

@@ -126,7 +126,9 @@ def _relate(
         ahead = concepts_of(following) if clause[position].lower not in ("then",) else concepts_of(previous)
     if kind != "order":
         behind_tokens = _until_preposition(behind_tokens, lexicon=lexicon)
-    behind = concepts_of(behind_tokens)
+    behind = concepts_of(token for token in behind_tokens if token.lower not in lexicon.numbers)
+    if kind == "order" and behind <= lexicon.times:
+        return
     if not ahead or not behind:
         return
     yield Relation(kind, behind, ahead) if clause[position].lower == "after" else Relation(kind, ahead, behind)

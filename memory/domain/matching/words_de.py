@@ -53,6 +53,7 @@ verwenden nutzen benutzen nutzung einsetzen arbeiten_mit -vermeiden -meiden -ver
 erlauben erlaubt gestatten zulassen -verbieten -verboten -untersagen
 annehmen akzeptieren -verweigern -ablehnen
 einschalten eingeschaltet aktivieren aktiviert aktiv anschalten
+einschalten angehen anmachen -ausgehen -ausmachen
 einschalten -ausschalten -ausgeschaltet -deaktivieren -deaktiviert -abgeschaltet -inaktiv
 bestehen klappen gelingen erfolgreich grün -scheitern -fehlschlagen -kaputt -durchfallen -erfolglos
 weitermachen -aufhören -aufgehört -einstellen -aufgeben
@@ -180,7 +181,6 @@ LIMITERS = """
 außer ausgenommen abgesehen_von bis_auf nur_wenn nur_bei nur_falls nur_in nur_im nur_am nur_für nur_an nur_mit
 mit_ausnahme es_sei_denn solange sofern ausser nur_beim
 """
-CONTRARY = "aber obwohl doch jedoch allerdings außer"
 LINKERS = "und wenn sobald während weil falls wo da"
 SPLITTERS = "aber weil obwohl sondern jedoch da denn"
 PASSIVE = "wird werden wurde wurden worden"
@@ -258,6 +258,11 @@ FIRST_PERSON = "ich mich mir mein meine meinen meinem meiner"
 FIRST_PERSON_PLURAL = "wir uns unser unsere unseren unserem unserer"
 CLOCK_WORDS = "um uhr"
 SEPARABLE = """
+angehen geht an
+ausgehen geht aus
+anmachen macht an
+ausmachen macht aus
+anschalten schaltet an
 ablehnen lehnt ab
 ablehnen lehne ab
 ablehnen lehnen ab

@@ -15,7 +15,7 @@ must ought of to in on at by for from with into onto over under about as than th
 although though whereas when whenever where wherever until till also too very really quite just even still already
 now currently today nowadays again ever once both each every all any some such own same more most other another
 much many lot lots bit up down out off well only always usually often generally typically mostly normally
-particularly especially actually certainly definitely simply basically however therefore thus hence let lets s
+particularly especially actually certainly definitely simply basically however therefore thus hence let lets
 during through across between among along around per via after before every_time get gets got something anything
 everything someone anyone everyone everybody somebody anybody one ones else
 roughly approximately nearly almost circa please whenever
@@ -25,7 +25,7 @@ roughly approximately nearly almost circa please whenever
 LIGHT = """
 thing stuff way case time day work main whole entire new kind sort type people person member good great nice fine
 choice option pick preference habit regular common certain different various own overall general current open daily
-make made take took come came go went want need try happen seem keep kept give gave put end ended start begin
+make made take took come came go went want need try happen seem keep kept
 project code file task job version place default required necessary given favourite use have
 """
 
@@ -272,7 +272,6 @@ LIMITERS = """
 except except_for apart_from aside_from other_than but_not only_when only_if only_for only_in only_on only_at
 only_during only_with only_while unless as_long_as provided_that with_the_exception_of excluding only_after only_before
 """
-CONTRARY = "but although though whereas while however yet except"
 LINKERS = "and when whenever while because if where who whose which that as so since"
 SPLITTERS = "but because although though whereas however which"
 PASSIVE = "is are was were be been being gets got"
