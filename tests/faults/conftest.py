@@ -1,0 +1,94 @@
+"""A scripted world whose cycles are run by real workers."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from memory.domain.policy import policy_from_environment
+from memory.llm.openai_model import DIALECTS
+from tests import factories
+from tests.consolidation.world import MODEL, World
+from tests.faults.story import Outcome, await_end, begin, check_whole, read_outcome, tell_story
+from tests.faults.windows import broker
+from tests.faults.workforce import Workforce, worker_environment
+from tests.model_server import ModelServer
+
+HAS_REAL_TIMEOUTS = os.environ.get("ENGRAM_REAL_TIMEOUTS") == "1"
+TIMEOUTS = (
+    {}
+    if HAS_REAL_TIMEOUTS
+    else {
+        "ENGRAM_BUDGET_LEASE_SECONDS": "1.5",
+        "ENGRAM_BUDGET_RENEW_SECONDS": "0.4",
+        "ENGRAM_BUDGET_SWEEP_SECONDS": "0.5",
+        "ENGRAM_VISIBILITY_TIMEOUT": "6",
+    }
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything in this folder: real processes, real commits."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.django_db(transaction=True))
+
+
+@pytest.fixture(scope="package")
+def running_server() -> Iterator[ModelServer]:
+    """Run one server for all tests of the folder, so that a worker can outlive a test."""
+    with ModelServer() as running:
+        yield running
+    DIALECTS.forget()
+
+
+@pytest.fixture
+def server(running_server: ModelServer) -> ModelServer:
+    """Return the server with nothing in its log."""
+    running_server.log.clear()
+    return running_server
+
+
+@pytest.fixture(scope="package")
+def workforce(
+    running_server: ModelServer, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workforce]:
+    """Return workers on the suite's database and broker, and send them home at the end."""
+    with broker() as client:
+        client.flushdb()  # what other tests have sent is nobody's business here
+    environment = worker_environment(model_url=running_server.url, embedding_model=MODEL, timeouts=TIMEOUTS)
+    force = Workforce(folder=tmp_path_factory.mktemp("workers"), environment=environment)
+    yield force
+    force.go_home()
+
+
+@pytest.fixture
+def world(transactional_db: None, server: ModelServer, settings: Settings) -> World:
+    """Return a workspace of the story, with the models and time-outs that the workers have."""
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
+    settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
+    settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL = "", MODEL
+    settings.POLICY = policy_from_environment(TIMEOUTS)
+    return World(server=server, workspace=factories.workspace())
+
+
+_KNOWN: dict[str, Outcome] = {}
+
+
+@pytest.fixture
+def undisturbed(world: World, workforce: Workforce, server: ModelServer) -> Outcome:
+    """Return what comes of the story where nothing goes wrong: a real worker's run, made once."""
+    if "outcome" not in _KNOWN:
+        calm = World(server=server, workspace=factories.workspace())
+        tell_story(calm)
+        workforce.worker()
+        cycle = await_end(begin(calm))
+        check_whole(cycle)
+        _KNOWN["outcome"] = read_outcome(calm.workspace)
+        server.log.clear()
+        server.embed, server.script = world.directions, world.answer
+    return _KNOWN["outcome"]

@@ -1,0 +1,104 @@
+"""A worker is killed at the worst moments; what is believed afterwards is what would have been believed anyway."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from memory.models import CallOutcome, ClusterJob, Cycle, CycleStep, Evidence, ModelCall
+from tests.consolidation.world import World
+from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
+from tests.faults.waiting import wait_until
+from tests.faults.windows import HeldReply, locked, paused_broker
+from tests.faults.workforce import Workforce
+
+
+def test_nothing_goes_wrong(undisturbed: Outcome) -> None:
+    """B8: the run that every other is compared with founds one belief and moves two."""
+    assert {statement: row[:2] for statement, row in undisturbed.beliefs.items()} == {
+        "The lock of the archive lasts 5 seconds.": (5.5, 2.5),
+        "Ana writes her notes with a pencil.": (6.0, 2.0),
+        "Ana drinks tea in the morning.": (5.0, 2.0),
+    }
+    assert undisturbed.episodes["A blackbird sang."] == "pooled"
+
+
+@pytest.mark.parametrize("purpose", ["synthesize", "classify"])
+def test_a_child_dies_between_a_reply_and_its_storing(
+    world: World, workforce: Workforce, undisturbed: Outcome, purpose: str
+) -> None:
+    """B8, B9: the call is made again, its first reply counts for nothing."""
+    tell_story(world)
+    held = HeldReply(world.server, purpose=purpose)
+    worker, cycle = workforce.worker(), begin(world)
+
+    held.await_call()
+    with locked("memory_modelcall") as ledger:
+        held.let_go()
+        ledger.await_writer()
+        worker.kill_children()
+        ledger.forget_writers()
+
+    check_whole(ended := await_end(cycle))
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) == CALLS + Counter([purpose])
+    assert _outcomes(ended) == {CallOutcome.OK: CALLS.total(), CallOutcome.ABANDONED: 1}
+
+
+def test_a_gates_child_dies_before_its_commit(world: World, workforce: Workforce, undisturbed: Outcome) -> None:
+    """B8.5: nothing of the gate's transaction stays, and no call is made again."""
+    tell_story(world)
+    worker = workforce.worker()
+    with locked("memory_evidence") as evidence:
+        cycle = begin(world)
+        evidence.await_writer()
+        worker.kill_children()
+        evidence.forget_writers()
+    assert not Evidence.objects.filter(cycle=cycle).exists()
+
+    check_whole(await_end(cycle))
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) == CALLS
+
+
+def test_a_gates_child_dies_after_its_commit(world: World, workforce: Workforce, undisturbed: Outcome) -> None:
+    """B8.5: the gate runs again and finds everything applied."""
+    tell_story(world)
+    worker = workforce.worker()
+    cycle = _commit_the_gate_without_an_ack(world, then=worker.kill_children)
+
+    check_whole(await_end(cycle))
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) == CALLS
+
+
+def test_a_whole_worker_dies_between_commit_and_ack(world: World, workforce: Workforce, undisturbed: Outcome) -> None:
+    """B8.5: another worker finds the evidence counted and counts none of it again."""
+    tell_story(world)
+    worker = workforce.worker()
+    cycle = _commit_the_gate_without_an_ack(world, then=worker.kill_group)
+    assert not worker.is_alive
+
+    workforce.worker()
+    check_whole(await_end(cycle))
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) == CALLS
+
+
+def _commit_the_gate_without_an_ack(world: World, *, then: Callable[[], None]) -> Cycle:
+    """Let the gate commit, but send nothing and acknowledge nothing, and do something then."""
+    with locked("memory_evidence") as evidence:
+        cycle = begin(world)
+        evidence.await_writer()
+        with paused_broker():
+            evidence.open()
+            wait_until(lambda: not ClusterJob.objects.filter(cycle=cycle).unfinished().exists(), what="the gate")
+            then()
+    assert Evidence.objects.filter(cycle=cycle).count() == 10
+    assert not CycleStep.objects.filter(cycle=cycle, name="finish").exists()
+    return cycle
+
+
+def _outcomes(cycle: Cycle) -> Counter[str]:
+    """Count the rows of the ledger by what came of the calls."""
+    return Counter(ModelCall.objects.filter(cycle=cycle).values_list("outcome", flat=True))
