@@ -5,7 +5,7 @@ from django.test import Client, RequestFactory
 
 from memory.api import problems
 from memory.models import Workspace
-from tests.api.caller import Caller, is_problem
+from tests.api.caller import Caller, caller, is_problem
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +25,11 @@ def test_a_method_that_an_address_does_not_know_is_a_405(reader: Caller, method:
 
 def test_methods_are_kept_from_those_without_a_key(workspace: Workspace) -> None:
     assert is_problem(Caller(None).request("DELETE", "/beliefs"), 401)
+
+
+@pytest.mark.parametrize("path", ["/recall", "/episodes", "/consolidations"])
+def test_a_name_that_cannot_be_sent_back_is_a_422(path: str, workspace: Workspace) -> None:
+    assert is_problem(caller(workspace=workspace).post(path, {"\ud800": 1}), 422)
 
 
 def test_a_head_is_a_get_without_a_body(reader: Caller) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import DataError
@@ -9,7 +10,7 @@ from django.db import DataError
 from memory.ingest import episodes as storing
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.lines import EpisodeLine
-from memory.models import Episode, EpisodeEmbedding, Workspace
+from memory.models import Cycle, Episode, EpisodeEmbedding, Workspace
 from memory.models.vectors import read_episode_vectors
 from tests import factories
 from tests.factories import NOW
@@ -179,10 +180,26 @@ def test_language_is_given_or_detected(workspace: Workspace) -> None:
     assert [episode_of(outcome).language for outcome in outcomes] == ["de", "en", "fi"]
 
 
-def test_bulk_takes_a_fixed_number_of_queries(
-    workspace: Workspace, django_assert_max_num_queries: pytest.FixtureRequest
-) -> None:
+def test_bulk_takes_a_fixed_number_of_queries(workspace: Workspace, django_assert_max_num_queries: Any) -> None:
     """No query per line."""
-    with django_assert_max_num_queries(20):  # type: ignore[operator]
+    with django_assert_max_num_queries(20):
         take(*({"text": f"Ada: line {n}", "session": f"s{n % 3}"} for n in range(200)), workspace=workspace)
     assert Episode.objects.filter(speaker="Ada").count() == 200
+
+
+@pytest.mark.parametrize(("count", "cycles"), [(19, 0), (20, 1)])
+def test_twenty_new_episodes_start_a_cycle(
+    workspace: Workspace, django_capture_on_commit_callbacks: Any, count: int, cycles: int
+) -> None:
+    """B7: after every 20 new episodes, once they are committed."""
+    with django_capture_on_commit_callbacks(execute=True):
+        take(*(f"Matter {number}." for number in range(count)), workspace=workspace)
+    assert Cycle.objects.filter(workspace=workspace, now=NOW, trigger="episodes").count() == cycles
+
+
+def test_known_and_echoed_lines_start_nothing(workspace: Workspace, django_capture_on_commit_callbacks: Any) -> None:
+    """B7: only what is new counts."""
+    take(*(f"Matter {number}." for number in range(20)), workspace=workspace)
+    with django_capture_on_commit_callbacks(execute=True) as callbacks:
+        take("Matter 1.", FLASH, workspace=workspace)
+    assert callbacks == []
