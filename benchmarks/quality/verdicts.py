@@ -1,4 +1,5 @@
-"""Measure the offline classifier's verdicts on labelled pairs: `python -m benchmarks.quality.verdicts FILE`.
+#!/usr/bin/env python
+"""Measure the offline classifier's verdicts on labelled pairs: `benchmarks/quality/verdicts.py FILE`.
 
 FILE holds one JSON object a line: episode, belief, label (SUPPORTS, CONTRADICTS, PARTIAL or IRRELEVANT). Prints the
 accuracy beside the majority's, precision and recall with 95 % intervals, the confusion table, both halves of the file
@@ -11,14 +12,17 @@ import hashlib
 import json
 import math
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.domain.matching import Claim
-from memory.domain.verdicts import Verdict, judge_by_rules
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
+
+from memory.domain.matching import Claim  # noqa: E402
+from memory.domain.verdicts import Verdict, judge_by_rules  # noqa: E402
 
 SEED = 20_240
 NORMAL_95 = 1.959964
