@@ -1,5 +1,6 @@
 """Run a cycle's steps in this process, in order: the pipeline as plain functions."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from memory.consolidation.classify import classify_cluster
@@ -13,15 +14,15 @@ from memory.consolidation.synthesize import synthesize_cluster
 from memory.models import Cycle, JobKind, Trigger, Workspace
 
 
-def run_cycle(workspace: Workspace, now: datetime) -> Cycle:
-    """Open a cycle and take it to its end."""
+def run_cycle(workspace: Workspace, now: datetime, *, before_gate: Callable[[], object] = lambda: None) -> Cycle:
+    """Open a cycle and take it to its end; something else may happen before its gate."""
     cycle, _ = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.PERSON)
-    run_steps(cycle)
+    run_steps(cycle, before_gate=before_gate)
     cycle.refresh_from_db()
     return cycle
 
 
-def run_steps(cycle: Cycle) -> None:
+def run_steps(cycle: Cycle, *, before_gate: Callable[[], object] = lambda: None) -> None:
     """Take an open cycle through its steps, as the canvas orders them."""
     extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
     cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
@@ -29,5 +30,6 @@ def run_steps(cycle: Cycle) -> None:
         if kind == JobKind.CLUSTER:
             synthesize_cluster(job_id=job_id, attempt=cycle.attempt)
         classify_cluster(job_id=job_id, attempt=cycle.attempt)
+    before_gate()
     if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
         finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)

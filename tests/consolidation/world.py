@@ -1,7 +1,7 @@
 """A workspace, a clock, and a model server that knows what every text means."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -87,6 +87,7 @@ class World:
     directions: Directions = field(default_factory=Directions)
     verdicts: dict[str, str] = field(default_factory=dict)  # by text, or by statement + "|" + text
     statements: dict[str, str] = field(default_factory=dict)  # by matter; else the first episode's text
+    before_gate: Callable[[], object] = lambda: None
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
@@ -171,7 +172,7 @@ class World:
     def cycle(self, *, after: timedelta = timedelta()) -> Cycle:
         """Let time pass, then run a cycle to its end in this process."""
         self.now += after
-        cycle = run_cycle(self.workspace, self.now)
+        cycle = run_cycle(self.workspace, self.now, before_gate=self.before_gate)
         self.check(cycle)
         return cycle
 
@@ -185,6 +186,10 @@ class World:
     def calls(self, purpose: str) -> int:
         """Count the calls of a purpose that reached the server."""
         return len(self.server.calls(purpose))
+
+    def now_of(self, belief: Belief) -> Belief:
+        """Read a belief anew."""
+        return Belief.objects.get(pk=belief.pk)
 
     def only_belief(self) -> Belief:
         """Return the workspace's one belief."""
