@@ -107,7 +107,7 @@ class World:
             return garbage()
         return {
             "statement": statement,
-            "subject": "Ana" if statement else "",
+            "subject": asked.episodes[0].get("speaker", "Ana") if statement else "",
             "predicate": "said" if statement else "",
             "context": "general",
             "timeframe": "current",
