@@ -183,8 +183,8 @@ class ClusterJobAdmin(AuditAdmin[ClusterJob]):
     ordering = ("-id",)
     inlines = (JobMembersInline, JobVerdictsInline)
     fields = (
-        ("state_badge", "state_reason"), ("cycle_link", "number", "kind"), ("outcome", "refusal", "created_belief"),
-        "belief", "candidate", "candidate_language", ("claims", "lease_owner", "leased_until", "not_before"),
+        ("state_badge", "state_reason"), ("cycle_link", "kind"), ("outcome", "refusal", "created_belief"),
+        "belief", "candidate", "candidate_language", ("claims", "lease_owner"), ("leased_until", "not_before"),
         "workspace",
     )  # fmt: skip
 

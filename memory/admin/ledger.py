@@ -39,7 +39,7 @@ class ModelCallAdmin(AuditAdmin[ModelCall]):
     fields = (
         ("purpose", "model", "outcome_badge"), ("input_tokens", "output_tokens", "is_estimated"),
         ("cost_usd", "latency_ms"), ("cycle_link", "job"), ("started_at", "finished_at"),
-        ("prompt_version", "input_hash"), "parameters", "shown_reply", "shown_error", "workspace",
+        "prompt_version", "input_hash", "parameters", "shown_reply", "shown_error", "workspace",
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[ModelCall]:

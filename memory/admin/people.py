@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
@@ -19,7 +20,11 @@ admin.site.unregister(Group)  # a group would promise rights that only membershi
 
 @admin.register(User)
 class PersonAdmin(UserAdmin[User], ModelAdmin[User]):
-    """A person's account, without the groups and permissions that the admin does not ask."""
+    """A person's account, without the groups and permissions that the admin does not ask.
+
+    Accounts are switched off and not deleted: the page that asks whether to go on would name every workspace they are
+    in, and whoever did something should stay named in the logs.
+    """
 
     form = UserChangeForm  # type: ignore[assignment]  # Django's own stubs disagree here
     add_form = UserCreationForm
@@ -39,3 +44,6 @@ class PersonAdmin(UserAdmin[User], ModelAdmin[User]):
         ),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return False

@@ -144,6 +144,11 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
 
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
+        """Offer one way to save: the answer is the key, whatever would come next."""
+        one_way = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return super().add_view(request, form_url, (extra_context or {}) | one_way)
+
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         if change:
             super().save_model(request, obj, form, change)

@@ -30,11 +30,13 @@ class MembershipForm(forms.ModelForm[Membership]):
 class NewMembershipForm(forms.ModelForm[Membership]):
     """Invite a person by user name."""
 
-    username = forms.CharField(label="user name", widget=TextInput(), help_text="Of somebody who can sign in here.")
+    username = forms.CharField(label="User name", widget=TextInput(), help_text="Of somebody who can sign in here.")
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        user = get_user_model().objects.filter(username=cleaned.get("username", ""), is_active=True).first()
+        user = (
+            get_user_model().objects.filter(username=cleaned.get("username", ""), is_active=True, is_staff=True).first()
+        )
         if user is None:
             self.add_error("username", "Nobody of this name can sign in here.")
         elif Membership.objects.filter(workspace=cleaned.get("workspace"), user=user).exists():

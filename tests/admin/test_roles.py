@@ -183,6 +183,32 @@ def test_accounts_are_for_superusers(ours: Scene, sign_in: SignIn) -> None:
     assert sign_in(ours.workspace, Role.OWNER).get(reverse("admin:auth_user_changelist")).status_code == 403
 
 
+def test_a_form_without_its_token_changes_nothing(ours: Scene) -> None:
+    """A page of another site cannot act for whoever is signed in."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ours.membership.user)
+    answer = client.post(page_of(ours.belief), {"is_pinned": "on"})
+    ours.belief.refresh_from_db()
+    assert answer.status_code == 403
+    assert not ours.belief.is_pinned
+
+
+def test_an_account_is_not_deleted(ours: Scene, client: Client, superuser: User) -> None:
+    """The page that asks would name the workspaces of others."""
+    client.force_login(superuser)
+    answer = client.get(reverse("admin:auth_user_delete", args=[ours.membership.user_id]))
+    assert answer.status_code == 403
+    assert b"workspace of ours" not in answer.content
+
+
+def test_a_superuser_keeps_accounts(ours: Scene, client: Client, superuser: User) -> None:
+    client.force_login(superuser)
+    page = client.get(reverse("admin:auth_user_change", args=[ours.membership.user_id]))
+    assert page.status_code == 200
+    assert b"of ours" not in page.content
+    assert "groups" not in page.context["adminform"].form.fields
+
+
 def test_a_project_with_episodes_stays(ours: Scene, sign_in: SignIn) -> None:
     Episode.objects.filter(pk=ours.episode.pk).update(project=ours.project)
     sign_in(ours.workspace, Role.OWNER).post(page_of(ours.project, "delete"), {"post": "yes"})
