@@ -112,6 +112,7 @@ def test_a_global_belief_needs_all_its_evidence_in_sight(
 
 
 def test_forgotten_evidence_is_gone(reader: Caller, belief: Belief) -> None:
+    """R10: a forgotten episode leaves the evidence."""
     judged(belief, "SUPPORTS", status="forgotten")
     shown = card(reader, belief)
     assert (shown["evidence"], shown["hidden_evidence"]) == ([], 0)

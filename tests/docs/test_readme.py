@@ -1,0 +1,176 @@
+"""Every command of the README works, as it stands there, against the stack that `make up` runs."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.docs.pages import README, ROOT, blocks, prose
+
+_UP_SECONDS = 180.0
+_DOWN_SECONDS = 60.0
+_SCRIPT_SECONDS = 300.0
+_BETWEEN = "-- next block --"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A stack of its own: what its processes need to know, and where its web process answers."""
+
+    environment: Mapping[str, str]
+    address: str
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Run `manage.py up` on a fresh folder and free ports until it is ready for work, and end it afterwards."""
+    folder = tmp_path_factory.mktemp("up")
+    web, flower = _free_ports()
+    own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower}
+    # Empty rather than absent: a .env of the person who runs the suite must not lead these commands elsewhere.
+    unset = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
+    environment = {**os.environ, **unset, **own, "ENGRAM_WORKERS": "2", "PYTHONWARNINGS": "ignore"}
+    running = Stack(environment=environment, address=f"127.0.0.1:{web}", log=folder / "up.log")
+    with running.log.open("wb") as log:
+        command = [sys.executable, "manage.py", "up"]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        try:
+            _await_ready(running, process)
+            yield running
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=_DOWN_SECONDS)
+
+
+def _free_ports() -> tuple[str, str]:
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1]), str(other.getsockname()[1])
+
+
+def _await_ready(stack: Stack, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _UP_SECONDS
+    while not _is_ready(stack.address):
+        if process.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"`manage.py up` did not become ready:\n{stack.log.read_text(errors='replace')[-4000:]}")
+        time.sleep(0.5)
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        return httpx.get(f"http://{address}/readyz", timeout=5).is_success
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def printed(stack: Stack) -> list[str]:
+    """Run all shell blocks of the README in one shell, as a reader would; return what each printed."""
+    if not shutil.which("curl") or not shutil.which("bash"):
+        pytest.skip("the README's commands need bash and curl")
+    script = f"\necho '{_BETWEEN}'\n".join(blocks(README, "sh"))
+    script = script.replace("127.0.0.1:8000", stack.address).replace(".venv/bin/python", shlex.quote(sys.executable))
+    # A refused request is a failed command here; a reader would see the problem that it prints.
+    strict = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n'
+    done = subprocess.run(
+        ["bash", "-c", strict + script],
+        cwd=ROOT,
+        env=dict(stack.environment),
+        capture_output=True,
+        text=True,
+        timeout=_SCRIPT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout.split(f"{_BETWEEN}\n")
+
+
+def _documents(text: str) -> list[dict[str, object]]:
+    """Read the JSON documents among what commands printed."""
+    decoder, found = json.JSONDecoder(), []
+    while (start := text.find("{")) >= 0:
+        document, end = decoder.raw_decode(text[start:])
+        found.append(document)
+        text = text[start + end :]
+    return found
+
+
+def _only_belief(text: str) -> dict[str, object]:
+    beliefs = _documents(text)[-1]["results"]
+    assert isinstance(beliefs, list)
+    assert len(beliefs) == 1
+    return dict(beliefs[0])
+
+
+@pytest.mark.slow
+def test_the_first_consolidation_founds_the_belief_that_the_readme_names(printed: list[str]) -> None:
+    belief = _only_belief(printed[2])
+
+    assert "finished: 1 created, 1 clusters, 3 episodes" in printed[2]
+    assert (belief["statement"], belief["alpha"], belief["beta"]) == ("Mara prefers tabs over spaces.", 4.0, 1.0)
+
+
+@pytest.mark.slow
+def test_one_contradiction_lowers_it_as_the_readme_says(printed: list[str]) -> None:
+    """B4, B8.3: a single contradicting episode, judged in the next cycle."""
+    belief = _only_belief(printed[3])
+
+    assert (belief["alpha"], belief["beta"]) == (4.0, 2.0)
+
+
+@pytest.mark.slow
+def test_the_first_recall_answers_with_both_kinds(printed: list[str]) -> None:
+    results = _documents(printed[4])[-1]["results"]
+
+    assert isinstance(results, list)
+    assert results[0]["text"] == "Mara prefers tabs over spaces."
+    assert {result["type"] for result in results} == {"belief", "episode"}
+
+
+@pytest.mark.slow
+def test_status_readiness_and_beliefs_are_well(printed: list[str]) -> None:
+    status, ready = _documents(printed[5])
+
+    assert status["beliefs"] == {"active": 1}
+    assert ready == {"status": "ok"}
+    assert "1 beliefs checked, 0 differences" in printed[5]
+
+
+@pytest.mark.slow
+def test_the_sample_is_imported(printed: list[str]) -> None:
+    assert re.search(r"\d+ episodes stored, \d+ known already\.", printed[6])
+
+
+@pytest.mark.slow
+def test_the_first_start_prints_what_the_readme_promises(stack: Stack) -> None:
+    log = stack.log.read_text(errors="replace")
+
+    assert re.search(r"workspace  default\n  admin      admin / \S+\n  API key    engram_\S+", log)
+
+
+def test_the_targets_that_pages_name_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+
+    for target in set(re.findall(r"`make ([a-z]+)`", prose(README))):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_no_shell_block_is_left_out() -> None:
+    """A block of a kind that is not run must not look like commands."""
+    unrun = [line for body in blocks(README, "", "text", "json", "ini") for line in body.splitlines()]
+
+    assert not [line for line in unrun if re.match(r"\s*(\$ |curl |make |api |\.venv/|python)", line)]
