@@ -84,7 +84,14 @@ def _find_name(statement: str, *, speaker: str) -> str:
     """Find who a sentence is about that opens with something else: the speaker, else the first name in it."""
     if speaker and speaker in statement:
         return speaker
-    return next((word for word in list_words(statement)[1:] if word[0].isupper() and not _CALENDAR.match(word)), "")
+    written = list_words(statement)
+    names = [place for place in range(1, len(written) - 1) if _is_name(written[place])]
+    acting = [place for place in names if is_verb_form(written[place + 1].lower())]
+    return written[(acting or names)[0]] if names else ""
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and not _CALENDAR.match(word)
 
 
 def _lead_by_name(statement: str) -> tuple[str, str]:

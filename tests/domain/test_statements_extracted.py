@@ -129,6 +129,7 @@ def test_trailing_clause_is_cut_off_but_no_condition() -> None:
         ("Kolja from the harbour wants a timetable.", "Kolja from the harbour", "wants a timetable"),
         ("Preise stehen immer mit zwei Stellen.", "Preise", "stehen immer mit zwei Stellen"),
         ("Every Wednesday evening Mia swims there.", "Mia", "Every Wednesday evening Mia swims there"),
+        ("For Norddeich Mia prefers the train.", "Mia", "For Norddeich Mia prefers the train"),
         ("Painting's a fun way to relax.", "Painting", "is a fun way to relax"),
     ],
 )
