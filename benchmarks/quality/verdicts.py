@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
 
-from memory.domain.matching import Claim  # noqa: E402
-from memory.domain.verdicts import Verdict, judge_by_rules  # noqa: E402
+from memory.domain.matching import Claim
+from memory.domain.verdicts import Verdict, judge_by_rules
 
 SEED = 20_240
 NORMAL_95 = 1.959964
