@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, DateTimeField, DurationField, ExpressionWrapper, F, Value, When
+from django.db.models import Case, DateTimeField, DurationField, Exists, ExpressionWrapper, F, OuterRef, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
@@ -44,17 +44,21 @@ def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[C
 
 
 def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
-    """Open a cycle where enough new episodes wait and no replay holds the workspace (B7)."""
+    """Open a cycle where enough new episodes wait, none is open and no replay holds the workspace (B7)."""
+    if not _may_wake(workspace_id):
+        return None
     enough = settings.POLICY.consolidation.trigger_episodes
     waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
-    if len(waiting.values_list("pk")[:enough]) < enough or is_held(workspace_id=workspace_id):
+    if len(waiting.values_list("pk")[:enough]) < enough:
         return None
     return open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)[0]
 
 
-def is_held(*, workspace_id: int) -> bool:
-    """Tell whether a replay keeps other wake-ups away for now."""
-    return Workspace.objects.filter(pk=workspace_id, next_cycle_held_until__gt=Now()).exists()
+def _may_wake(workspace_id: int) -> bool:
+    """Tell in one look whether new episodes may start a cycle; every write asks this."""
+    is_open = Exists(Cycle.objects.open().filter(workspace=OuterRef("pk")))
+    free = Workspace.objects.exclude(next_cycle_held_until__gt=Now())
+    return free.filter(~is_open, pk=workspace_id).exists()
 
 
 @transaction.atomic
