@@ -15,9 +15,13 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):
-        from beliefsite.services import ensure_services
+        from beliefsite.embedded import EmbeddedServiceError
+        from beliefsite.services import ServiceUnusable, ensure_services
 
-        ensure_services()
+        try:
+            ensure_services()
+        except (EmbeddedServiceError, ServiceUnusable) as error:
+            sys.exit(f"Engram: {error}")
     execute_from_command_line(sys.argv)
 
 

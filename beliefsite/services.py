@@ -1,17 +1,55 @@
-"""Start the embedded services that this configuration asks for, and name the services in use."""
+"""Start the embedded services that this configuration asks for, or make sure of the ones that it names."""
 
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from beliefsite import embedded
 
+_BROKER_SECONDS = 5
+
+
+class ServiceUnusable(RuntimeError):
+    """A server that the environment names and that cannot be used; nothing else is used in its place."""
+
 
 def ensure_services() -> None:
-    """Start the embedded database and broker unless the environment names others."""
+    """Start the embedded database and broker, or make sure that those which the environment names can be used.
+
+    Raise EmbeddedServiceError or ServiceUnusable, each saying what is wrong with which server.
+    """
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns of a folder that is not there
     embedded.ensure(data_dir=settings.DATA_DIR, database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
+    if not settings.EMBEDDED_DATABASE:
+        _check_database()
+    if not settings.EMBEDDED_BROKER:
+        _check_broker()
+
+
+def _check_database() -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+            has_vectors = cursor.fetchone()
+    except OperationalError as error:
+        raise ServiceUnusable(f"DATABASE_URL: the database cannot be reached: {error}") from error
+    finally:
+        connection.close()
+    if not has_vectors:
+        raise ServiceUnusable("DATABASE_URL: the server has no pgvector; install the extension `vector` there.")
+
+
+def _check_broker() -> None:
+    once = Retry(NoBackoff(), 0)
+    try:
+        with Redis.from_url(settings.REDIS_URL, retry=once, socket_connect_timeout=_BROKER_SECONDS) as broker:
+            broker.ping()
+    except (RedisError, OSError, ValueError) as error:
+        raise ServiceUnusable(f"REDIS_URL: the broker cannot be reached: {error}") from error
 
 
 def describe_services() -> list[str]:
