@@ -7,6 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from memory.llm.openai_model import DIALECTS
+from memory.signals import cycle_ready
 from tests import factories
 from tests.consolidation.world import MODEL, TroubledServer, World
 
@@ -26,6 +27,19 @@ def world(db: None, server: TroubledServer, settings: Settings) -> World:
     settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
     settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL = "", MODEL
     return World(server=server, workspace=factories.workspace())
+
+
+@pytest.fixture
+def woken() -> Iterator[list[tuple[str, int]]]:
+    """Collect the cycles that workers were told to take up, with the attempt."""
+    heard: list[tuple[str, int]] = []
+
+    def hear(*, cycle_id: str, attempt: int, **_: object) -> None:
+        heard.append((cycle_id, attempt))
+
+    cycle_ready.connect(hear)
+    yield heard
+    cycle_ready.disconnect(hear)
 
 
 @pytest.fixture

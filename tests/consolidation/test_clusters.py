@@ -8,7 +8,7 @@ import pytest
 from memory.consolidation.sources import hash_members
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
-from memory.models.vectors import store_episode_vectors
+from memory.models.vectors import Vectors, store_episode_vectors
 from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import MODEL, World
@@ -129,7 +129,7 @@ def test_ten_clusters_a_cycle(world: World) -> None:
     assert world.cycle().counts["created"] == 1
 
 
-def store_pool(world: World, vectors: np.ndarray, *, stem: str) -> list[str]:  # type: ignore[type-arg]
+def store_pool(world: World, vectors: Vectors, *, stem: str) -> list[str]:
     """Store pooled episodes that have waited a month, with their vectors; return their ids."""
     then = world.now - timedelta(days=30)
     rows = [
@@ -152,9 +152,10 @@ def store_pool(world: World, vectors: np.ndarray, *, stem: str) -> list[str]:  #
     return ids
 
 
-def unit(rows: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def unit(rows: Vectors) -> Vectors:
     """Scale rows to length 1."""
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
+    scaled: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return scaled
 
 
 def test_a_full_pool_and_refused_clusters_keep_no_new_belief_away(world: World) -> None:

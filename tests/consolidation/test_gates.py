@@ -1,6 +1,7 @@
 """B14 and B23: what is archived, what comes back, what a storm does, and that every decision is written down."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -96,11 +97,9 @@ def test_time_alone_archives(world: World, supports: int, contradicts: int, days
     ("given", "reason"),
     [({"is_pinned": True}, "pinned"), ({"restored_by_person_at": True}, "restored_by_person")],
 )
-def test_what_a_person_protects_stays_and_the_gate_says_why(
-    world: World, given: dict[str, object], reason: str
-) -> None:
+def test_what_a_person_protects_stays_and_the_gate_says_why(world: World, given: dict[str, Any], reason: str) -> None:
     """B14: a refused decision is written down as well as a passed one."""
-    fields = {name: world.now if name.endswith("_at") else value for name, value in given.items()}
+    fields: dict[str, Any] = {name: world.now if name.endswith("_at") else value for name, value in given.items()}
     belief = world.hold(KILN, about="kiln", supports=1, **fields)
     contradict(world, 9)
 

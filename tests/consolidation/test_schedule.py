@@ -8,7 +8,6 @@ from django.db import IntegrityError, transaction
 from memory.consolidation.cycle import note_new_episodes, open_cycle
 from memory.consolidation.schedule import open_due_cycles
 from memory.models import Cycle, Trigger, Workspace
-from memory.signals import cycle_ready
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -46,19 +45,12 @@ def test_the_database_holds_to_one_open_cycle(workspace: Workspace) -> None:
         Cycle.objects.create(workspace=workspace, now=NOW, trigger=Trigger.PERSON, state="running")
 
 
-def test_a_new_cycle_wakes_the_workers_once(workspace: Workspace) -> None:
+def test_a_new_cycle_wakes_the_workers_once(workspace: Workspace, woken: list[tuple[str, int]]) -> None:
     """B7: one signal for the cycle that was opened, none for the one that was found open."""
-    heard: list[tuple[str, int]] = []
-
-    def hear(*, cycle_id: str, attempt: int, **_: object) -> None:
-        heard.append((cycle_id, attempt))
-
-    cycle_ready.connect(hear)
     cycle, _ = open_cycle(workspace_id=workspace.pk, now=NOW, trigger=Trigger.PERSON)
     open_cycle(workspace_id=workspace.pk, now=NOW, trigger=Trigger.PERSON)
-    cycle_ready.disconnect(hear)
 
-    assert heard == [(cycle.pk, 1)]
+    assert woken == [(cycle.pk, 1)]
 
 
 @pytest.mark.parametrize(("count", "opens"), [(19, False), (20, True)])

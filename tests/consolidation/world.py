@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+from django.db.models import Model
 from numpy.typing import NDArray
 
 from memory.consolidation.evidence import recompute_belief
@@ -14,13 +15,42 @@ from memory.consolidation.sources import hash_statement
 from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import DIMENSIONS, embedder
-from memory.models import Basis, Belief, BeliefAccess, ClusterJob, Cycle, Episode, Evidence, Workspace
+from memory.models import (
+    Basis,
+    Belief,
+    BeliefAccess,
+    BeliefEmbedding,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    CycleStep,
+    Episode,
+    EpisodeEmbedding,
+    Evidence,
+    GateDecision,
+    JobVerdict,
+    ModelCall,
+    Workspace,
+)
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.model_server import Act, Asked, ModelServer, garbage, refuse
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
+
+
+WRITTEN: tuple[type[Model], ...] = (
+    Episode, EpisodeEmbedding, Belief, BeliefEmbedding, BeliefAccess, Evidence,
+    Cycle, CycleStep, ClusterJob, ClusterMember, JobVerdict, GateDecision, ModelCall,
+)  # fmt: skip
+_SIGNS_OF_LIFE = {"leased_until", "seen_at", "deadline_at"}
+_HEAVY = {"vector", "candidate_vector", "search"}
+
+
+def _columns(model: type[Model]) -> list[str]:
+    """Name a table's columns that mean something."""
+    return [field.attname for field in model._meta.concrete_fields if field.name not in _SIGNS_OF_LIFE | _HEAVY]
 
 
 class Directions:
@@ -198,6 +228,12 @@ class World:
     def verdicts_of(self, belief: Belief) -> dict[str, str]:
         """Return the verdict of each evidence row, by the episode's text."""
         return dict(Evidence.objects.filter(belief=belief).values_list("episode__text", "verdict"))
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """Return every row that consolidation writes, without what tells only that somebody is alive."""
+        return {
+            model.__name__: list(model._default_manager.order_by("pk").values(*_columns(model))) for model in WRITTEN
+        }
 
     def states(self, *episodes: Episode) -> list[str]:
         """Return the consolidation states of episodes, in their order."""

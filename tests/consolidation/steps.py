@@ -1,0 +1,38 @@
+"""The steps of a cycle as the canvas orders them, one by one, so that tests can stop between any two."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from memory.consolidation.classify import classify_cluster
+from memory.consolidation.cluster import cluster_episodes
+from memory.consolidation.extract import extract_episodes
+from memory.consolidation.finish import finish_cycle
+from memory.consolidation.gate import apply_jobs
+from memory.consolidation.synthesize import synthesize_cluster
+from memory.models import ClusterJob, Cycle, JobKind
+
+NAMES = ("extract", "cluster", "synthesize", "classify", "gate", "finish")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One message's worth of work, to be done for any attempt."""
+
+    name: str
+    run: Callable[[int], object]
+
+
+def steps_of(cycle: Cycle) -> Iterator[Step]:
+    """Yield the cycle's steps in order; the jobs are read when it is their turn."""
+    yield Step(name="extract", run=lambda attempt: extract_episodes(cycle_id=cycle.pk, attempt=attempt))
+    yield Step(name="cluster", run=lambda attempt: cluster_episodes(cycle_id=cycle.pk, attempt=attempt))
+    for job_id, kind in ClusterJob.objects.filter(cycle=cycle).order_by("number").values_list("pk", "kind"):
+        if kind == JobKind.CLUSTER:
+            yield _of_job("synthesize", synthesize_cluster, job_id)
+        yield _of_job("classify", classify_cluster, job_id)
+    yield Step(name="gate", run=lambda attempt: apply_jobs(cycle_id=cycle.pk, attempt=attempt))
+    yield Step(name="finish", run=lambda attempt: finish_cycle(cycle_id=cycle.pk, attempt=attempt))
+
+
+def _of_job(name: str, service: Callable[..., None], job_id: int) -> Step:
+    return Step(name=name, run=lambda attempt: service(job_id=job_id, attempt=attempt))
