@@ -1,4 +1,4 @@
-"""Every command of the README works, as it stands there, against the stack that `make up` runs."""
+"""Every command of the README and of the pages works, as it stands there, on the stack that `make up` runs."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.docs.pages import README, ROOT, blocks, prose
+from tests.docs.pages import OPERATIONS, PAGES, README, ROOT, blocks, prose
 
 _UP_SECONDS = 180.0
 _DOWN_SECONDS = 60.0
@@ -80,23 +80,29 @@ def _is_ready(address: str) -> bool:
 @pytest.fixture(scope="module")
 def printed(stack: Stack) -> list[str]:
     """Run all shell blocks of the README in one shell, as a reader would; return what each printed."""
-    if not shutil.which("curl") or not shutil.which("bash"):
-        pytest.skip("the README's commands need bash and curl")
     script = f"\necho '{_BETWEEN}'\n".join(blocks(README, "sh"))
+    return _run(script, stack=stack).split(f"{_BETWEEN}\n")
+
+
+def _run(script: str, *, stack: Stack, **environment: str) -> str:
+    """Run a script in the checkout, on this stack's addresses and data; return what it printed."""
+    if not shutil.which("curl") or not shutil.which("bash"):
+        pytest.skip("the commands of the pages need bash and curl")
     script = script.replace("127.0.0.1:8000", stack.address).replace(".venv/bin/python", shlex.quote(sys.executable))
+    script = script.replace("$PWD/.data", stack.environment["ENGRAM_DATA_DIR"])
     # A refused request is a failed command here; a reader would see the problem that it prints.
     strict = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n'
     done = subprocess.run(
         ["bash", "-c", strict + script],
         cwd=ROOT,
-        env=dict(stack.environment),
+        env={**stack.environment, **environment},
         capture_output=True,
         text=True,
         timeout=_SCRIPT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout.split(f"{_BETWEEN}\n")
+    return done.stdout
 
 
 def _documents(text: str) -> list[dict[str, object]]:
@@ -162,15 +168,30 @@ def test_the_first_start_prints_what_the_readme_promises(stack: Stack) -> None:
     assert re.search(r"workspace  default\n  admin      admin / \S+\n  API key    engram_\S+", log)
 
 
+@pytest.mark.slow
+def test_a_dump_is_read_into_a_new_database(stack: Stack, tmp_path: Path) -> None:
+    """docs/operations.md, Backups: written while the stack runs, read where there is nothing yet."""
+    find_programs, write, read = blocks(OPERATIONS, "sh")
+    dump = shlex.quote(str(tmp_path / "engram.sql"))
+    _run(find_programs + write.replace("engram.sql", dump), stack=stack)
+
+    again = find_programs + read.replace("engram.sql", dump) + ".venv/bin/python manage.py migrate --check\n"
+    again += ".venv/bin/python manage.py create_project default restored\n"
+    printed = _run(again, stack=stack, ENGRAM_DATA_DIR=str(tmp_path / "new"))
+
+    assert "Created project restored in workspace default." in printed
+
+
 def test_the_targets_that_pages_name_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
 
-    for target in set(re.findall(r"`make ([a-z]+)`", prose(README))):
+    for target in {name for page in PAGES for name in re.findall(r"`make ([a-z]+)`", prose(page))}:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
 def test_no_shell_block_is_left_out() -> None:
     """A block of a kind that is not run must not look like commands."""
-    unrun = [line for body in blocks(README, "", "text", "json", "ini") for line in body.splitlines()]
+    kinds = ("", "text", "json", "ini")
+    unrun = [line for page in PAGES for body in blocks(page, *kinds) for line in body.splitlines()]
 
     assert not [line for line in unrun if re.match(r"\s*(\$ |curl |make |api |\.venv/|python)", line)]
