@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,20 +160,25 @@ class _Claims:
 
 def _read_claims(turns: Sequence[Turn], *, embed: Embed) -> _Claims:
     told = [list_claims(turn) or [turn.text] for turn in turns]
-    nameless = [
-        leave_name_out(claim, name=turn.speaker) for turn, claims in zip(turns, told, strict=True) for claim in claims
-    ]
+    texts = [claim for claims in told for claim in claims]
     return _Claims(
-        texts=[claim for claims in told for claim in claims],
+        texts=texts,
         owners=np.repeat(np.arange(len(told)), [len(claims) for claims in told]),
-        vectors=embed(nameless),
+        vectors=embed(_leave_speakers_out(texts, turns=turns)),
     )
+
+
+def _leave_speakers_out(texts: Sequence[str], *, turns: Sequence[Turn]) -> list[str]:
+    """Drop the names of all who speak in a cluster, be it in their own words or in a note about them."""
+    speakers = sorted({turn.speaker for turn in turns if turn.speaker})
+    return [reduce(lambda text, name: leave_name_out(text, name=name), speakers, text) for text in texts]
 
 
 def _choose(candidates: Sequence[_Candidate], *, turns: Sequence[Turn], embed: Embed, near: float) -> _Candidate | None:
     """Pick the sentence that most episodes say something like, moved a little by how general it reads."""
     claims = _read_claims(turns, embed=embed)
-    cosines = embed([leave_name_out(one.statement, name=one.source.speaker) for one in candidates]) @ claims.vectors.T
+    statements = _leave_speakers_out([candidate.statement for candidate in candidates], turns=turns)
+    cosines = embed(statements) @ claims.vectors.T
     starts = np.flatnonzero(np.diff(claims.owners, prepend=-1))
     closeness = np.maximum.reduceat(cosines, starts, axis=1).mean(axis=1)
     scored = []
@@ -186,15 +192,16 @@ def _choose(candidates: Sequence[_Candidate], *, turns: Sequence[Turn], embed: E
 
 
 def _count_support(candidate: _Candidate, *, claims: _Claims, turns: Sequence[Turn], is_near: NDArray[np.bool_]) -> int:
-    """Count the turns with a claim that says nearly the same of the same speaker, and passes the guard."""
+    """Count the turns with a claim that says nearly the same, passes the guard, and is not another speaker's."""
     speaker = candidate.source.speaker
     statement = Claim(text=candidate.statement, speaker=speaker)
-    supporting = {
-        int(claims.owners[place])
-        for place in np.flatnonzero(is_near)
-        if turns[claims.owners[place]].speaker == speaker
-        and check_polarity(left=Claim(text=claims.texts[int(place)], speaker=speaker), right=statement).passed
-    }
+    supporting = set()
+    for place in np.flatnonzero(is_near).tolist():
+        owner = int(claims.owners[place])
+        if turns[owner].speaker and speaker and turns[owner].speaker != speaker:
+            continue
+        if check_polarity(left=Claim(text=claims.texts[place], speaker=turns[owner].speaker), right=statement).passed:
+            supporting.add(owner)
     return len(supporting)
 
 
