@@ -7,7 +7,7 @@ import numpy as np
 from django.conf import settings
 
 from memory.consolidation.classify import as_belief
-from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_belief
+from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.novelty import is_novel
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
@@ -48,8 +48,8 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     job.outcome = "joined" if belief else "created"
     if belief is None:
         belief = job.created_belief = _create(cycle=cycle, job=job, candidate=candidate, members=members, model=model)
-    gained = insert_evidence(job_id=job.pk, target=None, belief_id=belief.pk, cycle=cycle)
-    recompute_belief(belief=belief, now=cycle.now, gained=gained)
+    gained = insert_evidence(job_id=job.pk, founded=belief.pk, cycle=cycle)
+    recompute_beliefs(beliefs=[belief], now=cycle.now, gained=gained)
     return [belief.pk]
 
 

@@ -4,9 +4,11 @@ Nothing here adds a difference to α or β. What a row weighs depends on the oth
 gives the same result however often a message is delivered.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -25,42 +27,56 @@ _LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 _INSERT = """
 INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, basis, reason,
                              cycle_id, call_id, created_at)
-SELECT v.workspace_id, %(belief)s, v.episode_id, v.verdict, %(kind)s, %(weight)s, v.basis, v.reason,
-       %(cycle)s, v.call_id, %(now)s
+SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict, %(kind)s, %(weight)s, v.basis,
+       v.reason, %(cycle)s, v.call_id, %(now)s
 FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
-WHERE v.job_id = %(job)s AND v.belief_id IS NOT DISTINCT FROM %(target)s AND v.verdict <> 'IRRELEVANT'
+WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
+  AND CASE WHEN v.belief_id IS NULL THEN %(founded)s <> '' ELSE v.belief_id = ANY(%(beliefs)s) END
   AND NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
-ORDER BY v.episode_id
+ORDER BY v.belief_id, v.episode_id
 ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
-RETURNING verdict
+RETURNING belief_id, verdict
 """
 
 
-def insert_evidence(*, job_id: int, target: str | None, belief_id: str, cycle: Cycle) -> list[Verdict]:
-    """Turn a job's verdicts on one target into evidence of a belief; return the verdicts of the rows that are new.
+def insert_evidence(
+    *, job_id: int, cycle: Cycle, beliefs: Collection[str] = (), founded: str = ""
+) -> dict[str, list[Verdict]]:
+    """Turn a job's verdicts into evidence; return by belief the verdicts of the rows that are new.
 
-    `target` is the belief that was judged, None for the job's own candidate.
+    Those on existing `beliefs` go to the belief that was judged, those on the job's own candidate to the `founded` one.
     """
-    parameters = {
-        "belief": belief_id,
-        "target": target,
+    parameters: dict[str, Any] = {
+        "beliefs": list(beliefs),
+        "founded": founded,
         "job": job_id,
         "cycle": cycle.pk,
         "now": cycle.now,
         "kind": EvidenceKind.ORDINARY,
         "weight": settings.POLICY.confidence.ordinary_weight,
     }
+    gained: dict[str, list[Verdict]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, parameters)
-        return [Verdict(row[0]) for row in cursor.fetchall()]
+        for belief_id, verdict in cursor.fetchall():
+            gained[belief_id].append(Verdict(verdict))
+    return dict(gained)
 
 
-def recompute_belief(*, belief: Belief, now: datetime, gained: Sequence[Verdict] = ()) -> WeighedEvidence:
-    """Set α, β and all that follows from them by the rows there are; the caller holds the belief's lock.
+def recompute_beliefs(
+    *, beliefs: Sequence[Belief], now: datetime, gained: Mapping[str, Sequence[Verdict]] | None = None
+) -> None:
+    """Set α, β and all that follows from them by the rows there are; the caller holds the beliefs' locks.
 
-    `gained` are the verdicts of rows that are new: they alone move storage strength and the time of reinforcement.
+    `gained` are by belief the verdicts of rows that are new: they alone move storage strength and the time of
+    reinforcement.
     """
-    rows = read_rows(belief_id=belief.pk)
+    rows = read_rows_of(beliefs=[belief.pk for belief in beliefs])
+    for belief in beliefs:
+        _recompute(belief, rows[belief.pk], now, (gained or {}).get(belief.pk, ()))
+
+
+def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gained: Sequence[Verdict]) -> None:
     policy = confidence_policy(belief.workspace)
     weighed = weigh_evidence(rows=rows, policy=policy)
     belief.alpha, belief.beta = weighed.posterior.alpha, weighed.posterior.beta
@@ -73,7 +89,6 @@ def recompute_belief(*, belief: Belief, now: datetime, gained: Sequence[Verdict]
         belief.last_reinforced_at = now
     belief.archive_due_at = archive_due_at(belief=belief, weighed=weighed)
     belief.save(update_fields=_RECOMPUTED)
-    return weighed
 
 
 def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | None:
@@ -92,13 +107,22 @@ _RECOMPUTED = (
 
 def read_rows(*, belief_id: str) -> list[EvidenceRow]:
     """Read a belief's evidence as values, without what has left it."""
-    rows = Evidence.objects.filter(belief=belief_id).exclude(episode__status__in=_LEFT)
-    return [
-        EvidenceRow(episode_id=episode, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time)
-        for episode, verdict, weight, origin, time in rows.values_list(
-            "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at"
+    return read_rows_of(beliefs=[belief_id])[belief_id]
+
+
+def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
+    """Read the evidence of several beliefs, by belief."""
+    found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
+    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=_LEFT)
+    for belief, episode, verdict, weight, origin, time in rows.values_list(
+        "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at"
+    ):
+        found[belief].append(
+            EvidenceRow(
+                episode_id=episode, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time
+            )
         )
-    ]
+    return found
 
 
 def confidence_policy(workspace: Workspace) -> ConfidencePolicy:

@@ -10,7 +10,7 @@ from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
 from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, renew_cycle, spend_budget
-from memory.consolidation.evidence import insert_evidence, recompute_belief
+from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs, lock_workspace
 from memory.consolidation.settling import release_members
 from memory.consolidation.walk import return_from_archive, walk_gates
@@ -21,6 +21,8 @@ from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDe
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
+
+_WALKS_PER_RENEWAL = 25  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
 
 def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
@@ -59,8 +61,9 @@ def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
     """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off."""
     walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate__in=[gate.name for gate in GATES])
     touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
-    for belief_id in touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True):
-        if not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
+    unwalked = touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True)
+    for place, belief_id in enumerate(unwalked):
+        if place % _WALKS_PER_RENEWAL == 0 and not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
             return False
         walk_gates(cycle=cycle, belief_id=belief_id)
     return True
@@ -98,16 +101,14 @@ def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """Turn verdicts on existing beliefs into evidence; return the beliefs that gained some."""
     judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
     beliefs = lock_beliefs(set(judged.values_list("belief_id", flat=True)))
-    touched = []
-    for belief in beliefs:
-        gained = insert_evidence(job_id=job.pk, target=belief.pk, belief_id=belief.pk, cycle=cycle)
-        if gained:
-            recompute_belief(belief=belief, now=cycle.now, gained=gained)
-            return_from_archive(cycle=cycle, belief=belief, gained=gained)
-            touched.append(belief.pk)
+    gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
+    touched = [belief for belief in beliefs if belief.pk in gained]
+    recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)
+    for belief in touched:
+        return_from_archive(cycle=cycle, belief=belief, gained=gained[belief.pk])
     if touched:
         job.outcome = "matched"
-    return touched
+    return [belief.pk for belief in touched]
 
 
 def _end(job: ClusterJob, state: JobState) -> None:

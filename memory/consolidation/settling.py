@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.models import ClusterMember, Cycle, Episode, Evidence
+from memory.models import ClusterJob, ClusterMember, Cycle, Episode, Evidence
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
@@ -45,6 +45,14 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         leased_by=cycle.pk, pk__in=ClusterMember.objects.filter(job=job_id).values("episode")
     )
     ended = members.exclude(_has_job(cycle, *OPEN_JOB_STATES))
+    if ClusterJob.objects.filter(cycle=cycle, state__in=(JobState.FAILED, JobState.DEFERRED)).exists():
+        _release_unasked(ended, cycle)
+    ended.filter(state_reason=PARTLY_ASKED).update(state=ConsolidationState.NEW, leased_by=None, state_reason="")
+    settle_or_pool(episodes=ended, cycle=cycle)
+
+
+def _release_unasked(ended: QuerySet[Episode], cycle: Cycle) -> None:
+    """Keep pending what a failed or deferred job has left unasked."""
     ended.filter(_has_job(cycle, JobState.FAILED)).update(
         state=ConsolidationState.FAILED,
         leased_by=None,
@@ -52,8 +60,6 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         failures=F("failures") + 1,
     )
     put_back(episodes=ended.filter(_has_job(cycle, JobState.DEFERRED)))
-    ended.filter(state_reason=PARTLY_ASKED).update(state=ConsolidationState.NEW, leased_by=None, state_reason="")
-    settle_or_pool(episodes=ended, cycle=cycle)
 
 
 def _has_job(cycle: Cycle, *states: JobState) -> Exists:

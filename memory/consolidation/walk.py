@@ -71,14 +71,18 @@ def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
 
 def record(*, cycle: Cycle, belief: Belief, decision: GateDecision) -> None:
     """Keep a decision with its facts; a belief touched twice in a cycle keeps the later one."""
-    DecisionRow.objects.update_or_create(
+    row = DecisionRow(
+        workspace_id=cycle.workspace_id,
         cycle=cycle,
         belief=belief,
         gate=decision.gate,
-        defaults={
-            "workspace_id": cycle.workspace_id,
-            "passed": decision.passed,
-            "reason": decision.reason,
-            "facts": dict(decision.facts),
-        },
+        passed=decision.passed,
+        reason=decision.reason,
+        facts=dict(decision.facts),
+    )
+    DecisionRow.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["cycle", "belief", "gate"],
+        update_fields=["passed", "reason", "facts"],
     )

@@ -16,6 +16,7 @@ from memory.models import (
     Belief,
     Cycle,
     Episode,
+    Evidence,
     Heartbeat,
     Lineage,
     Project,
@@ -101,7 +102,14 @@ def rows(db: None) -> Rows:
     belief = believed(SECRET, workspace=workspace, project=project)
     general = believed(f"{SECRET} for all", workspace=workspace)
     for judged in (belief, general):
-        factories.evidence(belief=judged, episode=episode)
+        Evidence.objects.create(
+            workspace=workspace,
+            belief=judged,
+            episode=episode,
+            verdict="SUPPORTS",
+            basis="guard",
+            created_at=factories.NOW,
+        )
     Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
     cycle = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Model
 from numpy.typing import NDArray
 
-from memory.consolidation.evidence import recompute_belief
+from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.sources import hash_statement
 from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
@@ -176,7 +176,7 @@ class World:
         vector = embedder().embed([statement])[0]
         store_belief_vectors(workspace_id=self.workspace.pk, model=MODEL, vectors={belief.pk: vector})
         self._evidence(belief, [Verdict.SUPPORTS] * supports + [Verdict.CONTRADICTS] * contradicts)
-        recompute_belief(belief=belief, now=self.now)
+        recompute_beliefs(beliefs=[belief], now=self.now)
         return belief
 
     def _evidence(self, belief: Belief, verdicts: Sequence[Verdict]) -> None:
