@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from memory.access.keys import create_key
-from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
+from memory.models import ApiKey, Belief, Episode, Evidence, Permission, Project, Workspace
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -56,3 +56,9 @@ def belief(*, workspace: Workspace, **given: Any) -> Belief:
         "statement_changed_at": NOW,
     }
     return Belief.objects.create(workspace=workspace, **fields | given)
+
+
+def evidence(*, belief: Belief, episode: Episode, **given: Any) -> Evidence:
+    """Store what an episode says about a belief: support, unless said otherwise."""
+    fields = {"verdict": "SUPPORTS", "basis": "guard", "created_at": NOW}
+    return Evidence.objects.create(workspace=belief.workspace, belief=belief, episode=episode, **fields | given)

@@ -11,20 +11,24 @@ from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, similarities
 from memory.domain.lifecycle import ConsolidationState
+from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
 from memory.models import Belief
 from memory.models.vectors import Vectors
 
 _BLOCK = 2048
 
+Near = tuple[EpisodeSource, BeliefSource, float]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An episode near a belief, with their similarity on the reference scale."""
+    """An episode near a belief, with their similarity on the reference scale, and whether a model must be asked."""
 
     episode: EpisodeSource
     belief: BeliefSource
     similarity: float
+    needs_call: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +48,8 @@ def gather_singles(
     beliefs, belief_vectors = read_beliefs(
         beliefs=Belief.objects.for_workspace(workspace_id).judgeable(), model=model.name
     )
-    pairs = list(_near_pairs(episodes, vectors, beliefs, belief_vectors, model))
-    batches = _batches(_unjudged(workspace_id, pairs))
+    near = list(_near_pairs(episodes, vectors, beliefs, belief_vectors, model))
+    batches = _batches(_unheard(workspace_id, near))
     chosen = _within_budget(batches)
     left_out = [batch for batch in batches if batch not in chosen]
     return chosen, {m.id for b in left_out for m in b.members if m.state == ConsolidationState.LEASED}
@@ -57,7 +61,7 @@ def _near_pairs(
     beliefs: Sequence[BeliefSource],
     belief_vectors: Vectors,
     model: Embedder,
-) -> Iterator[Pair]:
+) -> Iterator[Near]:
     """Yield each episode's nearest beliefs above the threshold, at most five."""
     threshold = model.profile.raw(settings.POLICY.consolidation.match_similarity)
     for start in range(0, len(episodes), _BLOCK):
@@ -67,9 +71,7 @@ def _near_pairs(
             episode = episodes[start + row]
             visible = [p for p in near if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
             for place in visible[: settings.POLICY.consolidation.match_beliefs]:
-                yield Pair(
-                    episode=episode, belief=beliefs[place], similarity=model.profile.reference(float(cosines[place]))
-                )
+                yield episode, beliefs[place], model.profile.reference(float(cosines[place]))
 
 
 def _is_in_sight(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
@@ -83,18 +85,24 @@ def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder)
     return belief.user in ("", episode.user) and same_language
 
 
-def _unjudged(workspace_id: int, pairs: Sequence[Pair]) -> list[Pair]:
-    episodes = {pair.episode.id for pair in pairs}
+def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
+    """Keep the pairs that have no verdict, and those whose verdict came but was never applied."""
+    episodes = {episode.id for episode, _, _ in near}
     given = given_verdicts(
-        workspace_id=workspace_id, hashes={pair.belief.statement_hash for pair in pairs}, episodes=episodes
+        workspace_id=workspace_id, hashes={belief.statement_hash for _, belief, _ in near}, episodes=episodes
     )
-    counted = evidenced_pairs(workspace_id=workspace_id, beliefs={pair.belief.id for pair in pairs}, episodes=episodes)
-    return [
-        pair
-        for pair in pairs
-        if (pair.belief.statement_hash, pair.episode.id) not in given
-        and (pair.belief.id, pair.episode.id) not in counted
-    ]
+    counted = evidenced_pairs(
+        workspace_id=workspace_id, beliefs={belief.id for _, belief, _ in near}, episodes=episodes
+    )
+    pairs = []
+    for episode, belief, similarity in near:
+        known = given.get((belief.statement_hash, episode.id))
+        if (belief.id, episode.id) in counted or (known is not None and known.verdict == Verdict.IRRELEVANT):
+            continue
+        by_guard = supports_by_guard(episode=episode.claim, statement=belief.claim, similarity=similarity)
+        needs_call = known is None and not by_guard
+        pairs.append(Pair(episode=episode, belief=belief, similarity=similarity, needs_call=needs_call))
+    return pairs
 
 
 def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
@@ -112,9 +120,7 @@ def _batch(pairs: Sequence[Pair]) -> SinglesBatch:
         belief_id=pairs[0].belief.id,
         members=[pair.episode for pair in pairs],
         similarity=pairs[0].similarity,
-        needs_call=not all(
-            supports_by_guard(episode=p.episode.claim, statement=p.belief.claim, similarity=p.similarity) for p in pairs
-        ),
+        needs_call=any(pair.needs_call for pair in pairs),
     )
 
 

@@ -172,10 +172,11 @@ class RecallPolicy:
     text_weight: Annotated[Share, "B17: weight of the text score in a belief's score"] = 0.2
     min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
     belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
+    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 1.0
     vector_fusion: Annotated[Share, "B17: weight of the vector arm in an episode's fused score"] = 0.5
     text_fusion: Annotated[Share, "B17: weight of the text arm in an episode's fused score"] = 0.5
-    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 1.5
-    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 1.0
+    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 4.0
+    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.5
     candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
     query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
     query_characters: Annotated[Count, "B17: longest query"] = 8_000

@@ -11,18 +11,24 @@ Scores = NDArray[np.float64]
 
 
 def score_beliefs(
-    *, confidence: ArrayLike, similarity: ArrayLike, strength: ArrayLike, text: ArrayLike, policy: RecallPolicy
+    *,
+    confidence: ArrayLike,
+    similarity: ArrayLike,
+    strength: ArrayLike,
+    text: ArrayLike,
+    text_beside: ArrayLike = (),
+    policy: RecallPolicy,
 ) -> Scores:
     """Return one score in 0..1 for each candidate.
 
     Similarity is on the reference scale, strength is the retrieval strength, text is any text score, made comparable by
-    min-max over the candidates.
+    min-max over all candidates: `text_beside` are the text scores of the episodes found with them.
     """
     likeness = np.clip(_floats(similarity), 0.0, 1.0)  # below zero there is nothing left to be unlike
     return (
         policy.similarity_weight * _floats(confidence) * likeness
         + policy.strength_weight * _floats(strength)
-        + policy.text_weight * scale_min_max(values=text)
+        + policy.text_weight * scale_min_max(values=text, beside=text_beside)
     )
 
 
@@ -35,27 +41,46 @@ def score_episodes(*, similarity: ArrayLike, text: ArrayLike, policy: RecallPoli
     return np.asarray(1.0 / (1.0 + np.exp(-policy.logistic_slope * (fused - policy.logistic_midpoint))))
 
 
+def stand_out(
+    *,
+    similarity: ArrayLike,
+    text: ArrayLike,
+    episode_similarity: ArrayLike,
+    episode_text: ArrayLike,
+    policy: RecallPolicy,
+) -> NDArray[np.bool_]:
+    """Tell of each belief whether it fits a query clearly better than the episodes found do on average.
+
+    A belief's score has parts that no query changes; without this, a fresh belief would answer every question.
+    """
+    by_vector = standardise(values=similarity, by=episode_similarity)
+    by_text = standardise(values=text, by=episode_text)
+    return np.asarray(policy.vector_fusion * by_vector + policy.text_fusion * by_text >= policy.belief_floor)
+
+
 def blend_beliefs(*, scores: ArrayLike, policy: RecallPolicy) -> Scores:
     """Return beliefs' scores as they stand beside those of episodes."""
     return policy.belief_blend * _floats(scores)
 
 
-def scale_min_max(*, values: ArrayLike) -> Scores:
-    """Return the values scaled to 0..1, all 0.5 if they are equal."""
+def scale_min_max(*, values: ArrayLike, beside: ArrayLike = ()) -> Scores:
+    """Return the values scaled to 0..1 by the range of all, those beside them included; all 0.5 if all are equal."""
     array = _floats(values)
-    low, high = array.min(initial=np.inf), array.max(initial=-np.inf)
+    everything = np.concatenate([array, _floats(beside)])
+    low, high = everything.min(initial=np.inf), everything.max(initial=-np.inf)
     if not low < high:
         return np.full_like(array, 0.5)
     return np.asarray((array - low) / (high - low))
 
 
-def standardise(*, values: ArrayLike) -> Scores:
-    """Return the values less their mean, in standard deviations; all 0 if they are equal."""
+def standardise(*, values: ArrayLike, by: ArrayLike | None = None) -> Scores:
+    """Return the values less the mean, in standard deviations, of themselves or of others; all 0 if these are equal."""
     array = _floats(values)
-    deviation = array.std() if array.size else 0.0
-    if not deviation > 0 or array.min() == array.max():
+    measure = array if by is None else _floats(by)
+    deviation = measure.std() if measure.size else 0.0
+    if not deviation > 0 or measure.min() == measure.max():
         return np.zeros_like(array)
-    return np.asarray((array - array.mean()) / deviation)
+    return np.asarray((array - measure.mean()) / deviation)
 
 
 def _floats(values: Any) -> Scores:

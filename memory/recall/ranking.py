@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
-from memory.domain.scoring import blend_beliefs, score_beliefs, score_episodes
+from memory.domain.scoring import blend_beliefs, score_beliefs, score_episodes, stand_out
 from memory.domain.strength import retrieval_strength
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 
@@ -33,31 +33,63 @@ class Ranked:
 
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average."""
-    similarity = _similarities(candidates, profile)
-    known = similarity[~np.isnan(similarity)]
-    similarity[np.isnan(similarity)] = known.mean() if known.size else 0.0
-    text = [candidate.text_score for candidate in candidates]
-    scores = score_episodes(similarity=similarity, text=text, policy=policy.recall)
+    scores = score_episodes(
+        similarity=_episode_similarities(candidates, profile), text=_texts(candidates), policy=policy.recall
+    )
     return _ranked(MemoryType.EPISODE, candidates, scores)
 
 
 def rank_beliefs(
-    *, candidates: Sequence[BeliefCandidate], profile: Profile, now: datetime, policy: Policy
+    *,
+    candidates: Sequence[BeliefCandidate],
+    episodes: Sequence[EpisodeCandidate],
+    profile: Profile,
+    now: datetime,
+    policy: Policy,
 ) -> list[Ranked]:
-    """Score beliefs as they stand beside episodes; one without a vector is like nothing."""
+    """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
         similarity=np.nan_to_num(_similarities(candidates, profile)),
         strength=[_strength(candidate, now, policy) for candidate in candidates],
-        text=[candidate.text_score for candidate in candidates],
+        text=_texts(candidates),
+        text_beside=_texts(episodes),
         policy=policy.recall,
     )
     return _ranked(MemoryType.BELIEF, candidates, blend_beliefs(scores=scores, policy=policy.recall))
 
 
+def standing_out(
+    *,
+    candidates: Sequence[BeliefCandidate],
+    episodes: Sequence[EpisodeCandidate],
+    profile: Profile,
+    policy: Policy,
+) -> set[str]:
+    """Name the beliefs that fit the query clearly better than the episodes found do on average."""
+    found = stand_out(
+        similarity=np.nan_to_num(_similarities(candidates, profile)),
+        text=_texts(candidates),
+        episode_similarity=_episode_similarities(episodes, profile),
+        episode_text=_texts(episodes),
+        policy=policy.recall,
+    )
+    return {candidate.id for candidate, is_fit in zip(candidates, found, strict=True) if is_fit}
+
+
 def best(*, ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
     """Return the best of all kinds, equal scores by id."""
     return sorted(ranked, key=lambda item: (-item.score, item.id))[:limit]
+
+
+def _episode_similarities(candidates: Sequence[EpisodeCandidate], profile: Profile) -> NDArray[np.float64]:
+    similarity = _similarities(candidates, profile)
+    known = similarity[~np.isnan(similarity)]
+    return np.nan_to_num(similarity, nan=float(known.mean()) if known.size else 0.0)
+
+
+def _texts(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[float]:
+    return [candidate.text_score for candidate in candidates]
 
 
 def _similarities(candidates: Sequence[EpisodeCandidate | BeliefCandidate], profile: Profile) -> NDArray[np.float64]:

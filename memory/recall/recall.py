@@ -7,11 +7,12 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.embeddings import embedder
-from memory.models import Belief, Episode
+from memory.models import Belief, Episode, Evidence
 from memory.recall.access import count_access
-from memory.recall.ranking import MemoryType, Ranked, best, rank_beliefs, rank_episodes
+from memory.recall.ranking import MemoryType, Ranked, best, rank_beliefs, rank_episodes, standing_out
 from memory.recall.search import Found, RecallScope, find_candidates
 
 
@@ -60,13 +61,30 @@ def recall(
         now=now,
         policy=policy.recall,
     )
-    ranked = [
-        *rank_episodes(candidates=found.episodes, profile=model.profile, policy=policy),
-        *rank_beliefs(candidates=found.beliefs, profile=model.profile, now=now, policy=policy),
-    ]
-    results = _read(ranked=best(ranked=ranked, limit=limit), viewer=scope.viewer)
+    ranked = _rank(found=found, limit=limit, profile=model.profile, now=now, policy=policy)
+    results = _read(ranked=ranked, viewer=scope.viewer)
     _count(results=results, found=found, now=now, policy=policy)
     return Recalled(results=results, degraded=found.degraded)
+
+
+def _rank(*, found: Found, limit: int, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
+    """Rank both kinds together; where there is no room for all, beliefs must be about the query to take a place."""
+    episodes = rank_episodes(candidates=found.episodes, profile=profile, policy=policy)
+    beliefs = rank_beliefs(candidates=found.beliefs, episodes=found.episodes, profile=profile, now=now, policy=policy)
+    if episodes and beliefs and len(episodes) + len(beliefs) > limit and not found.degraded:
+        fit = standing_out(candidates=found.beliefs, episodes=found.episodes, profile=profile, policy=policy)
+        fit |= _resting_on(best(ranked=episodes, limit=1)[0].id, found)
+        beliefs = [belief for belief in beliefs if belief.id in fit]
+    return best(ranked=[*episodes, *beliefs], limit=limit)
+
+
+def _resting_on(episode_id: str, found: Found) -> set[str]:
+    """Name the beliefs found for which an episode is evidence.
+
+    Where all that was found says the same, nothing stands out, least of all the belief made of it.
+    """
+    rows = Evidence.objects.filter(episode=episode_id, belief__in=[belief.id for belief in found.beliefs])
+    return set(rows.values_list("belief_id", flat=True))
 
 
 def _read(*, ranked: Sequence[Ranked], viewer: Viewer) -> tuple[RecalledMemory, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.models import Belief, Cycle, Episode, Evidence, GateDecision, Lineage, Workspace
+from memory.models import Belief, Cycle, Episode, GateDecision, Lineage, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -22,10 +22,7 @@ def judged(belief: Belief, verdict: str, *, day: int = 0, origin: str = "", **gi
     episode = factories.episode(
         workspace=belief.workspace, occurred_at=factories.NOW + timedelta(days=day), **fields | given
     )
-    Evidence.objects.create(
-        workspace=belief.workspace, belief=belief, episode=episode, verdict=verdict, basis="model",
-        reason=f"It {verdict.lower()}.", created_at=factories.NOW,
-    )  # fmt: skip
+    factories.evidence(belief=belief, episode=episode, verdict=verdict, reason=f"It {verdict.lower()}.")
     return episode
 
 

@@ -16,7 +16,6 @@ from memory.models import (
     Belief,
     Cycle,
     Episode,
-    Evidence,
     Heartbeat,
     Lineage,
     Project,
@@ -102,14 +101,7 @@ def rows(db: None) -> Rows:
     belief = believed(SECRET, workspace=workspace, project=project)
     general = believed(f"{SECRET} for all", workspace=workspace)
     for judged in (belief, general):
-        Evidence.objects.create(
-            workspace=workspace,
-            belief=judged,
-            episode=episode,
-            verdict="SUPPORTS",
-            basis="guard",
-            created_at=factories.NOW,
-        )
+        factories.evidence(belief=judged, episode=episode)
     Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
     cycle = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW

@@ -157,3 +157,26 @@ def test_evidence_for_one_belief_does_not_settle_what_a_failed_call_was_to_say_o
     assert world.states(both) == ["settled"]
     betas = Belief.objects.filter(pk__in=[opening.pk, closing.pk]).values_list("beta", flat=True)
     assert list(betas) == [2.0, 2.0]
+
+
+def test_what_half_a_batch_said_is_not_lost_with_the_other_half(world: World) -> None:
+    """B11: verdicts that came before the job failed become evidence in the next cycle, without another call."""
+    belief = world.hold("The shop opens at 8 on weekdays.", about="shop", supports=6)
+    said = [
+        world.say(f"The shop opens at {hour} on weekdays.", about="shop", likeness=0.8, verdict=Verdict.CONTRADICTS)
+        for hour in (9, 10)
+    ]
+    world.server.script = lambda asked: (
+        garbage() if said[1].pk in [episode["id"] for episode in asked.episodes] else world.answer(asked)
+    )
+
+    world.cycle()
+
+    assert set(world.states(*said)) == {"failed"}
+    assert world.now_of(belief).beta == 1.0
+    world.server.script = world.answer
+    world.server.log.clear()
+    world.cycle()
+    assert [call.ids for call in world.server.calls("classify")] == [[said[1].pk]]
+    assert world.now_of(belief).beta == 3.0
+    assert set(world.states(*said)) == {"settled"}

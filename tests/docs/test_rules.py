@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memory.domain.policy import iter_settings
 from tests.docs.pages import ROOT
 
 RULES = ROOT / "docs" / "rules.md"
@@ -39,6 +40,13 @@ def test_no_rule_is_missing_or_stated_twice() -> None:
 
     assert len(ids) == len(set(ids))
     assert set(ids) == REQUIRED
+
+
+def test_every_number_of_the_policy_belongs_to_a_rule_of_the_page() -> None:
+    """B24: a setting's description begins with its rule's id, step numbers aside."""
+    named = {key for setting in iter_settings() for key in re.findall(r"\b[A-Z]\d+a?\b", setting.description)}
+
+    assert named <= {rule.id for rule in ROWS}
 
 
 @pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain.policy import RecallPolicy
-from memory.domain.scoring import blend_beliefs, scale_min_max, score_beliefs, score_episodes, standardise
+from memory.domain.scoring import blend_beliefs, scale_min_max, score_beliefs, score_episodes, stand_out, standardise
 
 POLICY = RecallPolicy()
 shares = st.floats(min_value=0, max_value=1)
@@ -25,6 +25,20 @@ def test_a_beliefs_score_has_three_weighed_parts() -> None:
 def test_equal_text_scores_count_half() -> None:
     """B17: 0.5 if all equal."""
     assert scale_min_max(values=[3.0, 3.0]).tolist() == [0.5, 0.5]
+
+
+def test_text_scores_are_measured_by_all_that_was_found() -> None:
+    """B17: beside an episode that says much more of the query, a belief that shares one word of it has little."""
+    assert scale_min_max(values=[1.0, 2.0], beside=[0.0, 10.0]).tolist() == [0.1, 0.2]
+
+
+def test_a_belief_stands_out_against_the_episodes_found() -> None:
+    """B17: half of each channel's standard score among the episodes; from 1 on a belief may take a place."""
+    found = stand_out(
+        similarity=[0.7, 0.7, 0.3], text=[4, 1, 1], episode_similarity=[0.4, 0.6], episode_text=[1, 3], policy=POLICY
+    )
+
+    assert found.tolist() == [True, False, False]
 
 
 def test_a_single_candidate_has_a_score() -> None:

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from memory.models import Workspace
+from memory.models import Episode, Workspace
 from memory.recall.ranking import MemoryType
 from tests import factories
+from tests.factories import NOW
 from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,7 @@ def test_a_pending_episode_is_found_at_once(workspace: Workspace) -> None:
     """B17: recall waits neither for consolidation nor for a vector."""
     wanted = factories.episode(workspace=workspace, text="The vault code changed today.", language="en", state="new")
     result = ask("vault code", workspace=workspace).results[0]
-    assert (result.id, result.type, result.occurred_at) == (wanted.pk, MemoryType.EPISODE, factories.NOW)
+    assert (result.id, result.type, result.occurred_at) == (wanted.pk, MemoryType.EPISODE, NOW)
 
 
 @pytest.mark.usefixtures("noise")
@@ -93,6 +94,25 @@ def test_a_query_whose_answer_is_a_belief_finds_it_in_the_top_three(workspace: W
     wanted = believed("Mara prefers tea to coffee.", workspace=workspace)
     top = {r.id: r for r in ask("does Mara prefer tea or coffee", workspace=workspace).results[:3]}
     assert top[wanted.pk].confidence == pytest.approx(6 / 7)
+
+
+def test_an_old_belief_is_found_among_the_many_episodes_that_made_it(workspace: Workspace) -> None:
+    """B17: in the top 3, though all episodes say the same and nobody asked for it in a year."""
+    for number in range(60):
+        remembered(f"Mara: I'd rather have tea than coffee, I said so {number} times.", workspace=workspace)
+    wanted = believed("Mara prefers tea to coffee.", workspace=workspace, created_at=NOW - timedelta(days=365))
+    for episode in Episode.objects.all():
+        factories.evidence(belief=wanted, episode=episode)
+    assert wanted.pk in [result.id for result in ask("Mara: tea or coffee?", workspace=workspace).results[:3]]
+
+
+def test_a_fresh_belief_does_not_answer_every_question(workspace: Workspace) -> None:
+    """B17: strength and confidence know nothing of the query; they take no place from episodes that answer it."""
+    for number in range(30):
+        remembered(f"Mara planted {number} apple trees behind the barn.", workspace=workspace)
+    believed("Mara prefers tea to coffee.", workspace=workspace, alpha=60.0)
+    results = ask("how many apple trees did Mara plant behind the barn", workspace=workspace).results
+    assert {result.type for result in results} == {MemoryType.EPISODE}
 
 
 def test_beliefs_score_by_confidence_similarity_strength_and_text(workspace: Workspace) -> None:
@@ -121,7 +141,7 @@ def test_only_active_memories_come_to_mind(workspace: Workspace, status: str) ->
 
 def test_what_is_past_its_validity_does_not_come_to_mind(workspace: Workspace) -> None:
     """B1: past `valid_until` an item is not recalled, and it takes no place from others."""
-    over, still = factories.NOW, factories.NOW + timedelta(seconds=1)
+    over, still = NOW, NOW + timedelta(seconds=1)
     for number in range(60):
         remembered(f"Mara drinks tea, note {number}.", workspace=workspace, valid_until=over)
     wanted = remembered("A sofa was moved.", workspace=workspace, valid_until=still)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.models import Belief, Evidence, Project, Workspace
+from memory.models import Project, Workspace
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
 
@@ -36,16 +36,9 @@ def memories(workspace: Workspace, ours: Project, theirs: Project) -> None:
     for name, evidence in {"of ours": ["ours"], "of both": ["ours", "theirs"], "of none": ["ours", "none"]}.items():
         belief = believed(f"tea global {name}", workspace=workspace)
         for place in evidence:
-            support(belief, episodes[place].pk)
+            factories.evidence(belief=belief, episode=episodes[place])
     believed("tea global of nothing", workspace=workspace)
     remembered("tea elsewhere", workspace=factories.workspace())
-
-
-def support(belief: Belief, episode_id: str) -> None:
-    Evidence.objects.create(
-        workspace=belief.workspace, belief=belief, episode_id=episode_id, verdict="SUPPORTS", basis="guard",
-        created_at=factories.NOW,
-    )  # fmt: skip
 
 
 GLOBALS = {"tea global of ours", "tea global of both", "tea global of none", "tea global of nothing"}

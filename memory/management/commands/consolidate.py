@@ -12,6 +12,7 @@ from memory.consolidation.cycle import open_cycle
 from memory.consolidation.idle import is_idle_after
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import CycleState, JobState
+from memory.management.failures import named_workspace
 from memory.models import ClusterJob, Cycle, Trigger, Workspace
 
 
@@ -25,9 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspace = Workspace.objects.filter(name=options["workspace"]).first()
-        if workspace is None:
-            raise CommandError(f"There is no workspace named {options['workspace']}.")
+        workspace = named_workspace(options["workspace"])
         if not (options["wait"] or options["until_idle"]):
             cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
             self._report([cycle], as_json=options["json"])

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory.consolidation.verify import Drift, find_drift
+from memory.management.failures import named_workspace
 from memory.models import Workspace
 
 
@@ -17,11 +18,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspaces = Workspace.objects.order_by("pk")
-        if options["workspace"]:
-            workspaces = workspaces.filter(name=options["workspace"])
-            if not workspaces:
-                raise CommandError(f"There is no workspace named {options['workspace']}.")
+        named = options["workspace"]
+        workspaces = [named_workspace(named)] if named else list(Workspace.objects.order_by("pk"))
         checked, drifts = 0, list[Drift]()
         for workspace in workspaces:
             count, found = find_drift(workspace=workspace)

@@ -1,0 +1,70 @@
+"""consolidate: cycles by hand, until nothing is left to do."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memory.domain.lifecycle import CycleState
+from memory.ingest.arrival import Arrival
+from memory.ingest.episodes import take_episodes
+from memory.models import Belief, Cycle, Workspace
+from tests import factories
+from tests.consolidation.inline import run_steps
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme() -> Workspace:
+    """A workspace whose user said one thing in three sessions."""
+    made = factories.workspace(name="acme")
+    lines = [{"text": "Mara deploys the shop on Tuesday morning.", "session": str(n)} for n in range(3)]
+    take_episodes(raw_lines=lines, arrival=Arrival(workspace=made, now=factories.NOW))
+    return made
+
+
+def in_process(work: Callable[[Cycle], object]) -> Callable[..., Cycle]:
+    """Stand in for waiting: do the work of the cycle here."""
+
+    def wait(cycle_id: str, **_: object) -> Cycle:
+        work(Cycle.objects.get(pk=cycle_id))
+        return Cycle.objects.get(pk=cycle_id)
+
+    return wait
+
+
+def consolidate(*options: str) -> list[dict[str, object]]:
+    out = StringIO()
+    call_command("consolidate", "--workspace", "acme", "--json", *options, stdout=out)
+    cycles: list[dict[str, object]] = json.loads(out.getvalue())["cycles"]
+    return cycles
+
+
+def test_without_waiting_a_cycle_is_only_opened(acme: Workspace) -> None:
+    """B7: by hand; a second call finds the one that is open."""
+    first, second = consolidate(), consolidate()
+    assert first[0]["state"] == "queued"
+    assert first[0]["id"] == second[0]["id"]
+
+
+def test_until_idle_ends_when_a_cycle_finds_nothing_to_do(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B7: idle is nothing pending and nothing eligible."""
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(run_steps))
+    cycles = consolidate("--until-idle")
+    assert [cycle["state"] for cycle in cycles] == ["finished", "finished"]
+    assert Belief.objects.for_workspace(acme).get().alpha == 4.0
+
+
+def test_a_cycle_that_fails_is_exit_status_1(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until idle does not go round for ever where nothing gets done."""
+
+    def fail(cycle: Cycle) -> None:
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.FAILED, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(fail))
+    with pytest.raises(CommandError, match="stay pending") as error:
+        consolidate("--until-idle")
+    assert error.value.returncode == 1
