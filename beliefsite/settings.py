@@ -316,6 +316,7 @@ LOGGING = {
         "openai": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},  # else a line for every sweep
     },
 }
 structlog.configure(
