@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import structlog
 from django.db import DatabaseError, connection
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Greatest
 
 from memory.consolidation.clock import database_now
@@ -65,9 +65,9 @@ def _let_go(lease: JobLease, *, survived: bool) -> None:
 
 def _claim(job_id: int, attempt: int, state: JobState) -> JobLease | None:
     owner = uuid.uuid4().hex
-    free = ClusterJob.objects.free().filter(
-        pk=job_id, state=state, cycle__attempt=attempt, cycle__state=CycleState.RUNNING
-    )
+    # Exists, not a join: an UPDATE over a join picks its rows beforehand, and two workers would both pick this one.
+    current = Cycle.objects.filter(pk=OuterRef("cycle"), attempt=attempt, state=CycleState.RUNNING)
+    free = ClusterJob.objects.free().filter(Exists(current), pk=job_id, state=state)
     until = database_now(plus=budget_policy().lease_seconds)
     if not free.update(lease_owner=owner, leased_until=until, not_before=None, claims=F("claims") + 1):
         return None

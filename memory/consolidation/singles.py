@@ -8,7 +8,7 @@ import numpy as np
 from django.conf import settings
 
 from memory.consolidation.guarding import supports_by_guard
-from memory.consolidation.known import evidenced_pairs, given_verdicts
+from memory.consolidation.known import evidenced_pairs, judged_pairs
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, similarities
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
@@ -67,9 +67,10 @@ def _near_pairs(
     for start in range(0, len(episodes), _BLOCK):
         block = similarities(vectors[start : start + _BLOCK], belief_vectors)
         for row, cosines in enumerate(block):
-            near = [place for place in np.argsort(-cosines, kind="stable") if cosines[place] > threshold]
+            near = np.flatnonzero(cosines > threshold)
+            nearest: list[int] = near[np.argsort(-cosines[near], kind="stable")].tolist()
             episode = episodes[start + row]
-            visible = [p for p in near if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
+            visible = [p for p in nearest if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
             for place in visible[: settings.POLICY.consolidation.match_beliefs]:
                 yield episode, beliefs[place], model.profile.reference(float(cosines[place]))
 
@@ -88,7 +89,7 @@ def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder)
 def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
     """Keep the pairs that have no verdict, and those whose verdict came but was never applied."""
     episodes = {episode.id for episode, _, _ in near}
-    given = given_verdicts(
+    given = judged_pairs(
         workspace_id=workspace_id, hashes={belief.statement_hash for _, belief, _ in near}, episodes=episodes
     )
     counted = evidenced_pairs(
@@ -97,7 +98,7 @@ def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
     pairs = []
     for episode, belief, similarity in near:
         known = given.get((belief.statement_hash, episode.id))
-        if (belief.id, episode.id) in counted or (known is not None and known.verdict == Verdict.IRRELEVANT):
+        if (belief.id, episode.id) in counted or known is Verdict.IRRELEVANT:
             continue
         by_guard = supports_by_guard(episode=episode.claim, statement=belief.claim, similarity=similarity)
         needs_call = known is None and not by_guard
