@@ -28,12 +28,20 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A tsquery for each text search configuration, and one of all their lexemes, which an index can answer."""
+
+    by_configuration: Mapping[str, str]
+    of_any: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What is looked for: a vector of `model` (None: by text alone), and a tsquery per text search configuration."""
+    """What is looked for: a vector of `model` (None: by text alone), and words."""
 
     vector: Vectors | None
     model: str
-    texts: Mapping[str, str]
+    words: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +101,8 @@ def _parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, 
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
-        "any_text": " | ".join(text for text in query.texts.values() if text),
-        **{f"text_{configuration}": text for configuration, text in query.texts.items()},
+        "any_text": query.words.of_any,
+        **{f"text_{configuration}": text for configuration, text in query.words.by_configuration.items()},
     }
 
 

@@ -59,7 +59,7 @@ def find_candidates(
 ) -> Found:
     """Find what may answer the query, `count` memories of each kind by each channel."""
     vector = _embed(scope, query, embedder, policy)
-    asked = SearchQuery(vector=vector, model=embedder.name, texts=any_of_words(query=query, most=policy.query_terms))
+    asked = SearchQuery(vector=vector, model=embedder.name, words=any_of_words(query=query, most=policy.query_terms))
     reach = reach_of(scope=scope, now=now)
     return Found(
         episodes=search_episodes(reach=reach, query=asked, candidates=count) if MemoryType.EPISODE in types else [],

@@ -1,16 +1,17 @@
 """A query's words as each text search configuration stems them, joined by OR."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from django.db import connection
 
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+from memory.models.vector_search import Words
 
 _STEMMING = tuple(CONFIGURATIONS.values())
 
 
-def any_of_words(*, query: str, most: int) -> dict[str, str]:
-    """Return, by configuration, a tsquery that any word of the query satisfies; at most its `most` longest words.
+def any_of_words(*, query: str, most: int) -> Words:
+    """Return a query's `most` longest words, as tsqueries that any of them satisfies.
 
     Rows of unknown language keep their stop words, so those of the query's likeliest language are left out for them.
     """
@@ -21,7 +22,11 @@ def any_of_words(*, query: str, most: int) -> dict[str, str]:
     stop_words = max((row[2] for row in rows), key=len)
     lexemes = {configuration: stems for configuration, stems, _, _ in rows}
     lexemes[UNKNOWN_CONFIGURATION] = [word for word in words if word not in stop_words] or words
-    return {configuration: _join(stems, most) for configuration, stems in lexemes.items()}
+    longest = {name: sorted(found, key=_longest_first)[:most] for name, found in lexemes.items()}
+    return Words(
+        by_configuration={name: _join(found) for name, found in longest.items()},
+        of_any=_join({lexeme for found in longest.values() for lexeme in found}),
+    )
 
 
 _PARSE = """
@@ -33,9 +38,12 @@ FROM unnest(%(configurations)s::text[]) AS c(name),
 """
 
 
-def _join(lexemes: Iterable[str], most: int) -> str:
-    longest = sorted(lexemes, key=lambda lexeme: (-len(lexeme), lexeme))[:most]
-    return " | ".join(_quote(lexeme) for lexeme in longest)
+def _longest_first(lexeme: str) -> tuple[int, str]:
+    return -len(lexeme), lexeme
+
+
+def _join(lexemes: Collection[str]) -> str:
+    return " | ".join(_quote(lexeme) for lexeme in sorted(lexemes))
 
 
 def _quote(lexeme: str) -> str:
