@@ -6,6 +6,7 @@ rows as soon as they are known, so that going on after a crash asks only what is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -139,21 +140,19 @@ def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSou
 
 def judge(*, lease: JobLease, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
-    for target in targets:
-        _store_without_asking(job=job, members=members, target=target)
-    asks = [ask for target in targets for ask in _asks(job=job, members=members, target=target)]
+    _store_without_asking(job=job, members=members, targets=targets)
+    asks = _asks(job=job, members=members, targets=targets)
     likeness = {target.belief.id: target for target in targets}
     return ask_models(
         lease=lease, job=job, asks=asks, store=lambda answer: _store_answer(job, likeness[answer.key], answer)
     )
 
 
-def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], target: Target) -> None:
-    given = given_verdicts(
-        workspace_id=job.workspace_id, hashes=[target.belief.statement_hash], episodes=[m.id for m in members]
-    )
+def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> None:
+    hashes = [target.belief.statement_hash for target in targets]
+    given = given_verdicts(workspace_id=job.workspace_id, hashes=hashes, episodes=[m.id for m in members])
     rows = []
-    for member in members:
+    for target, member in product(targets, members):
         known = given.get((target.belief.statement_hash, member.id))
         if known is not None:
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
@@ -174,18 +173,18 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
     return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
 
 
-def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], target: Target) -> list[Ask]:
+def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> list[Ask]:
     """Cut what still lacks a verdict into calls of at most twelve episodes about one statement."""
-    judged = set(job.verdicts.filter(belief=target.belief_id).values_list("episode_id", flat=True))
-    counted = evidenced_pairs(
-        workspace_id=job.workspace_id, beliefs=[target.belief.id], episodes=[m.id for m in members]
-    )
-    open_members = [m for m in members if m.id not in judged and (target.belief.id, m.id) not in counted]
+    judged = set(job.verdicts.values_list("belief_id", "episode_id"))
+    beliefs = [target.belief.id for target in targets]
+    judged |= evidenced_pairs(workspace_id=job.workspace_id, beliefs=beliefs, episodes=[m.id for m in members])
     size = settings.POLICY.consolidation.classify_episodes
-    return [
-        Ask(key=target.belief.id, request=_request(target, open_members[start : start + size]))
-        for start in range(0, len(open_members), size)
-    ]
+    asks = []
+    for target in targets:
+        unjudged = [member for member in members if (target.belief_id, member.id) not in judged]
+        for start in range(0, len(unjudged), size):
+            asks.append(Ask(key=target.belief.id, request=_request(target, unjudged[start : start + size])))
+    return asks
 
 
 def _request(target: Target, members: Sequence[EpisodeSource]) -> ClassificationRequest:

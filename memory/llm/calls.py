@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.ledger import CallScope, abandon_calls, find_reply, reserve_calls, settle_call
+from memory.llm.ledger import CallScope, abandon_calls, find_replies, reserve_calls, settle_call
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.replies import Reply
 from memory.llm.requests import Request, halve_request
@@ -87,8 +87,7 @@ def answer_asks(
     calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
     if scope.job_id is not None:
         abandon_calls(workspace_id=scope.workspace_id, job_id=scope.job_id)
-    for ask in asks:
-        calls.admit(_Pending(ask=ask))
+    calls.admit([_Pending(ask=ask) for ask in asks])
     calls.run()
     return calls.failures
 
@@ -132,13 +131,15 @@ class _Round:
         self.stopped: MustWait | OutOfBudget | LeaseLost | None = None
         self.crowded_since: float | None = None
 
-    def admit(self, pending: _Pending) -> None:
-        """Answer an ask from the ledger, or line it up for a call."""
-        stored = find_reply(scope=self.scope, request=pending.ask.request, model=self.model)
-        if stored is None:
-            self.waiting.append(pending)
-        else:
-            self._store(pending.ask, stored.reply, call_id=stored.call_id, reused=True)
+    def admit(self, pendings: Sequence[_Pending]) -> None:
+        """Answer asks from the ledger, and line up the others for a call."""
+        requests = [pending.ask.request for pending in pendings]
+        found = find_replies(scope=self.scope, requests=requests, model=self.model)
+        for pending, stored in zip(pendings, found, strict=True):
+            if stored is None:
+                self.waiting.append(pending)
+            else:
+                self._store(pending.ask, stored.reply, call_id=stored.call_id, reused=True)
 
     def run(self) -> None:
         """Call until nothing is left to call or nothing more may be called; raise why asks are left over."""
@@ -290,8 +291,7 @@ class _Round:
         elif may_repeat:
             self.waiting.append(replace(pending, spoilt=pending.spoilt + 1))
         else:
-            for half in halves or ():
-                self.admit(_Pending(ask=replace(pending.ask, request=half), is_part=True))
+            self.admit([_Pending(ask=replace(pending.ask, request=half), is_part=True) for half in halves or ()])
 
     def _give_up(self, pending: _Pending, failure: CallFailed) -> None:
         ask = pending.ask

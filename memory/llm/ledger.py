@@ -48,21 +48,27 @@ class Spent:
     cost_usd: Decimal
 
 
-def find_reply(*, scope: CallScope, request: Request, model: LanguageModel) -> StoredReply | None:
-    """Return the newest validated reply of this workspace to the same words, prompt and model."""
-    rows = ModelCall.objects.for_workspace(scope.workspace_id).filter(
-        outcome=CallOutcome.OK,
-        purpose=request.purpose,
-        model=model.model_for(request.purpose),
-        prompt_version=VERSIONS[request.purpose],
-        input_hash=hash_request(request=request),
-    )
-    for row in rows.order_by("-id")[:1]:
-        try:
-            return StoredReply(call_id=row.pk, reply=validate_reply(request, row.reply))
-        except MalformedReply:
-            return None  # written by an older release whose replies had another shape: ask again
-    return None
+def find_replies(*, scope: CallScope, requests: Sequence[Request], model: LanguageModel) -> list[StoredReply | None]:
+    """Return for each request the newest validated reply of this workspace to the same words, prompt and model."""
+    hashes = {hash_request(request=request) for request in requests}
+    rows = ModelCall.objects.for_workspace(scope.workspace_id).filter(outcome=CallOutcome.OK, input_hash__in=hashes)
+    newest = {(row.purpose, row.model, row.prompt_version, row.input_hash): row for row in rows.order_by("id")}
+    return [_stored_reply(request, newest.get(_name_of(request, model))) for request in requests]
+
+
+def _name_of(request: Request, model: LanguageModel) -> tuple[str, str, str, str]:
+    """Name what two calls share that must have the same answer."""
+    purpose = request.purpose
+    return str(purpose), model.model_for(purpose), VERSIONS[purpose], hash_request(request=request)
+
+
+def _stored_reply(request: Request, row: ModelCall | None) -> StoredReply | None:
+    if row is None:
+        return None
+    try:
+        return StoredReply(call_id=row.pk, reply=validate_reply(request, row.reply))
+    except MalformedReply:
+        return None  # written by an older release whose replies had another shape: ask again
 
 
 def reserve_calls(

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from memory.llm.budget import DailyCapReached
-from memory.llm.ledger import CallScope, abandon_calls, cost_of, find_reply, reserve_calls, settle_call
+from memory.llm.ledger import CallScope, abandon_calls, cost_of, find_replies, reserve_calls, settle_call
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.offline import OfflineModel
 from memory.llm.openai_model import OpenAIModel
@@ -69,7 +69,7 @@ def test_an_answer_to_an_abandoned_call_is_kept(workspace: Workspace) -> None:
     call_id = open_call(workspace)
     abandon_calls(workspace_id=workspace.pk)
     settle_call(call_id=call_id, model="x", result=RULES.complete(request=classification("a"), timeout=1))
-    found = find_reply(scope=CallScope(workspace_id=workspace.pk), request=classification("a"), model=RULES)
+    [found] = find_replies(scope=CallScope(workspace_id=workspace.pk), requests=[classification("a")], model=RULES)
     assert found is not None
     assert found.call_id == call_id
 
@@ -85,7 +85,7 @@ def test_a_reply_of_an_older_shape_is_asked_for_anew(workspace: Workspace) -> No
     call_id = open_call(workspace)
     ModelCall.objects.filter(pk=call_id).update(outcome="ok", reply='{"judgements": []}')
     scope = CallScope(workspace_id=workspace.pk)
-    assert find_reply(scope=scope, request=classification("a"), model=RULES) is None
+    assert find_replies(scope=scope, requests=[classification("a")], model=RULES) == [None]
 
 
 def test_a_call_reserves_its_prompt_before_it_is_made(workspace: Workspace, model: OpenAIModel) -> None:
