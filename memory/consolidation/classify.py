@@ -18,7 +18,14 @@ from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
 from memory.consolidation.singles import comparable
-from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
+from memory.consolidation.sources import (
+    BeliefSource,
+    EpisodeSource,
+    nearest_above,
+    read_beliefs,
+    read_members,
+    similarities,
+)
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.matching import check_polarity
 from memory.domain.verdicts import Verdict
@@ -97,7 +104,7 @@ def _cluster_likeness(job: ClusterJob, vectors: Vectors, belief_vectors: Vectors
 def _nearest(beliefs: Sequence[BeliefSource], member: EpisodeSource, cosines: Any, model: Embedder) -> list[int]:
     policy = settings.POLICY.consolidation
     threshold = model.profile.raw(policy.match_similarity)
-    near = [int(place) for place in np.argsort(-cosines, kind="stable") if cosines[place] > threshold]
+    near = nearest_above(cosines=cosines, threshold=threshold)
     # The cluster has one user and one language, so one member speaks for all; its project was asked for above.
     alike = [place for place in near if comparable(episode=member, belief=beliefs[place], model=model)]
     return alike[: policy.match_beliefs]

@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from django.conf import settings
 
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
-from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, similarities
+from memory.consolidation.sources import BeliefSource, EpisodeSource, nearest_above, read_beliefs, similarities
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
@@ -67,8 +66,7 @@ def _near_pairs(
     for start in range(0, len(episodes), _BLOCK):
         block = similarities(vectors[start : start + _BLOCK], belief_vectors)
         for row, cosines in enumerate(block):
-            near = np.flatnonzero(cosines > threshold)
-            nearest: list[int] = near[np.argsort(-cosines[near], kind="stable")].tolist()
+            nearest = nearest_above(cosines=cosines, threshold=threshold)
             episode = episodes[start + row]
             visible = [p for p in nearest if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
             for place in visible[: settings.POLICY.consolidation.match_beliefs]:

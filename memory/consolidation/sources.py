@@ -126,6 +126,13 @@ def similarities(left: Vectors, right: Vectors) -> Vectors:
     return product
 
 
+def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
+    """Return the positions of the cosines above a threshold, greatest first; sorts those alone, which are few."""
+    above = np.flatnonzero(cosines > threshold)
+    ordered: list[int] = above[np.argsort(-cosines[above], kind="stable")].tolist()
+    return ordered
+
+
 def positions(sources: Sequence[EpisodeSource]) -> dict[str, int]:
     """Return where each episode stands."""
     return {source.id: place for place, source in enumerate(sources)}

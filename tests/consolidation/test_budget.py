@@ -172,7 +172,7 @@ def test_a_long_wait_for_vectors_ends_the_cycle_with_its_episodes_pending(world:
 def test_a_server_that_always_asks_to_wait_does_not_keep_a_cycle_open(world: World) -> None:
     """B9: waiting is paid for in working time, so that the workspace gets on."""
     said = say_matters(world, 1)
-    world.server.broken["synthesize"] = refuse(429, retry_after=50)
+    world.trouble.broken["synthesize"] = refuse(429, retry_after=50)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
 
     for _ in range(4):

@@ -2,7 +2,14 @@
 
 from datetime import timedelta
 
-from memory.models import CycleStep, Episode, EpisodeEmbedding
+import pytest
+
+from memory.consolidation.cluster import cluster_episodes
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.extract import extract_episodes
+from memory.consolidation.finish import finish_cycle
+from memory.consolidation.gate import apply_jobs
+from memory.models import CycleStep, Episode, EpisodeEmbedding, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import MODEL, World
 
@@ -56,4 +63,22 @@ def test_an_episode_that_is_all_echo_settles_and_stops_nobody(world: World) -> N
 
     assert world.states(echo, *said) == ["settled"] * 4
     assert Episode.objects.get(pk=echo.pk).state_reason == "echo"
+    assert world.only_belief().evidence_count == 3
+
+
+def test_what_a_crash_left_without_a_vector_is_not_pooled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B7, B11: the step died of an error and the canvas went on; the episodes are as new as before."""
+    said = world.say_all([f"Shed {n} is full." for n in range(3)], about="shed")
+    monkeypatch.setattr("memory.consolidation.extract.embed_patiently", lambda **_: 1 / 0)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    with pytest.raises(ZeroDivisionError):
+        extract_episodes(cycle_id=cycle.pk, attempt=1)
+
+    cluster_episodes(cycle_id=cycle.pk, attempt=1)
+    apply_jobs(cycle_id=cycle.pk, attempt=1)
+    finish_cycle(cycle_id=cycle.pk, attempt=1)
+
+    assert set(world.states(*said)) == {"new"}
+    monkeypatch.undo()
+    world.cycle()
     assert world.only_belief().evidence_count == 3

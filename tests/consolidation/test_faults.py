@@ -64,14 +64,14 @@ def test_one_fault_costs_a_repetition_and_nothing_else(world: World, purpose: st
 def test_a_fault_that_stays_leaves_the_episodes_pending(world: World, purpose: str, fault: str) -> None:
     """B11: never read as "nothing found"; the next cycle with a healthy server finds everything."""
     said = say_locks(world)
-    world.server.broken[purpose] = FAULTS[fault]
+    world.trouble.broken[purpose] = FAULTS[fault]
 
     world.cycle()
 
     assert not Belief.objects.exists()
     assert set(world.states(*said)) == {"failed"}
     assert all(Episode.objects.values_list("state_reason", flat=True))
-    world.server.broken.clear()
+    world.trouble.broken.clear()
     world.cycle()
     assert_undisturbed(world, said)
 
@@ -119,7 +119,7 @@ def test_a_failed_job_takes_no_other_with_it(world: World) -> None:
 def test_a_key_that_is_refused_fails_at_once_and_keeps_everything(world: World) -> None:
     """B11: 401 is not repeated; the episodes stay pending with the reason."""
     said = say_locks(world)
-    world.server.broken["synthesize"] = refuse(401)
+    world.trouble.broken["synthesize"] = refuse(401)
 
     world.cycle()
 
@@ -132,7 +132,7 @@ def test_one_text_that_cannot_be_embedded_takes_none_with_it(world: World) -> No
     """B11: a batch that the server refuses is halved down to the one bad text."""
     said = say_locks(world)
     bad = world.say("A line that poisons the model.", about="poison")
-    world.server.refused_word = "poisons"
+    world.trouble.refused_word = "poisons"
 
     world.cycle()
 

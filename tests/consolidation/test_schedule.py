@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle
 from memory.consolidation.schedule import open_due_cycles
@@ -83,7 +84,7 @@ def test_another_workspaces_episodes_do_not_count(workspace: Workspace) -> None:
 
 def test_a_held_workspace_is_left_to_its_replay(workspace: Workspace) -> None:
     """B7, the clock: neither twenty episodes nor the schedule open a cycle while a replay runs."""
-    workspace.next_cycle_held_until = NOW + timedelta(days=400)
+    workspace.next_cycle_held_until = timezone.now() + timedelta(days=1)
     workspace.save()
     fill(workspace, 25)
 
@@ -93,7 +94,7 @@ def test_a_held_workspace_is_left_to_its_replay(workspace: Workspace) -> None:
 
 def test_a_hold_that_has_run_out_holds_nothing(workspace: Workspace) -> None:
     """B7: a replay that died does not silence its workspace for ever."""
-    workspace.next_cycle_held_until = NOW - timedelta(days=4000)
+    workspace.next_cycle_held_until = timezone.now() - timedelta(seconds=1)
     workspace.save()
     fill(workspace, 20)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation import gate
+from memory.consolidation import gate, settling
 from memory.models import Belief, ClusterJob, Evidence, Lineage
 from tests import factories
 from tests.consolidation.world import World
@@ -55,7 +55,7 @@ def test_twins_of_different_projects_stay_apart(world: World) -> None:
 def test_a_job_is_applied_whole_or_not_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """B8.5: evidence, the new belief and the settling of its episodes are one transaction."""
     say_two_clusters(world, (FIVE, SIX))
-    release, released = gate.release_members, []
+    release, released = settling.release_members, []
 
     def fail_once(**given: object) -> None:
         released.append(given)

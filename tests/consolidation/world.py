@@ -111,7 +111,7 @@ class TroubledServer(ModelServer):
 class World:
     """One workspace whose episodes mean what a test says they mean."""
 
-    server: TroubledServer
+    server: ModelServer
     workspace: Workspace
     now: datetime = factories.NOW
     directions: Directions = field(default_factory=Directions)
@@ -123,6 +123,12 @@ class World:
     def __post_init__(self) -> None:
         self.server.embed = self.directions
         self.server.script = self.answer
+
+    @property
+    def trouble(self) -> TroubledServer:
+        """Return the server where it is one that can be put out of order."""
+        assert isinstance(self.server, TroubledServer)
+        return self.server
 
     def answer(self, asked: Asked) -> Act | dict[str, Any]:
         """Answer as the test has laid down; a verdict that it did not mention is SUPPORTS."""
