@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.consolidation.evidence import recompute_belief
+from memory.consolidation.evidence import recompute_beliefs
 from memory.models import Belief, Evidence, Workspace
 from tests import factories
 
@@ -26,7 +26,7 @@ def belief() -> Belief:
         basis="guard",
         created_at=factories.NOW,
     )
-    recompute_belief(belief=made, now=factories.NOW)
+    recompute_beliefs(beliefs=[made], now=factories.NOW)
     return made
 
 
