@@ -104,7 +104,7 @@ def _run_rounds(count: int, url: str) -> Iterator[Round]:
     for _ in range(count):
         seen = len(read_log(url=url))
         workspace = _fill_workspace()
-        cycle = _run_cycle(workspace)
+        cycle = run_cycle(workspace)
         calls = Counter(call["purpose"] for call in read_log(url=url)[seen:])
         yield _read_round(cycle, {purpose: calls[purpose] for purpose in CALLS})
         Workspace.objects.filter(pk=workspace.pk).delete()
@@ -137,7 +137,8 @@ def _fill_workspace() -> "Workspace":
     return workspace
 
 
-def _run_cycle(workspace: "Workspace") -> "Cycle":
+def run_cycle(workspace: "Workspace") -> "Cycle":
+    """Open a cycle and return it once it has ended."""
     from django.utils import timezone
 
     from memory.consolidation.cycle import open_cycle

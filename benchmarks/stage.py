@@ -77,13 +77,14 @@ def read_log(*, url: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def prefork_worker(*, slots: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run one Celery worker with so many children; yield its parent once it answers."""
+    """Run one Celery worker with so many children, its log in the data folder; yield its parent once it answers."""
     from beliefsite.celery import app
 
     name = f"bench-{os.getpid()}@localhost"
     command = [sys.executable, "-m", "celery", "-A", "beliefsite", "worker", "-n", name, "-Q", QUEUES]
     command += ["-c", str(slots), "-l", "WARNING"]
-    with subprocess.Popen(command, cwd=ROOT) as process:
+    log = Path(os.environ["ENGRAM_DATA_DIR"]) / "worker.log"
+    with log.open("wb") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out) as process:
         try:
             wait_until(lambda: bool(app.control.ping(destination=[name], timeout=0.5)), what="the worker")
             yield process
