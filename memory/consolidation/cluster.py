@@ -38,6 +38,11 @@ class Group:
         """Name the set: one that was tried once waits until it changes."""
         return hash_members(member.id for member in self.members)
 
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether a member's last job failed."""
+        return any(member.failures for member in self.members)
+
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
@@ -117,17 +122,27 @@ def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[n
 
 
 def _choose_groups(*, cycle: Cycle, groups: Sequence[Group]) -> tuple[list[Group], set[str]]:
-    """Choose the clusters of this cycle; return them and the new episodes that must wait for a later one."""
+    """Choose the clusters of this cycle; return them and the new episodes that must wait for a later one.
+
+    Clusters that failed before come after those that did not, or ten that always fail would let nothing else pass.
+    """
     tried = _tried_sets(workspace_id=cycle.workspace_id, hashes=[group.members_hash for group in groups])
     eligible = [group for group in groups if group.members_hash not in tried]
+    sound = _rank(cycle, [group for group in eligible if not group.has_failed])
+    failed = _rank(cycle, [group for group in eligible if group.has_failed])
+    chosen = [*sound, *failed][: settings.POLICY.consolidation.clusters]
+    waiting = [group for group in eligible if group not in chosen]
+    put_back = {m.id for g in waiting for m in (*g.members, *g.beyond) if m.state == ConsolidationState.LEASED}
+    return chosen, put_back
+
+
+def _rank(cycle: Cycle, groups: Sequence[Group]) -> list[Group]:
     ranked = rank_clusters(
-        sizes=[len(group.members) for group in eligible],
-        days_waited=[_days_waited(cycle, group) for group in eligible],
+        sizes=[len(group.members) for group in groups],
+        days_waited=[_days_waited(cycle, group) for group in groups],
         policy=settings.POLICY.consolidation,
     )
-    waiting = [group for place, group in enumerate(eligible) if place not in set(ranked)]
-    put_back = {m.id for g in waiting for m in (*g.members, *g.beyond) if m.state == ConsolidationState.LEASED}
-    return [eligible[place] for place in ranked], put_back
+    return [groups[place] for place in ranked]
 
 
 def _tried_sets(*, workspace_id: int, hashes: Sequence[str]) -> set[str]:

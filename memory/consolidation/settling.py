@@ -25,6 +25,7 @@ def pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> int:
         state=ConsolidationState.POOLED,
         leased_by=None,
         state_reason="",
+        failures=0,
         pooled_at=Coalesce(F("pooled_at"), Value(cycle.now)),
     )
 

@@ -8,7 +8,14 @@ from django.conf import settings
 
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
-from memory.consolidation.sources import BeliefSource, EpisodeSource, nearest_above, read_beliefs, similarities
+from memory.consolidation.sources import (
+    BeliefSource,
+    EpisodeSource,
+    canonical_key,
+    nearest_above,
+    read_beliefs,
+    similarities,
+)
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
@@ -38,6 +45,7 @@ class SinglesBatch:
     members: Sequence[EpisodeSource]
     similarity: float
     needs_call: bool
+    has_failed: bool
 
 
 def gather_singles(
@@ -105,13 +113,16 @@ def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
 
 
 def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
-    """Gather pairs by belief, cut them to the size of a call, and order the batches by their best pair."""
+    """Gather pairs by belief, cut them to the size of a call, and order the batches by their best pair.
+
+    Batches that failed before come last, or ten that always fail would let no other be asked.
+    """
     by_belief: dict[str, list[Pair]] = defaultdict(list)
-    for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.episode.id)):
+    for pair in sorted(pairs, key=lambda pair: (-pair.similarity, canonical_key(pair.episode))):
         by_belief[pair.belief.id].append(pair)
     size = settings.POLICY.consolidation.classify_episodes
     batches = [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
-    return sorted(batches, key=lambda batch: (-batch.similarity, batch.belief_id))
+    return sorted(batches, key=lambda batch: (batch.has_failed, -batch.similarity, batch.belief_id))
 
 
 def _batch(pairs: Sequence[Pair]) -> SinglesBatch:
@@ -120,6 +131,7 @@ def _batch(pairs: Sequence[Pair]) -> SinglesBatch:
         members=[pair.episode for pair in pairs],
         similarity=pairs[0].similarity,
         needs_call=any(pair.needs_call for pair in pairs),
+        has_failed=any(pair.episode.failures for pair in pairs),
     )
 
 

@@ -28,6 +28,7 @@ class EpisodeSource:
     project_id: int | None
     category: str
     state: str
+    failures: int
     created_at: datetime
     occurred_at: datetime
     content_hash: str
@@ -76,7 +77,7 @@ class BeliefSource:
 
 
 _EPISODE_COLUMNS = (
-    "id", "text", "speaker", "language", "user", "project_id", "category", "state",
+    "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
     "created_at", "occurred_at", "content_hash", "origin",
 )  # fmt: skip
 _BELIEF_COLUMNS = (

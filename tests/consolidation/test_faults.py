@@ -2,9 +2,11 @@
 
 import pytest
 
+from memory.consolidation.cycle import open_cycle
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ClusterJob, Episode, ModelCall
+from memory.models import Belief, ClusterJob, Episode, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
 from tests.model_server import (
     close_socket,
@@ -180,3 +182,54 @@ def test_what_half_a_batch_said_is_not_lost_with_the_other_half(world: World) ->
     assert [call.ids for call in world.server.calls("classify")] == [[said[1].pk]]
     assert world.now_of(belief).beta == 3.0
     assert set(world.states(*said)) == {"settled"}
+
+
+def test_a_cluster_that_always_fails_lets_the_others_pass(world: World, decree: Decree) -> None:
+    """B11: however large it is and however long it has waited, it comes after what has not failed."""
+    decree("consolidation", clusters=1)
+    world.statements["kiln"] = "no JSON at all"
+    world.spoilt.add("no JSON at all")
+    large = world.say_all([f"The kiln of the pottery burns {n} hours." for n in range(5, 15)], about="kiln")
+    world.cycle()
+    said = say_locks(world)
+
+    world.cycle()
+
+    assert_undisturbed(world, said)
+    assert set(world.states(*large)) == {"new"}
+    world.spoilt.clear()
+    world.statements.clear()
+    world.cycle()
+    assert set(world.states(*large)) == {"settled"}
+
+
+def test_a_batch_that_always_fails_lets_the_others_be_asked(world: World, decree: Decree) -> None:
+    """B11: nor does the most similar of single episodes, where there is one call to make."""
+    decree("consolidation", gathered_calls=1)
+    shop, mill = (world.hold(f"The {name} opens at 8.", about=name) for name in ("shop", "mill"))
+    near = world.say("The shop opens at 9.", about="shop", likeness=0.85, verdict=Verdict.CONTRADICTS)
+    world.spoilt.add(shop.statement)
+    world.cycle()
+    other = world.say("The mill opens at 9.", about="mill", likeness=0.8, verdict=Verdict.CONTRADICTS)
+
+    world.cycle()
+
+    assert world.now_of(mill).beta == 2.0
+    assert world.states(other) == ["settled"]
+    world.spoilt.clear()
+    world.cycle()
+    assert (world.now_of(shop).beta, world.states(near)) == (2.0, ["settled"])
+
+
+def test_a_cluster_that_was_forgotten_meanwhile_costs_no_call(world: World) -> None:
+    """B8.3: fewer than three are left when the synthesis comes to be made."""
+    said = say_locks(world)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    for number, step in enumerate(steps_of(cycle)):
+        if number == 2:
+            Episode.objects.filter(pk=said[0].pk).update(status="forgotten")
+        step.run(1)
+
+    assert world.calls("synthesize") == 0
+    assert ClusterJob.objects.get().refusal == "too_few_members"
+    assert world.states(*said[1:]) == ["pooled", "pooled"]

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from memory.consolidation.cycle import open_cycle
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models import BeliefEmbedding, ClusterJob, GateDecision
+from memory.models import BeliefEmbedding, ClusterJob, GateDecision, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
+from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
 
 KILN = "The kiln of the pottery burns 5 hours."
@@ -173,3 +176,38 @@ def test_a_first_cycle_of_strangers_makes_no_belief(world: World) -> None:
     assert not world.workspace.beliefs.exists()
     assert set(world.states(*said)) == {"pooled"}
     assert {call.purpose for call in world.server.log} == {"embed"}
+
+
+def test_a_gate_message_that_comes_twice_leaves_the_decision_that_archived(world: World) -> None:
+    """B14, exactly once: a second walk would find the belief archived and write over why."""
+    world.hold(KILN, about="kiln", supports=2)
+    contradict(world, 8)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+
+    for step in steps_of(cycle):
+        step.run(1)
+        if step.name == "gate":
+            step.run(1)
+
+    assert decisions(world) == [("archive", True, "low_confidence")]
+    cycle.refresh_from_db()
+    assert cycle.counts["archived"] == 1
+
+
+def test_what_died_between_evidence_and_gates_is_decided_by_the_next_attempt(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B8.5: the evidence is in, the worker gone before any gate: none is left out."""
+    belief = world.hold(KILN, about="kiln", supports=5)
+    contradict(world, 3)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    with monkeypatch.context() as dying:
+        dying.setattr("memory.consolidation.gate.walk_gates", lambda **_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_steps(cycle)
+    assert (world.now_of(belief).beta, decisions(world)) == (4.0, [])
+
+    run_steps(cycle)
+
+    assert decisions(world) == [("archive", False, "no_ground")]
+    assert world.now_of(belief).beta == 4.0
