@@ -143,7 +143,7 @@ class _Round:
 
     def run(self) -> None:
         """Call until nothing is left to call or nothing more may be called; raise why asks are left over."""
-        threads = ThreadPoolExecutor(max_workers=max(1, min(self.budget.max_parallel, len(self.waiting) * 2)))
+        threads = ThreadPoolExecutor(max_workers=self.budget.max_parallel)  # each starts when it is needed
         try:
             while self.waiting or self.flying:
                 self._start(threads)

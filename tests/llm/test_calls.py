@@ -291,3 +291,17 @@ def test_offline_rules_pass_through_the_same_ledger_for_nothing(step: Step) -> N
     call = ModelCall.objects.get()
     assert (call.outcome, call.model) == (CallOutcome.OK, "offline-rules-1")
     assert call.cost_usd == 0
+
+
+def test_parts_of_a_halved_batch_do_not_queue_for_threads(step: Step, server: ModelServer) -> None:
+    """B11: a part's time begins when it is sent; none is given up because others were being answered."""
+
+    def answer(asked: Asked) -> Any:
+        if len(asked.episodes) > 3:
+            return garbage()
+        time.sleep(0.9)
+        return sensible(asked)
+
+    server.script = answer
+    assert step.ask(batch(*TWELVE), attempts=6, call_timeout=1.2, margin=0.1) == []
+    assert not ModelCall.objects.filter(outcome="timeout").exists()
