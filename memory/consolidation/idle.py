@@ -1,6 +1,6 @@
 """When there is nothing left to do (B7)."""
 
-from memory.domain.lifecycle import CycleState
+from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.models import ClusterJob, Cycle, Episode
 
 
@@ -20,5 +20,7 @@ def is_idle_after(*, cycle: Cycle) -> bool:
 def _moved_on(cycle: Cycle) -> bool:
     """Tell whether a cycle got anything out of the way: a job judged, or an episode pooled for want of company."""
     judged = ClusterJob.objects.filter(cycle=cycle).judged().exists()
-    pooled = Episode.objects.for_workspace(cycle.workspace_id).filter(pooled_at=cycle.now).exists()
-    return judged or pooled
+    pooled = Episode.objects.for_workspace(cycle.workspace_id).filter(
+        state=ConsolidationState.POOLED, pooled_at=cycle.now
+    )
+    return judged or pooled.exists()

@@ -519,7 +519,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='episode',
-            index=models.Index(condition=models.Q(('state__in', [memory.domain.lifecycle.ConsolidationState['NEW'], memory.domain.lifecycle.ConsolidationState['FAILED']]), ('status', memory.domain.lifecycle.EpisodeStatus['ACTIVE'])), fields=['workspace', 'occurred_at', 'content_hash', 'origin'], name='episode_pending'),
+            index=models.Index(condition=models.Q(('state__in', (memory.domain.lifecycle.ConsolidationState['NEW'], memory.domain.lifecycle.ConsolidationState['LEASED'], memory.domain.lifecycle.ConsolidationState['FAILED'])), ('status', memory.domain.lifecycle.EpisodeStatus['ACTIVE'])), fields=['workspace', 'occurred_at', 'content_hash', 'origin'], name='episode_pending'),
         ),
         migrations.AddIndex(
             model_name='episode',
@@ -603,7 +603,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='clusterjob',
-            index=models.Index(condition=models.Q(('refusal', ''), _negated=True), fields=['workspace', 'members_hash'], name='job_refused_members'),
+            index=models.Index(condition=models.Q(('state__in', [memory.domain.lifecycle.JobState['APPLIED'], memory.domain.lifecycle.JobState['REFUSED']])), fields=['workspace', 'members_hash'], name='job_tried_members'),
         ),
         migrations.AddConstraint(
             model_name='clusterjob',

@@ -162,7 +162,11 @@ class ClusterJob(models.Model):
             models.CheckConstraint(condition=Q(state__in=JobState), name="job_state_known"),
         ]
         indexes = [
-            models.Index(fields=["workspace", "members_hash"], condition=~Q(refusal=""), name="job_refused_members")
+            models.Index(
+                fields=["workspace", "members_hash"],
+                condition=Q(state__in=[JobState.APPLIED, JobState.REFUSED]),
+                name="job_tried_members",
+            )
         ]
         ordering = ("number",)
 

@@ -110,7 +110,7 @@ class Episode(models.Model):
         indexes = [
             models.Index(
                 fields=["workspace", "occurred_at", "content_hash", "origin"],
-                condition=Q(state__in=[ConsolidationState.NEW, ConsolidationState.FAILED], status=EpisodeStatus.ACTIVE),
+                condition=Q(state__in=PENDING_STATES, status=EpisodeStatus.ACTIVE),
                 name="episode_pending",
             ),
             models.Index(
