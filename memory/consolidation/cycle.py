@@ -34,9 +34,9 @@ def budget_policy() -> BudgetPolicy:
 def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
     lease = database_now(plus=budget_policy().lease_seconds)
-    drawn = Cycle(workspace_id=workspace_id, now=now, trigger=trigger, attempt=1, leased_until=lease)
     cycle = None
-    while cycle is None:  # one that stood in the way may have ended since
+    while cycle is None:  # one that stood in the way may have ended since, or our id may be taken
+        drawn = Cycle(workspace_id=workspace_id, now=now, trigger=trigger, attempt=1, leased_until=lease)
         Cycle.objects.bulk_create([drawn], ignore_conflicts=True)
         cycle = Cycle.objects.open().filter(workspace=workspace_id).first()
     is_new = cycle.id == drawn.id
