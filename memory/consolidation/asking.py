@@ -39,7 +39,7 @@ _NEVER_BETTER = {*HOPELESS, FailureKind.BAD_REQUEST}
 def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: Callable[[Answer], None]) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
     of_cycle = seconds_left(cycle_id=job.cycle_id)
-    of_step = budget_policy().last_call_seconds + budget_policy().call_seconds
+    of_step = lease.seconds_left()
     try:
         failures = answer_asks(
             asks=asks,

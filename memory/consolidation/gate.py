@@ -22,6 +22,8 @@ from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
 
+_PLANNING = ("extract", "cluster")
+
 _WALKS_PER_RENEWAL = 25  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
 
@@ -30,11 +32,15 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
 
     A job that another worker holds, or that waits for a model server, keeps the cycle open, and those after it
     unapplied: which of two twins came first must not depend on who was slow. The sweeper comes back to it. A job for
-    which no time is left goes back to where it came from.
+    which no time is left goes back to where it came from. The canvas goes on after a step that broke: without a plan
+    there is nothing to end yet.
     """
     if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
         return False
     cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
+    if not _is_planned(cycle):
+        log.warning("gate_before_plan", cycle=cycle.pk)
+        return False
     CycleStep.objects.get_or_create(cycle=cycle, name="gate", defaults={"workspace_id": cycle.workspace_id})
     _release_failed(cycle=cycle)
     _defer_hopeless(cycle=cycle)
@@ -45,6 +51,12 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
     if ClusterJob.objects.filter(cycle=cycle).unfinished().exists():
         return False
     return _walk_touched(cycle=cycle, attempt=attempt)
+
+
+def _is_planned(cycle: Cycle) -> bool:
+    """Tell whether the steps before the jobs have been done: no jobs means nothing to do only then."""
+    done = CycleStep.objects.filter(cycle=cycle, name__in=_PLANNING, finished_at__isnull=False)
+    return done.count() == len(_PLANNING)
 
 
 def _applicable(cycle: Cycle) -> list[int]:
@@ -78,7 +90,9 @@ def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
     except Exception as error:
         log.exception("job_not_applied", cycle=cycle.pk, job=job_id)
         reason = f"at the gate: {type(error).__name__}"
-        ClusterJob.objects.filter(pk=job_id).update(state=JobState.FAILED, state_reason=reason)
+        ClusterJob.objects.filter(pk=job_id, state=JobState.CLASSIFIED).update(
+            state=JobState.FAILED, state_reason=reason
+        )
         release_members(job_id=job_id, cycle=cycle)
 
 

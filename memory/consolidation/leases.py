@@ -1,10 +1,11 @@
 """Leases on jobs: held by one worker at a time, renewed while it works, run out by themselves when it dies."""
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from django.db import DatabaseError, connection
@@ -27,6 +28,12 @@ class JobLease:
     cycle_id: str
     attempt: int
     owner: str
+    began: float = field(default_factory=time.monotonic)  # a reading of the clock that only ever goes forward
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the step has left, so that its last call begins in time (B9)."""
+        policy = budget_policy()
+        return policy.last_call_seconds + policy.call_seconds - (time.monotonic() - self.began)
 
     def renew(self) -> bool:
         """Show a sign of life of job and cycle; false once either has gone to someone else."""
