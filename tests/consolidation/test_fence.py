@@ -9,7 +9,9 @@ from memory.consolidation import birth
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, take_up_cycle
+from memory.consolidation.evidence import insert_evidence
 from memory.consolidation.extract import extract_episodes
+from memory.consolidation.gate import apply_job
 from memory.consolidation.leases import leased_job
 from memory.consolidation.sweep import sweep
 from memory.consolidation.synthesize import synthesize_cluster
@@ -80,6 +82,22 @@ def test_an_older_attempt_finds_nothing_to_do(world: World, cycle: Cycle, name: 
     raise AssertionError(f"no step {name}")
 
 
+def test_a_gate_that_is_overtaken_between_two_jobs_applies_no_more(world: World, cycle: Cycle) -> None:
+    """The fence: asked again inside the transaction of every job, not only when the message comes."""
+    for step in steps_of(cycle):
+        if step.name == "gate":
+            break
+        step.run(1)
+    abandon(cycle)
+    begin_attempt(cycle_id=cycle.pk)
+    before = world.rows()
+
+    for job in ClusterJob.objects.all():
+        assert apply_job(cycle=cycle, attempt=1, job_id=job.pk) == []
+
+    assert world.rows() == before
+
+
 def test_every_message_twice_changes_nothing(world: World, cycle: Cycle) -> None:
     """Exactly once: each step a second time, at once."""
     for step in steps_of(cycle):
@@ -141,6 +159,17 @@ def test_a_reply_that_was_stored_before_the_kill_is_not_paid_for_twice(world: Wo
     run_steps(cycle)
 
     assert_undisturbed(world, cycle)
+
+
+def test_evidence_that_is_there_is_not_inserted_again(world: World, cycle: Cycle) -> None:
+    """Exactly once: the last line of defence is the row's own constraint."""
+    run_steps(cycle)
+    job = ClusterJob.objects.get(kind="singles")
+    before = world.rows()
+
+    assert insert_evidence(job_id=job.pk, cycle=cycle, beliefs=[str(job.belief_id)]) == {}
+
+    assert world.rows() == before
 
 
 def test_a_job_that_another_worker_holds_is_left_to_it(world: World, cycle: Cycle) -> None:

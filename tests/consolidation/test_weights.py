@@ -162,3 +162,34 @@ def test_derived_episodes_are_never_taken_in(world: World) -> None:
 
     assert not world.workspace.beliefs.exists()
     assert set(world.states(*said)) == {"new"}
+
+
+def test_only_support_counts_as_reinforcement(world: World) -> None:
+    """B2, B14: a contradiction moves neither the time of reinforcement nor the peak, but every row is one ever."""
+    belief = world.hold(TABS, about="indentation", supports=4)
+    then = world.now
+    world.say("Ana has gone over to spaces.", about="indentation", likeness=0.8, verdict=Verdict.CONTRADICTS)
+    world.cycle(after=timedelta(days=10))
+
+    doubted = world.now_of(belief)
+    assert (doubted.last_reinforced_at, doubted.peak_confidence) == (then, 5 / 6)
+    assert doubted.storage_strength == belief.storage_strength + 1
+
+    world.say(TABS, about="indentation", likeness=1.0)
+    world.cycle(after=timedelta(days=10))
+
+    assert world.now_of(belief).last_reinforced_at == world.now
+    assert world.now_of(belief).archive_due_at is None
+
+
+def test_evidence_knows_its_cycle_its_call_and_its_reason(world: World) -> None:
+    """B4, B21: who said it, when, in which cycle, by which call; all of one workspace."""
+    belief = world.hold(TABS, about="indentation")
+    said = world.say("Ana has gone over to spaces.", about="indentation", likeness=0.8, verdict=Verdict.CONTRADICTS)
+
+    cycle = world.cycle()
+
+    row = Evidence.objects.get(belief=belief, episode=said)
+    assert (row.cycle, row.created_at, row.reason, row.basis) == (cycle, world.now, "as scripted", "model")
+    assert row.call is not None
+    assert (row.call.purpose, row.call.outcome) == ("classify", "ok")
