@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from memory.domain.lifecycle import CycleState
 from memory.ingest.arrival import Arrival
 from memory.ingest.episodes import take_episodes
-from memory.models import Belief, Cycle, Workspace
+from memory.models import Belief, Cycle, Episode, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps
 
@@ -68,3 +68,28 @@ def test_a_cycle_that_fails_is_exit_status_1(acme: Workspace, monkeypatch: pytes
     with pytest.raises(CommandError, match="stay pending") as error:
         consolidate("--until-idle")
     assert error.value.returncode == 1
+
+
+def test_episodes_left_as_failed_are_exit_status_1(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B11: an embedding server that refuses fails episodes before there is any job to count."""
+
+    def fail_to_embed(cycle: Cycle) -> None:
+        Episode.objects.filter(workspace=acme).update(state="failed", state_reason="embedding: server")
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.FINISHED, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(fail_to_embed))
+    with pytest.raises(CommandError, match="stay pending"):
+        consolidate("--wait")
+
+
+def test_a_budget_that_is_spent_before_all_is_done_is_exit_status_1(
+    acme: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B9: until idle stops where a day's cap lets nothing more be done, and says that it is not done."""
+
+    def run_out(cycle: Cycle) -> None:
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.OVER_BUDGET, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(run_out))
+    with pytest.raises(CommandError, match="stay pending"):
+        consolidate("--until-idle")

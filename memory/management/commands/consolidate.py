@@ -11,9 +11,9 @@ from tqdm import tqdm
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.idle import is_idle_after
 from memory.consolidation.waiting import wait_for_cycle
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.failures import named_workspace
-from memory.models import ClusterJob, Cycle, Trigger, Workspace
+from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
 
 
 class Command(BaseCommand):
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             return
         cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
         self._report(cycles, as_json=options["json"])
-        if cycles[-1].state == CycleState.FAILED or cycles[-1].counts.get("failed"):
+        if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
             raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
 
     def _run(self, workspace: Workspace, *, until_idle: bool, show: bool) -> list[Cycle]:
@@ -62,3 +62,10 @@ class Command(BaseCommand):
         for cycle in cycles:
             counts = ", ".join(f"{count} {name}" for name, count in cycle.counts.items() if count)
             self.stdout.write(f"{cycle.pk} {cycle.state}{': ' + counts if counts else ''}")
+
+
+def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:
+    """Tell whether work was given up: failed with a cycle or an episode, or stopped by a budget before all was done."""
+    failed = Episode.objects.for_workspace(last.workspace_id).pending().filter(state=ConsolidationState.FAILED)
+    is_cut_short = until_idle and last.state == CycleState.OVER_BUDGET
+    return last.state == CycleState.FAILED or is_cut_short or failed.exists()
