@@ -1,9 +1,11 @@
 """The tasks: each calls one service and decides nothing. Ids only; domain time is in the cycle's row."""
 
+import math
 from typing import Any
 
 import structlog
 from celery import Task, shared_task
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
@@ -20,8 +22,8 @@ from workers.canvas import end_cycle, judge_jobs
 log = structlog.get_logger(__name__)
 
 _OUTAGE = (OperationalError, InterfaceError)
-_OUTAGE_RETRIES = 30
-_OUTAGE_SECONDS = 3  # between two tries: together a minute and a half, longer than a database's crash recovery
+_PAUSE_SECONDS = 3  # between two tries while the database is away
+_OUTAGE_RETRIES = math.ceil(settings.POLICY.budget.outage_seconds / _PAUSE_SECONDS)
 
 
 class Step(Task[Any, Any]):
@@ -43,7 +45,7 @@ class Step(Task[Any, Any]):
             if self.request.called_directly or self.request.retries >= _OUTAGE_RETRIES:
                 log.exception("step_gave_up", task=self.name)
                 return None
-            raise self.retry(exc=error, countdown=_OUTAGE_SECONDS) from error
+            raise self.retry(exc=error, countdown=_PAUSE_SECONDS) from error
         except Exception:
             log.exception("step_failed", task=self.name, arguments=list(args))
             return None

@@ -191,7 +191,8 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
 def _place_episodes(*, cycle: Cycle, plan: Plan, working: set[str]) -> None:
     """Lease what takes part, put back what must wait or has no vector yet, pool what is near nothing."""
     mine = Episode.objects.for_workspace(cycle.workspace_id)
-    mine.filter(pk__in=working).update(state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason="")
+    free = mine.filter(Q(leased_by=cycle.pk) | Q(state=ConsolidationState.POOLED))
+    free.filter(pk__in=working).update(state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason="")
     mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
     rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
     unread = ~Q(embedding__model=embedder().name)

@@ -4,12 +4,14 @@ One transaction per job, in job order under a lock of the workspace: all evidenc
 its episodes. Then one transaction per touched belief for the gates.
 """
 
+from time import monotonic
+
 import structlog
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
-from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, renew_cycle, spend_budget
+from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs, lock_workspace
 from memory.consolidation.settling import release_members
@@ -44,8 +46,11 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
     CycleStep.objects.get_or_create(cycle=cycle, name="gate", defaults={"workspace_id": cycle.workspace_id})
     _release_failed(cycle=cycle)
     _defer_hopeless(cycle=cycle)
+    began = monotonic()
     for job_id in _applicable(cycle):
-        if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
+        # Under the tasks' soft time limit, which would come in the middle of a job and be taken for its fault.
+        is_late = monotonic() - began > budget_policy().last_call_seconds
+        if is_late or not renew_cycle(cycle_id=cycle_id, attempt=attempt):
             return False
         _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
     if ClusterJob.objects.filter(cycle=cycle).unfinished().exists():

@@ -131,7 +131,7 @@ class BudgetPolicy:
     wait_seconds: Annotated[Amount, "B9: longest wait inside a step; for a longer one it gives its lease back"] = 5.0
     last_call_seconds: Annotated[Positive, "B9: age of a step after which it starts no further call"] = 60.0
     sweep_seconds: Annotated[Positive, "B8: time between two looks for cycles whose lease ran out"] = 10.0
-    outage_seconds: Annotated[Positive, "B9: how long a step keeps trying while the database is away"] = 60.0
+    outage_seconds: Annotated[Positive, "B9: how long a step keeps trying while the database is away"] = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

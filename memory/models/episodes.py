@@ -75,7 +75,7 @@ class Episode(models.Model):
     leased_by = models.ForeignKey(
         "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="leased_episodes"
     )
-    pooled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it last joined the pool.")
+    pooled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it first joined the pool.")
     failures = models.PositiveIntegerField(default=0)
 
     created_at = models.DateTimeField(help_text="The time of storing; ages are counted from here.")
