@@ -12,12 +12,19 @@ from tests import factories
 from tests.consolidation.world import MODEL, TroubledServer, World
 
 
-@pytest.fixture
-def server() -> Iterator[TroubledServer]:
-    """Run a scripted server; each has a port of its own."""
+@pytest.fixture(scope="package")
+def running_server() -> Iterator[TroubledServer]:
+    """Run one scripted server for all tests here: a client of its own for each would cost more than the tests."""
     with TroubledServer() as running:
         yield running
     DIALECTS.forget()
+
+
+@pytest.fixture
+def server(running_server: TroubledServer) -> TroubledServer:
+    """Return the server in order, with nothing in its log."""
+    running_server.mend()
+    return running_server
 
 
 @pytest.fixture

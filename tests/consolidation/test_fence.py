@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from memory.consolidation import birth
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
-from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, take_up_cycle
+from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, step_of_cycle, take_up_cycle
 from memory.consolidation.evidence import insert_evidence
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.gate import apply_job
@@ -17,7 +17,7 @@ from memory.consolidation.sweep import sweep
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ClusterJob, Cycle, Heartbeat, Trigger
+from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import NAMES, steps_of
@@ -80,6 +80,23 @@ def test_an_older_attempt_finds_nothing_to_do(world: World, cycle: Cycle, name: 
             return
         step.run(1)
     raise AssertionError(f"no step {name}")
+
+
+def test_a_step_that_is_overtaken_as_it_begins_does_nothing(
+    world: World, cycle: Cycle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fence: asked again under the cycle's lock, where another attempt can begin no more."""
+    take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    abandon(cycle)
+    begin_attempt(cycle_id=cycle.pk)
+    before = world.rows()
+    monkeypatch.setattr("memory.consolidation.cycle.renew_cycle", lambda **_: True)
+
+    with step_of_cycle(cycle_id=cycle.pk, attempt=1, name="extract") as step:
+        assert step is None
+
+    assert world.rows()["Episode"] == before["Episode"]
+    assert not CycleStep.objects.filter(finished_at__isnull=False).exists()
 
 
 def test_a_gate_that_is_overtaken_between_two_jobs_applies_no_more(world: World, cycle: Cycle) -> None:

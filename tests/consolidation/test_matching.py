@@ -225,3 +225,20 @@ def test_a_forgotten_member_brings_no_evidence(world: World) -> None:
     world.cycle()
 
     assert world.only_belief().evidence_count == 3
+
+
+@pytest.mark.parametrize("is_one_project", [True, False])
+def test_a_cluster_is_held_against_what_all_its_episodes_may_see(world: World, is_one_project: bool) -> None:
+    """B8.4, B21: its one project's beliefs and global ones; where projects mix, global ones alone."""
+    north, south = (factories.project(workspace=world.workspace) for _ in range(2))
+    everywhere = world.hold("The kiln of the pottery has 2 doors.", about="kiln", supports=8)
+    of_north = world.hold("The kiln of the pottery has 3 doors.", about="kiln", scope=Scope.PROJECT, project=north)
+    world.hold("The kiln of the pottery has 4 doors.", about="kiln", scope=Scope.PROJECT, project=south)
+    for number, text in enumerate(more_kilns(4)):
+        project = north if is_one_project or number % 2 else south
+        world.say(text, about="kiln", project=project, verdict=Verdict.PARTIAL)
+
+    world.cycle()
+
+    heard = set(Evidence.objects.filter(verdict="PARTIAL").values_list("belief", flat=True))
+    assert heard == ({everywhere.pk, of_north.pk} if is_one_project else {everywhere.pk})

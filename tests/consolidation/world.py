@@ -99,6 +99,14 @@ class TroubledServer(ModelServer):
         self.broken: dict[str, Act] = {}  # by purpose, until taken out
         self.refused_word = ""  # texts with it are refused by the embedding model
 
+    def mend(self) -> None:
+        """Forget what was planned and logged, and answer at once again."""
+        with self._lock:
+            self._plan.clear()
+        self.log.clear()
+        self.broken.clear()
+        self.latency, self.refused_word = 0.0, ""
+
     def planned(self, purpose: str) -> Act | None:
         """Take the next planned act, else the standing trouble."""
         act = super().planned(purpose)
