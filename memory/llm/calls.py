@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 
 BACKOFF_SECONDS = 0.5
 JITTER_SHARE = 0.25
+GATHER_SECONDS = 0.03  # how long the first of several answers waits for the others
 POLL_SECONDS = 0.1  # between two looks for a free place while the workspace has all the calls in flight it may have
 HOPELESS = {FailureKind.AUTH, FailureKind.BILLING}
 
@@ -211,7 +212,9 @@ class _Round:
         if not self.flying:
             time.sleep(seconds)
             return []
-        done, _ = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+        done, flying = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+        if done and flying:  # calls begun together end together: one connection settles them all
+            done |= wait(flying, timeout=GATHER_SECONDS).done
         return sorted(done, key=lambda future: self.flying[future].call_id)
 
     def _land(self, done: list[Future[Completion]]) -> None:
