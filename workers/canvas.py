@@ -27,6 +27,11 @@ def judge_jobs(*, cycle_id: str, attempt: int) -> None:
         gate.delay()
 
 
+def apply_early(*, cycle_id: str, attempt: int) -> None:
+    """Let somebody apply what is ready while models still answer about the rest; the gate applies what is left."""
+    _step("apply", cycle_id, attempt).delay()
+
+
 def end_cycle(*, cycle_id: str, attempt: int) -> None:
     """Send a cycle's last step."""
     _step("finish", cycle_id, attempt).delay()

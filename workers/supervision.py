@@ -13,6 +13,7 @@ from pathlib import Path
 
 from honcho.environ import parse_procfile
 
+PID_FILE = "supervisord.pid"
 _STOP_SECONDS = 20
 
 
@@ -31,7 +32,7 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
         "nodaemon": "true",
         "logfile": "/dev/null",
         "logfile_maxbytes": "0",
-        "pidfile": str(folder / "supervisord.pid"),
+        "pidfile": str(folder / PID_FILE),
         "directory": _escape(str(root)),
         "childlogdir": _escape(str(folder)),
         "silent": "true",
@@ -77,6 +78,8 @@ def _escape(text: str) -> str:
 
 
 def start_supervisor(*, configuration: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start supervisord in the foreground of this terminal's group, under the given environment."""
+    """Start supervisord under the given environment, in a session of its own: a closing terminal's SIGHUP means
+    "reload" to it, and it is for the caller to end it.
+    """
     command = [str(Path(sys.executable).parent / "supervisord"), "-n", "-c", str(configuration)]
-    return subprocess.Popen(command, env=dict(environment))  # noqa: S603  (our own interpreter's supervisord)
+    return subprocess.Popen(command, env=dict(environment), start_new_session=True)  # noqa: S603  (our own interpreter's supervisord)

@@ -13,11 +13,12 @@ from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs
+from memory.consolidation.gate import apply_jobs, apply_ready
+from memory.consolidation.jobs import cycle_to_apply
 from memory.consolidation.schedule import open_due_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
-from workers.canvas import end_cycle, judge_jobs
+from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +75,13 @@ def synthesize(job_id: int, attempt: int) -> None:
 @shared_task(base=Step, name="workers.classify")
 def classify(job_id: int, attempt: int) -> None:
     classify_cluster(job_id=job_id, attempt=attempt)
+    if cycle_id := cycle_to_apply(job_id=job_id):
+        apply_early(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.apply")
+def apply(cycle_id: str, attempt: int) -> None:
+    apply_ready(cycle_id=cycle_id, attempt=attempt)
 
 
 @shared_task(base=Step, name="workers.gate")

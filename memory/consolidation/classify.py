@@ -78,7 +78,8 @@ def _existing_targets(
     *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> list[Target]:
     """Choose the beliefs near the job: the one it was gathered around, or the five nearest that all may see."""
-    beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
+    # What this cycle founds is met at the gate as a twin: who came first must not depend on who was fast.
+    beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable().exclude(born_in=job.cycle_id)
     if job.kind == JobKind.SINGLES:
         found, belief_vectors = read_beliefs(beliefs=beliefs.filter(pk=job.belief_id), model=model.name)
         return _targets(found, members, vectors, belief_vectors, model)

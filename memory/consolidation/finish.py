@@ -14,7 +14,7 @@ from memory.models import Belief, ClusterJob, Cycle, CycleStep, Episode, Evidenc
 
 log = structlog.get_logger(__name__)
 
-_BATCH = 500
+_BATCH = 50
 
 
 def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
@@ -36,8 +36,7 @@ def archive_due(*, cycle: Cycle) -> int:
     while batch := list(
         due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]
     ):
-        for belief_id in batch:
-            walk_gates(cycle=cycle, belief_id=belief_id)
+        walk_gates(cycle=cycle, belief_ids=batch)
         seen.update(batch)
     return len(seen)
 

@@ -13,7 +13,7 @@ from django.db.models import Exists, Min, OuterRef
 from memory.consolidation.birth import give_birth
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
-from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.settling import release_members
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.gates import GATES
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _PLANNING = ("extract", "cluster")
 
-_WALKS_PER_RENEWAL = 25  # together well under a second; an attempt overtaken meanwhile decides what the next would
+_WALKS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
 
 def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
@@ -58,6 +58,20 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
     return _walk_touched(cycle=cycle, attempt=attempt)
 
 
+def apply_ready(*, cycle_id: str, attempt: int) -> None:
+    """Apply the jobs that no job with calls to make precedes, while models still answer about others.
+
+    One worker does so at a time; what is left over is the gate's.
+    """
+    cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
+    with alone_at_gate(cycle.workspace_id) as is_alone:
+        while is_alone and (jobs := _applicable(cycle)):
+            for job_id in jobs:
+                if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
+                    return
+                _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
+
+
 def _is_planned(cycle: Cycle) -> bool:
     """Tell whether the steps before the jobs have been done: no jobs means nothing to do only then."""
     done = CycleStep.objects.filter(cycle=cycle, name__in=_PLANNING, finished_at__isnull=False)
@@ -78,11 +92,11 @@ def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
     """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off."""
     walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate__in=[gate.name for gate in GATES])
     touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
-    unwalked = touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True)
-    for place, belief_id in enumerate(unwalked):
-        if place % _WALKS_PER_RENEWAL == 0 and not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
+    unwalked = list(touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(unwalked), _WALKS_PER_RENEWAL):
+        if not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
             return False
-        walk_gates(cycle=cycle, belief_id=belief_id)
+        walk_gates(cycle=cycle, belief_ids=unwalked[start : start + _WALKS_PER_RENEWAL])
     return True
 
 

@@ -1,18 +1,36 @@
 """Locks, always taken in one order: workspace, cycle, job, beliefs by id."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from django.db import connection
 
 from memory.models import Belief
 
-_WORKSPACE_LOCKS = 1  # the first of the two numbers that name an advisory lock
+# The first of the two numbers that name an advisory lock.
+_WORKSPACE_LOCKS = 1
+_EARLY_LOCKS = 2
 
 
 def lock_workspace(workspace_id: int) -> None:
     """Hold the workspace's beliefs against every other gate until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_WORKSPACE_LOCKS, workspace_id % 2**31])
+
+
+@contextmanager
+def alone_at_gate(workspace_id: int) -> Iterator[bool]:
+    """Tell whether nobody else applies this workspace's jobs early, and keep it so; never waits."""
+    key = [_EARLY_LOCKS, workspace_id % 2**31]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
+        is_alone: bool = cursor.fetchone()[0]
+    try:
+        yield is_alone
+    finally:
+        if is_alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
 def lock_beliefs(ids: Collection[str]) -> list[Belief]:

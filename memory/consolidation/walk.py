@@ -1,6 +1,6 @@
 """Every touched belief passes the gates, and every decision leaves a row, passed or not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -24,17 +24,20 @@ ACTIONS: Mapping[GateName, Callable[[Belief, GateDecision, Cycle], None]] = {Gat
 
 
 @transaction.atomic
-def walk_gates(*, cycle: Cycle, belief_id: str) -> list[GateDecision]:
-    """Ask every gate about one belief, in order, and act on what opens; return the decisions."""
-    decisions = []
-    for belief in lock_beliefs([belief_id]):
+def walk_gates(*, cycle: Cycle, belief_ids: Collection[str]) -> list[GateDecision]:
+    """Ask every gate about each belief, in order, and act on what opens; return the decisions.
+
+    A belief's decisions hang on nothing but itself, so that a batch of them shares one transaction.
+    """
+    decided = []
+    for belief in lock_beliefs(belief_ids):
         for gate in GATES:
             decision = gate.decide(facts=read_facts(belief=belief, cycle=cycle), policy=settings.POLICY.gate)
-            record(cycle=cycle, belief=belief, decision=decision)
             if decision.passed:
                 ACTIONS[decision.gate](belief, decision, cycle)
-            decisions.append(decision)
-    return decisions
+            decided.append((belief, decision))
+    record(cycle=cycle, decided=decided)
+    return [decision for _, decision in decided]
 
 
 def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdict]) -> None:
@@ -46,7 +49,7 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
         archived_for=_why_archived(belief),
         policy=settings.POLICY.gate,
     )
-    record(cycle=cycle, belief=belief, decision=decision)
+    record(cycle=cycle, decided=[(belief, decision)])
     if decision.passed:
         change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, now=cycle.now)
 
@@ -69,19 +72,22 @@ def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
     )
 
 
-def record(*, cycle: Cycle, belief: Belief, decision: GateDecision) -> None:
-    """Keep a decision with its facts; a belief touched twice in a cycle keeps the later one."""
-    row = DecisionRow(
-        workspace_id=cycle.workspace_id,
-        cycle=cycle,
-        belief=belief,
-        gate=decision.gate,
-        passed=decision.passed,
-        reason=decision.reason,
-        facts=dict(decision.facts),
-    )
+def record(*, cycle: Cycle, decided: Sequence[tuple[Belief, GateDecision]]) -> None:
+    """Keep decisions with their facts; a belief touched twice in a cycle keeps the later one."""
+    rows = [
+        DecisionRow(
+            workspace_id=cycle.workspace_id,
+            cycle=cycle,
+            belief=belief,
+            gate=decision.gate,
+            passed=decision.passed,
+            reason=decision.reason,
+            facts=dict(decision.facts),
+        )
+        for belief, decision in decided
+    ]
     DecisionRow.objects.bulk_create(
-        [row],
+        rows,
         update_conflicts=True,
         unique_fields=["cycle", "belief", "gate"],
         update_fields=["passed", "reason", "facts"],

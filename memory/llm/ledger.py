@@ -78,12 +78,13 @@ def reserve_calls(
 
     Raises DailyCapReached where the workspace has spent what it may in a day.
     """
+    rows = [_open_row(scope, request, model) for request in requests]  # before the lock, for which others wait
     with transaction.atomic():
         _lock_ledger(scope.workspace_id)
         check_daily_caps(workspace_id=scope.workspace_id)
         free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
         granted = requests[:free]
-        calls = ModelCall.objects.bulk_create(_open_row(scope, request, model) for request in granted)
+        calls = ModelCall.objects.bulk_create(rows[:free])
         ModelCallEpisode.objects.bulk_create(
             ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=episode.id)
             for call, request in zip(calls, granted, strict=True)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,6 +15,8 @@ from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.failures import named_workspace
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
+
+_HINT_SECONDS = 10
 
 
 class Command(BaseCommand):
@@ -33,6 +36,9 @@ class Command(BaseCommand):
             return
         cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
         self._report(cycles, as_json=options["json"])
+        pending = Episode.objects.for_workspace(workspace).pending().count()
+        if pending and not options["json"]:
+            self.stdout.write(f"{pending} episodes still wait for a cycle; --until-idle runs as many as it takes.")
         if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
             raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
 
@@ -45,8 +51,13 @@ class Command(BaseCommand):
 
     def _wait(self, cycle: Cycle, *, show: bool) -> Cycle:
         with tqdm(desc=cycle.pk, unit="job", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
+            began, hinted = time.monotonic(), False
 
             def look(seen: Cycle) -> None:
+                nonlocal hinted
+                if not hinted and seen.state == CycleState.QUEUED and time.monotonic() - began > _HINT_SECONDS:
+                    self.stderr.write("No worker has taken the cycle up yet; is one running? `make up` starts one.")
+                    hinted = True
                 jobs = ClusterJob.objects.filter(cycle=seen)
                 bar.total = jobs.count()
                 bar.n = jobs.exclude(state__in=(JobState.QUEUED, JobState.SYNTHESIZED)).count()
