@@ -42,7 +42,7 @@ class Command(BaseCommand):
         self._run(environment)
 
     def _introduce(self) -> None:
-        """Create the first workspace, admin and key, and show their secrets this once; the admin may see the demo, too."""
+        """Create the first workspace, admin and key, and show their secrets this once; the admin sees a demo, too."""
         now = timezone.now()
         workspace = Workspace.objects.filter(name=_FIRST_WORKSPACE).first()
         workspace = workspace or create_workspace(name=_FIRST_WORKSPACE, now=now)
