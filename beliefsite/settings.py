@@ -227,8 +227,8 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_SOFT_TIME_LIMIT = 90
 CELERY_TASK_TIME_LIMIT = 110  # both under the visibility timeout, or a slow task would be delivered twice
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
-CELERY_WORKER_SEND_TASK_EVENTS = True
-CELERY_TASK_SEND_SENT_EVENT = True
+CELERY_WORKER_SEND_TASK_EVENTS = False  # Flower switches them on while it watches
+CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_TIMEZONE = "UTC"
 
 

@@ -1,6 +1,5 @@
 """Connect the one wake-up signal of memory to a dispatch on commit."""
 
-from functools import partial
 from typing import Any
 
 from django.apps import AppConfig
@@ -18,6 +17,9 @@ class WorkersConfig(AppConfig):
 
 def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
     """Send the cycle's first step once its rows are committed; the sweeper covers what is lost in between."""
-    from workers.canvas import start_cycle  # reads models, which are not loaded when this module is
+    from workers import canvas  # reads models, which are not loaded when this module is
 
-    transaction.on_commit(partial(start_cycle, cycle_id=cycle_id, attempt=attempt), robust=True)
+    def send() -> None:  # not a partial: Django names a callback that failed, and a partial has no name
+        canvas.start_cycle(cycle_id=cycle_id, attempt=attempt)
+
+    transaction.on_commit(send, robust=True)

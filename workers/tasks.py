@@ -37,7 +37,7 @@ class Step(Task[Any, Any]):
     abstract = True
     default_retry_delay = 1  # also the delay after which a lost worker's task comes back
     max_retries = _OUTAGE_RETRIES
-    ignore_result = False
+    ignore_result = True  # nobody reads one, and who awaits one subscribes to it: every sender, for every message
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -67,12 +67,12 @@ def judge(cycle_id: str, attempt: int) -> None:
     judge_jobs(cycle_id=cycle_id, attempt=attempt)
 
 
-@shared_task(base=Step, name="workers.synthesize")
+@shared_task(base=Step, name="workers.synthesize", ignore_result=False)  # a chord counts its header's results
 def synthesize(job_id: int, attempt: int) -> None:
     synthesize_cluster(job_id=job_id, attempt=attempt)
 
 
-@shared_task(base=Step, name="workers.classify")
+@shared_task(base=Step, name="workers.classify", ignore_result=False)  # a chord counts its header's results
 def classify(job_id: int, attempt: int) -> None:
     classify_cluster(job_id=job_id, attempt=attempt)
     if cycle_id := cycle_to_apply(job_id=job_id):

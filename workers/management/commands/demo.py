@@ -65,7 +65,22 @@ def _worker() -> Iterator[int]:
     """Run a Celery worker of our own and yield its process id once it answers."""
     name = f"demo-{os.getpid()}@localhost"
     queues = "consolidation,llm,maintenance"
-    command = ["-m", "celery", "-A", "beliefsite", "worker", "-n", name, "-Q", queues, "-c", "2", "-l", "INFO"]
+    command = [
+        "-m",
+        "celery",
+        "-A",
+        "beliefsite",
+        "worker",
+        "-n",
+        name,
+        "-Q",
+        queues,
+        "-c",
+        "2",
+        "-l",
+        "INFO",
+        "--without-mingle",
+    ]
     with _process("worker", command) as process:
         _until(lambda: bool(app.control.ping(destination=[name], timeout=0.5)), process, "worker")
         yield process.pid
