@@ -1,0 +1,66 @@
+"""A whole cycle through the broker and real tasks."""
+
+import time
+
+import pytest
+
+from memory.consolidation.verify import find_drift
+from memory.models import Belief, Cycle, CycleStep, Episode, Workspace
+from tests.consolidation.world import World
+from tests.faults.story import await_end, begin, read_outcome, tell_story
+from workers import canvas
+
+pytestmark = [
+    pytest.mark.usefixtures("worker"),
+    # What Celery calls, and what its threads leave to the collector, is not ours to mend.
+    pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+def test_a_cycle_runs_to_its_end(world: World) -> None:
+    """B8: extract, cluster, synthesize, classify, gate, finish, each once."""
+    tell_story(world)
+    ended = await_end(begin(world))
+    assert (ended.state, ended.attempt) == ("finished", 1)
+    steps = CycleStep.objects.filter(cycle=ended, finished_at__isnull=False).values_list("name", flat=True)
+    assert list(steps) == ["extract", "cluster", "gate", "finish"]
+    assert Belief.objects.for_workspace(world.workspace.pk).count() == 3
+    assert find_drift(workspace=world.workspace) == (3, [])
+
+
+def test_a_cycle_without_jobs_goes_straight_to_the_gate(world: World) -> None:
+    """B8: nothing alike, nothing to judge; the cycle ends and what it saw waits in the pool."""
+    said = [world.say("A blackbird sang.", about="birds"), world.say("The tram was late.", about="trams")]
+    ended = await_end(begin(world))
+    assert (ended.state, ended.counts["clusters"]) == ("finished", 0)
+    assert world.states(*said) == ["pooled", "pooled"]
+
+
+def test_workspaces_do_not_wait_for_each_other(world: World) -> None:
+    """B7: one cycle per workspace, as many workspaces as there are."""
+    other = World(server=world.server, workspace=_workspace_like(world.workspace))
+    other.directions, other.verdicts, other.statements = world.directions, world.verdicts, world.statements
+    tell_story(world)
+    tell_story(other)
+    world.server.embed, world.server.script = world.directions, world.answer
+    both = [begin(world), begin(other)]
+    assert [await_end(cycle).state for cycle in both] == ["finished", "finished"]
+    assert read_outcome(world.workspace) == read_outcome(other.workspace)
+
+
+def test_a_dispatch_that_comes_again_changes_nothing(world: World) -> None:
+    """B8: a second canvas of the same attempt finds every step done or held."""
+    tell_story(world)
+    cycle = begin(world)
+    canvas.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    ended = await_end(cycle)
+    canvas.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    time.sleep(0.3)  # long enough for a dispatch of nothing to run through
+    assert Cycle.objects.get(pk=cycle.pk).finished_at == ended.finished_at
+    assert find_drift(workspace=world.workspace) == (3, [])
+    assert not Episode.objects.filter(state="leased").exists()
+
+
+def _workspace_like(workspace: Workspace) -> Workspace:
+    return Workspace.objects.create(name=f"{workspace.name} too", created_at=workspace.created_at)

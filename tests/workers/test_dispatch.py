@@ -1,0 +1,127 @@
+"""A cycle's first message leaves when its rows are committed, holds ids alone, and may be lost."""
+
+import pytest
+from django.db import transaction
+
+from beliefsite.celery import app
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.sweep import sweep
+from memory.models import Cycle, Trigger, Workspace
+from tests import factories
+from tests.faults.windows import broker
+from tests.workers.messages import QUEUES, read_messages
+from workers.schedule import BEAT_SCHEDULE
+
+pytestmark = pytest.mark.usefixtures("queues")
+
+
+@pytest.fixture
+def workspace(transactional_db: None) -> Workspace:
+    return factories.workspace()
+
+
+def _open(workspace: Workspace) -> Cycle:
+    return open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)[0]
+
+
+def test_nothing_is_sent_before_the_commit(workspace: Workspace) -> None:
+    """B7: a worker never looks for a cycle that is not there yet."""
+    with transaction.atomic():
+        _open(workspace)
+        assert read_messages("consolidation") == []
+    assert [message.task for message in read_messages("consolidation")] == ["workers.extract"]
+
+
+def test_a_cycle_that_was_rolled_back_is_never_sent(workspace: Workspace) -> None:
+    with transaction.atomic():
+        _open(workspace)
+        transaction.set_rollback(True)
+    assert read_messages("consolidation") == []
+
+
+def test_a_second_call_for_an_open_cycle_sends_nothing(workspace: Workspace) -> None:
+    """B7: one cycle per workspace, one dispatch."""
+    first, second = _open(workspace), _open(workspace)
+    assert first.pk == second.pk
+    assert len(read_messages("consolidation")) == 1
+
+
+def test_messages_hold_ids_in_json_and_nothing_else(workspace: Workspace) -> None:
+    """B8: what has been done is in the rows; a message names a cycle and an attempt."""
+    cycle = _open(workspace)
+    [message] = read_messages("consolidation")
+    assert message.arguments == [cycle.pk, 1]
+    assert message.content_type == "application/json"
+    assert {step["task"]: list(step["args"]) for step in message.followed_by} == {
+        "workers.cluster": [cycle.pk, 1],
+        "workers.judge": [cycle.pk, 1],
+    }
+
+
+def test_a_lost_message_is_sent_again_by_the_sweep(workspace: Workspace) -> None:
+    """B8: when the lease has run out, as the cycle's next attempt."""
+    cycle = _open(workspace)
+    with broker() as client:
+        client.delete(*QUEUES)
+    assert sweep() == 0
+    Cycle.objects.filter(pk=cycle.pk).update(leased_until=factories.NOW)
+
+    assert sweep() == 1
+
+    [message] = read_messages("consolidation")
+    assert message.arguments == [cycle.pk, 2]
+
+
+def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B8: the rows are the truth; the sweep sends what could not be sent."""
+
+    def refuse(**_: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr("workers.canvas.start_cycle", refuse)
+    cycle = _open(workspace)
+    assert Cycle.objects.get(pk=cycle.pk).state == "queued"
+
+
+@pytest.mark.parametrize(
+    ("task", "queue"),
+    [
+        ("workers.extract", "consolidation"),
+        ("workers.cluster", "consolidation"),
+        ("workers.judge", "consolidation"),
+        ("workers.gate", "consolidation"),
+        ("workers.finish", "consolidation"),
+        ("workers.synthesize", "llm"),
+        ("workers.classify", "llm"),
+        ("workers.tick", "maintenance"),
+        ("workers.sweep", "maintenance"),
+    ],
+)
+def test_every_task_goes_to_its_queue(task: str, queue: str) -> None:
+    """What waits on a model never keeps a step from running, nor the sweeper."""
+    assert task in app.tasks
+    assert app.amqp.router.route({}, task)["queue"].name == queue
+
+
+def test_every_task_of_ours_is_routed_on_purpose() -> None:
+    ours = {name for name in app.tasks if name.startswith("workers.")}
+    assert ours == {f"workers.{name}" for name in _STEPS}
+
+
+_STEPS = ("extract", "cluster", "judge", "synthesize", "classify", "gate", "finish", "sweep", "tick")
+
+
+def test_beat_sends_the_tick_and_the_sweep() -> None:
+    """B7, B8: cycles every four hours, a look for lost ones every ten seconds."""
+    assert {entry["task"]: entry["schedule"] for entry in BEAT_SCHEDULE.values()} == {
+        "workers.tick": 4 * 3600.0,
+        "workers.sweep": 10.0,
+    }
+    app.finalize()
+    assert app.conf.beat_schedule == BEAT_SCHEDULE
+
+
+def test_only_what_a_chord_counts_leaves_a_result() -> None:
+    """A sender subscribes to every result that is kept, and would wait for a broker that is gone."""
+    kept = {name for name in app.tasks if name.startswith("workers.") and not app.tasks[name].ignore_result}
+    assert kept == {"workers.synthesize", "workers.classify"}

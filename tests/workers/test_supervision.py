@@ -1,0 +1,152 @@
+"""The supervisor's configuration, and the stack that it keeps alive."""
+
+import configparser
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from django.conf import settings
+
+from tests.faults.waiting import wait_until
+from workers.supervision import render, write_configuration
+
+START_SECONDS = 120.0
+
+
+def _rendered(tmp_path: Path, **processes: str) -> configparser.RawConfigParser:
+    read = configparser.RawConfigParser()
+    read.read_string(render(processes=processes, folder=tmp_path, root=tmp_path))
+    return read
+
+
+def test_a_command_runs_in_a_shell_that_it_replaces(tmp_path: Path) -> None:
+    """Else a signal would end the shell and orphan the process."""
+    program = _rendered(tmp_path, web="serve --port ${PORT:-8000}")["program:web"]
+    assert program["command"] == "/bin/sh -c 'exec serve --port ${PORT:-8000}'"
+
+
+def test_what_dies_is_started_again_and_what_ends_takes_its_group_along(tmp_path: Path) -> None:
+    program = _rendered(tmp_path, worker="work")["program:worker"]
+    assert (program["autorestart"], program["killasgroup"], program["stopsignal"]) == ("true", "true", "TERM")
+
+
+def test_a_percent_sign_reaches_the_command(tmp_path: Path) -> None:
+    """supervisord takes a single one for a variable of its own."""
+    program = _rendered(tmp_path, web="serve --format %h")["program:web"]
+    assert program["command"] == "/bin/sh -c 'exec serve --format %%h'"
+
+
+def test_a_single_quote_is_refused_and_not_misread(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="single quote"):
+        render(processes={"web": "echo 'hello'"}, folder=tmp_path, root=tmp_path)
+
+
+def test_the_procfile_names_the_whole_stack(tmp_path: Path) -> None:
+    written = configparser.RawConfigParser()
+    written.read(write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=tmp_path))
+    programs = {name.removeprefix("program:") for name in written.sections() if name.startswith("program:")}
+    assert programs == {"web", "worker", "beat", "flower"}
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[psutil.Process]:
+    """Run `manage.py up` on free ports and data of its own, and leave nothing of it behind."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    environment |= {
+        "ENGRAM_DATA_DIR": str(tmp_path / "data"),
+        "PORT": str(_free_port()),
+        "FLOWER_PORT": str(_free_port()),
+        "ENGRAM_WORKERS": "1",
+    }
+    with (tmp_path / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"],
+            cwd=settings.BASE_DIR,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    started = psutil.Process(process.pid)
+    try:
+        yield started
+    finally:
+        for left in {*_family(started), *_servers(tmp_path)}:
+            left.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_a_dead_worker_comes_back_and_a_term_ends_everything(stack: psutil.Process, tmp_path: Path) -> None:
+    """A killed parent of the workers is replaced without orphans; SIGTERM leaves no process and no server behind."""
+    wait_until(lambda: len(_workers(stack)) == 1, what="a worker", seconds=START_SECONDS)
+    wait_until(lambda: bool(_workers(stack)[0].children()), what="its child", seconds=START_SECONDS)
+    first = _workers(stack)[0]
+    orphans = first.children(recursive=True)
+
+    first.kill()
+
+    wait_until(lambda: _workers(stack) not in ([], [first]), what="another worker", seconds=START_SECONDS)
+    wait_until(lambda: not any(_runs(orphan) for orphan in orphans), what="the first one's children to end")
+
+    everything = [*_family(stack), *(servers := _servers(tmp_path))]
+    assert len(servers) >= 2  # a database and a broker
+    stack.send_signal(signal.SIGTERM)
+    wait_until(lambda: not any(_runs(process) for process in everything), what="everything to end")
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    """List a process with all that it started, also what has ended meanwhile."""
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _servers(folder: Path) -> list[psutil.Process]:
+    """List the servers whose data lie in a folder: they are nobody's children."""
+    return [
+        process
+        for process in psutil.process_iter(["cwd", "cmdline"])
+        if process.pid != os.getpid()
+        and str(folder) in " ".join([process.info["cwd"] or "", *(process.info["cmdline"] or [])])
+    ]
+
+
+def _workers(stack: psutil.Process) -> list[psutil.Process]:
+    """List the parents of workers: Celery processes whose own parent is none."""
+    found = []
+    for process in _family(stack):
+        try:
+            parent = process.parent()
+            if _is_worker(process) and parent is not None and not _is_worker(parent):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    words = process.cmdline()
+    return "worker" in words and any(word.endswith("celery") for word in words)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

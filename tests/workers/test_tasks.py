@@ -1,0 +1,76 @@
+"""Tasks, called as functions: each does one service's work, and none ever raises."""
+
+from unittest.mock import Mock
+
+import pytest
+from django.db import OperationalError
+
+from memory.models import Cycle, CycleStep, Heartbeat, Trigger
+from tests import factories
+from workers import tasks
+
+UNKNOWN = "cy_000000000000"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["extract", "cluster", "gate", "finish"])
+def test_a_step_of_an_overtaken_attempt_does_nothing(name: str) -> None:
+    """B8: messages of an attempt that is no longer the cycle's find nothing to do."""
+    workspace = factories.workspace()
+    cycle = Cycle.objects.create(workspace=workspace, now=factories.NOW, trigger=Trigger.PERSON, attempt=2)
+    getattr(tasks, name)(cycle.pk, 1)
+    cycle.refresh_from_db()
+    assert (cycle.state, cycle.started_at) == ("queued", None)
+    assert not CycleStep.objects.filter(cycle=cycle).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["synthesize", "classify"])
+def test_a_step_of_a_job_that_is_gone_does_nothing(name: str) -> None:
+    """B8: a message may outlive the rows that it names."""
+    getattr(tasks, name)(4_711, 1)
+    assert not Cycle.objects.exists()
+
+
+def test_a_step_that_fails_says_so_and_does_not_raise(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B8: a chord whose header raises would never run its body."""
+    monkeypatch.setattr(tasks, "extract_episodes", Mock(side_effect=ZeroDivisionError))
+    assert tasks.extract(UNKNOWN, 1) is None
+    assert "step_failed" in caplog.text
+
+
+def test_a_step_outlives_an_outage_of_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B8: it is tried again, for longer than a crash recovery takes, and gives up without raising."""
+    work = Mock(side_effect=[OperationalError("the database is starting up")] * 2 + [True])
+    monkeypatch.setattr(tasks, "extract_episodes", work)
+    result = tasks.extract.apply(args=(UNKNOWN, 1))
+    assert result.successful()
+    assert work.call_count == 3
+    assert tasks.Step.max_retries * 3 >= 60
+
+
+def test_an_outage_without_end_is_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B8: the last retry returns, so that the chord's body runs and the rows show what is missing."""
+    work = Mock(side_effect=OperationalError("gone"))
+    monkeypatch.setattr(tasks, "extract_episodes", work)
+    assert tasks.extract.apply(args=(UNKNOWN, 1)).successful()
+    assert work.call_count == tasks.Step.max_retries + 1
+
+
+@pytest.mark.django_db
+def test_the_sweep_leaves_a_sign_of_life() -> None:
+    """B8: readiness asks when somebody last swept."""
+    tasks.sweep()
+    assert Heartbeat.objects.filter(name="sweep").exists()
+
+
+@pytest.mark.django_db
+def test_the_tick_opens_a_cycle_where_episodes_wait() -> None:
+    """B7: the schedule starts what is due, and only there."""
+    waiting, idle = factories.workspace(), factories.workspace()
+    factories.episode(workspace=waiting)
+    tasks.tick()
+    assert Cycle.objects.filter(workspace=waiting, trigger=Trigger.SCHEDULE).count() == 1
+    assert not Cycle.objects.filter(workspace=idle).exists()
