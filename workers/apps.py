@@ -20,6 +20,8 @@ def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
     from workers import canvas  # reads models, which are not loaded when this module is
 
     def send() -> None:  # not a partial: Django names a callback that failed, and a partial has no name
+        from workers import tasks  # noqa: F401  (what is sent by a name that is not registered keeps its result)
+
         canvas.start_cycle(cycle_id=cycle_id, attempt=attempt)
 
     transaction.on_commit(send, robust=True)

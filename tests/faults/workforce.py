@@ -63,7 +63,7 @@ class Worker:
         assert killed
         for child in killed:
             child.kill()
-        wait_until(lambda: not any(child.is_running() for child in killed), what="killed children to be gone")
+        wait_until(lambda: not any(runs(child) for child in killed), what="killed children to be gone")
 
     def kill_group(self) -> None:
         """End parent and children at once, as a crash of the machine does."""
@@ -101,6 +101,14 @@ class Workforce:
         if self._worker is not None and self._worker.is_alive:
             self._worker.stop()
         self._worker = None
+
+
+def runs(process: psutil.Process) -> bool:
+    """Tell whether a process lives; one that only waits for its parent to notice does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def worker_environment(*, model_url: str, embedding_model: str, timeouts: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,11 @@
 """A cycle's first message leaves when its rows are committed, holds ids alone, and may be lost."""
 
+import os
+import subprocess
+import sys
+
 import pytest
+from django.conf import settings
 from django.db import transaction
 
 from beliefsite.celery import app
@@ -13,6 +18,7 @@ from tests.workers.messages import QUEUES, read_messages
 from workers.schedule import BEAT_SCHEDULE
 
 pytestmark = pytest.mark.usefixtures("queues")
+app.loader.import_default_modules()
 
 
 @pytest.fixture
@@ -89,6 +95,7 @@ def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, mo
         ("workers.extract", "consolidation"),
         ("workers.cluster", "consolidation"),
         ("workers.judge", "consolidation"),
+        ("workers.apply", "consolidation"),
         ("workers.gate", "consolidation"),
         ("workers.finish", "consolidation"),
         ("workers.synthesize", "llm"),
@@ -108,7 +115,7 @@ def test_every_task_of_ours_is_routed_on_purpose() -> None:
     assert ours == {f"workers.{name}" for name in _STEPS}
 
 
-_STEPS = ("extract", "cluster", "judge", "synthesize", "classify", "gate", "finish", "sweep", "tick")
+_STEPS = ("extract", "cluster", "judge", "synthesize", "classify", "apply", "gate", "finish", "sweep", "tick")
 
 
 def test_beat_sends_the_tick_and_the_sweep() -> None:
@@ -125,3 +132,18 @@ def test_only_what_a_chord_counts_leaves_a_result() -> None:
     """A sender subscribes to every result that is kept, and would wait for a broker that is gone."""
     kept = {name for name in app.tasks if name.startswith("workers.") and not app.tasks[name].ignore_result}
     assert kept == {"workers.synthesize", "workers.classify"}
+
+
+def test_a_sender_that_runs_no_tasks_asks_for_no_results() -> None:
+    """As a web process does: it knows a task's options only once the tasks are imported."""
+    program = "; ".join(
+        [
+            "import django; django.setup()",
+            "from django.db import transaction; transaction.on_commit = lambda send, robust: send()",
+            "from workers import canvas; canvas.start_cycle = lambda **ids: None",
+            "from workers.apps import dispatch_on_commit; dispatch_on_commit(cycle_id='cy_000000000000', attempt=1)",
+            "from beliefsite.celery import app; assert app.tasks['workers.extract'].ignore_result",
+        ]
+    )
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "beliefsite.settings"}
+    subprocess.run([sys.executable, "-c", program], cwd=settings.BASE_DIR, env=environment, check=True)

@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from tests.faults.waiting import wait_until
+from tests.faults.workforce import runs
 from workers.supervision import render, write_configuration
 
 START_SECONDS = 120.0
@@ -94,12 +95,12 @@ def test_a_dead_worker_comes_back_and_a_term_ends_everything(stack: psutil.Proce
     first.kill()
 
     wait_until(lambda: _workers(stack) not in ([], [first]), what="another worker", seconds=START_SECONDS)
-    wait_until(lambda: not any(_runs(orphan) for orphan in orphans), what="the first one's children to end")
+    wait_until(lambda: not any(runs(orphan) for orphan in orphans), what="the first one's children to end")
 
     everything = [*_family(stack), *(servers := _servers(tmp_path))]
     assert len(servers) >= 2  # a database and a broker
     stack.send_signal(signal.SIGTERM)
-    wait_until(lambda: not any(_runs(process) for process in everything), what="everything to end")
+    wait_until(lambda: not any(runs(process) for process in everything), what="everything to end")
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:
@@ -136,13 +137,6 @@ def _workers(stack: psutil.Process) -> list[psutil.Process]:
 def _is_worker(process: psutil.Process) -> bool:
     words = process.cmdline()
     return "worker" in words and any(word.endswith("celery") for word in words)
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def _free_port() -> int:
