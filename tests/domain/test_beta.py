@@ -33,9 +33,11 @@ def test_extreme_shapes_agree_with_the_reference(shape: tuple[float, float]) -> 
 
 @given(shapes, shapes, st.floats(min_value=0.001, max_value=0.999))
 def test_quantile_and_distribution_function_are_inverse(alpha: float, beta: float, probability: float) -> None:
+    """A steep curve climbs far between two neighbouring numbers: the quantile is right to the precision of x itself."""
     belief = Beta(alpha=alpha, beta=beta)
+    x = belief.quantile(probability=probability)
 
-    assert belief.cdf(x=belief.quantile(probability=probability)) == pytest.approx(probability, abs=1e-9)
+    assert belief.cdf(x=max(x - 2e-15, 0.0)) - 1e-9 <= probability <= belief.cdf(x=min(x + 2e-15, 1.0)) + 1e-9
 
 
 @given(shapes, shapes, st.floats(min_value=0, max_value=1))
