@@ -1,6 +1,6 @@
 """Who runs after whom. Messages carry ids; what has been done is read from the rows.
 
-    extract → cluster → judge: [ synthesize → classify ] per job → gate → finish
+    extract → cluster → judge: [ synthesize → classify (→ apply, early) ] per job → gate → finish
 
 Steps never raise and results are never read, so a chord's body always runs; where a message is lost all the same, the
 sweeper begins another attempt at what the rows show unfinished.
