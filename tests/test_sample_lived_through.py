@@ -41,7 +41,7 @@ NAMES = {
 @pytest.fixture(autouse=True)
 def cycles_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each cycle's steps where the replay would wait for workers."""
-    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", lambda key: run_steps(Cycle.objects.get(pk=key)))
+    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", lambda key, **_: run_steps(Cycle.objects.get(pk=key)))
 
 
 def read_history() -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
 """Bodies: JSON, of bounded size."""
 
-import json
 from collections.abc import Mapping
 from typing import IO, Any
 
 from django.conf import settings
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
+
+from memory.ingest.json_text import NotJson, read_json
 
 
 class BodyTooLarge(APIException):
@@ -31,6 +32,6 @@ class BoundedJSONParser(BaseParser):
         if len(body) > most:
             raise BodyTooLarge(f"The body is longer than {most} bytes.")
         try:
-            return json.loads(body.decode())
-        except (ValueError, RecursionError) as error:
-            raise ParseError(f"The body is not JSON: {error}") from None
+            return read_json(body)
+        except NotJson as error:
+            raise ParseError(f"The body is not JSON; {error}.") from None

@@ -17,6 +17,8 @@ from memory.recall.ranking import MemoryType
 from memory.recall.recall import recall
 from memory.recall.search import RecallScope
 
+_DIGITS = 4
+
 
 class RecallRequest(StrictSerializer):
     """A question to the memory."""
@@ -28,8 +30,18 @@ class RecallRequest(StrictSerializer):
         default=settings.POLICY.recall.limit, min_value=1, max_value=settings.POLICY.recall.max_limit
     )
     types = serializers.ListField(
-        child=serializers.ChoiceField(MEMORY_TYPES), allow_empty=False, default=list(MemoryType)
+        child=serializers.ChoiceField(MEMORY_TYPES),
+        allow_empty=False,
+        default=list(MemoryType),
+        error_messages={"not_a_list": "A list is expected."},
     )
+
+
+class RoundedField(serializers.FloatField):
+    """A number as people read it: further digits say nothing."""
+
+    def to_representation(self, value: Any) -> Any:
+        return round(float(value), _DIGITS)
 
 
 class MemorySerializer(serializers.Serializer[Any]):
@@ -38,8 +50,8 @@ class MemorySerializer(serializers.Serializer[Any]):
     type = serializers.ChoiceField(MEMORY_TYPES)
     id = serializers.CharField()
     text = serializers.CharField()
-    score = serializers.FloatField(help_text="0 to 1, comparable between the kinds.")
-    confidence = serializers.FloatField(required=False, help_text="Of a belief.")
+    score = RoundedField(help_text="0 to 1, comparable between the kinds.")
+    confidence = RoundedField(required=False, help_text="Of a belief.")
     occurred_at = serializers.DateTimeField(required=False, help_text="Of an episode.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import Http404
 from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 
 from memory.access.visibility import Viewer, viewer_of, visible_projects
 from memory.api.authentication import holder_of
@@ -33,6 +34,8 @@ def _sendable(name: str) -> str:
 
 def read_body(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
     """Return the checked body of a request."""
+    if not isinstance(request.data, Mapping):
+        raise serializers.ValidationError({api_settings.NON_FIELD_ERRORS_KEY: ["A JSON object is expected."]})
     return _checked(serializer(data=request.data))
 
 

@@ -1,12 +1,12 @@
 """Import a file of episode lines (JSON Lines); doing it again adds nothing."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.episodes import store_episodes
+from memory.ingest.json_text import NotJson, read_json
 from memory.ingest.lines import BadLine, EpisodeLine, read_line
 
 BATCH = 500
@@ -75,8 +75,8 @@ def in_batches(lines: Iterable[FileLine]) -> Iterator[list[FileLine]]:
 
 def _read(line: bytes, arrival: Arrival) -> EpisodeLine | Rejected:
     try:
-        return read_line(raw=json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode()), now=arrival.now)
+        return read_line(raw=read_json(line.removeprefix(_BYTE_ORDER_MARK)), now=arrival.now)
     except BadLine as bad:
         return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
-    except (ValueError, RecursionError) as error:
-        return Rejected(status=400, detail=f"The line is not JSON: {error}")
+    except NotJson as error:
+        return Rejected(status=400, detail=f"The line is not JSON; {error}.")

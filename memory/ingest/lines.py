@@ -28,7 +28,26 @@ _TOO_LONG = "text_too_long"
 _MOST_REASONS = 20
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_WORDS = {"missing": "This field is required.", "extra_forbidden": "There is no such field."}
+_SLUG_PATTERN = r"^[-\w]+$"
+_LANGUAGE_PATTERN = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
+
+# What is wrong, in words of JSON, by the checker's name for it; of a pattern, by the pattern.
+_WORDS = {
+    "missing": "This field is required.",
+    "extra_forbidden": "There is no such field.",
+    "string_type": "A text is expected.",
+    "list_type": "A list is expected.",
+    "float_type": "A number is expected.",
+    "finite_number": "A number from 0 to 1 is expected.",
+    "greater_than_equal": "A number from 0 to 1 is expected.",
+    "less_than_equal": "A number from 0 to 1 is expected.",
+    "string_too_short": "It is empty.",
+    "string_too_long": "At most {max_length} characters are allowed.",
+    "too_long": "At most {max_length} are allowed.",
+    "literal_error": "One of these is expected: {expected}.",
+    _SLUG_PATTERN: "One or more letters, digits, - and _ are expected.",
+    _LANGUAGE_PATTERN: "A language is expected, such as en or de-AT.",
+}
 
 
 class BadLine(ValueError):
@@ -90,13 +109,11 @@ def _main_language(tag: str) -> str:
 
 STORABLE = AfterValidator(_refuse_unstorable)
 Name = Annotated[str, Field(max_length=200), STORABLE]
-Slug = Annotated[str, Field(max_length=100, pattern=r"^[-\w]+$"), STORABLE]
+Slug = Annotated[str, Field(max_length=100, pattern=_SLUG_PATTERN), STORABLE]
 Entity = Annotated[str, Field(min_length=1, max_length=200), STORABLE]
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 Tag = Annotated[str, Field(min_length=1, max_length=100), STORABLE]
-Language = Annotated[
-    str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"), AfterValidator(_main_language)
-]
+Language = Annotated[str, Field(max_length=35, pattern=_LANGUAGE_PATTERN), AfterValidator(_main_language)]
 Time = Annotated[datetime, BeforeValidator(_read_time, json_schema_input_type=datetime)]
 
 
@@ -150,10 +167,16 @@ def is_slug(text: str) -> bool:
 def _bad_line(reasons: list[ErrorDetails]) -> BadLine:
     errors: dict[str, list[str]] = {}
     for reason in reasons[:_MOST_REASONS]:
-        errors.setdefault(_field_name(reason), []).append(_WORDS.get(reason["type"], reason["msg"]))
+        errors.setdefault(_field_name(reason), []).append(_in_words(reason))
     is_too_long = any(reason["type"] == _TOO_LONG for reason in reasons)
     detail = "; ".join(f"{field}: {words}" for field, all_words in errors.items() for words in all_words)
     return BadLine(status=413 if is_too_long else 422, detail=detail, errors=errors)
+
+
+def _in_words(reason: ErrorDetails) -> str:
+    context = reason.get("ctx", {})
+    words = _WORDS.get(reason["type"]) or _WORDS.get(context.get("pattern", "")) or reason["msg"]
+    return words.format_map(context) if reason["type"] in _WORDS else words
 
 
 def _field_name(reason: ErrorDetails) -> str:

@@ -13,7 +13,7 @@ from memory.consolidation.waiting import wait_for_cycle
 from memory.ingest.arrival import Arrival
 from memory.ingest.files import FileLine, ImportReport, store_file_lines
 from memory.ingest.lines import EpisodeLine
-from memory.models import Episode, Trigger, Workspace
+from memory.models import Cycle, Episode, Trigger, Workspace
 
 # Renewed before each batch; the hold of a replay that was killed runs out by itself.
 _HOLD_SECONDS = 900.0
@@ -35,12 +35,17 @@ def plan_replay(*, times: Sequence[datetime], every: int, gap: timedelta) -> lis
 
 
 def replay_lines(
-    *, lines: Sequence[FileLine], arrival: Arrival, report: ImportReport, on_batch: Callable[[int], object]
+    *,
+    lines: Sequence[FileLine],
+    arrival: Arrival,
+    report: ImportReport,
+    on_batch: Callable[[int], object],
+    on_look: Callable[[Cycle], None] | None = None,
 ) -> None:
     """Store lines in the order of their times and run a cycle after each batch, waiting for it.
 
-    `on_batch` is told how many lines are done. A batch that holds nothing new runs no cycle, so that a history that
-    was broken off goes on where it stopped.
+    `on_batch` is told how many lines are done, and `on_look` sees a cycle at every look while it is waited for. A batch
+    that holds nothing new runs no cycle, so that a history that was broken off goes on where it stopped.
     """
     at = replace(arrival, is_replay=True)
     history = sorted(lines, key=lambda line: (_time_of(line, arrival), line.number))
@@ -55,7 +60,8 @@ def replay_lines(
             part = history[batch.start : batch.stop]
             new = store_file_lines(lines=part, arrival=at, report=report)
             if new or (batch is batches[-1] and _has_pending(arrival.workspace)):
-                report.cycles.append(_run_cycle(workspace=arrival.workspace, now=_time_of(part[-1], arrival)))
+                now = _time_of(part[-1], arrival)
+                report.cycles.append(_run_cycle(workspace=arrival.workspace, now=now, on_look=on_look))
             on_batch(len(part))
 
 
@@ -70,11 +76,11 @@ def _has_pending(workspace: Workspace) -> bool:
     return pending
 
 
-def _run_cycle(*, workspace: Workspace, now: datetime) -> str:
+def _run_cycle(*, workspace: Workspace, now: datetime, on_look: Callable[[Cycle], None] | None) -> str:
     """Run a cycle to its end at a time of the history, after one that is still open."""
     while True:
         cycle, is_new = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.REPLAY)
-        wait_for_cycle(cycle.id)
+        wait_for_cycle(cycle.id, on_look=on_look)
         if is_new:
             return cycle.id
 

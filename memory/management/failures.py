@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import CommandError
 
 from memory.access.workspaces import UnknownWorkspace, find_workspace
@@ -21,7 +21,14 @@ def failing_on_invalid() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from None
+        raise CommandError(_by_field(error)) from None
+
+
+def _by_field(error: ValidationError) -> str:
+    """Put the field's name before what is wrong with it."""
+    reasons = error.message_dict.items()
+    named = [f"{field}: {text}" if field != NON_FIELD_ERRORS else text for field, texts in reasons for text in texts]
+    return " ".join(named)
 
 
 def named_workspace(name: str) -> Workspace:

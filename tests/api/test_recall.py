@@ -24,7 +24,8 @@ def test_both_kinds_answer_with_what_belongs_to_each(workspace: Workspace, reade
     results = {result["id"]: result for result in body["results"]}
     assert set(results[episode.pk]) == {"type", "id", "text", "score", "occurred_at"}
     assert set(results[belief.pk]) == {"type", "id", "text", "score", "confidence"}
-    assert results[belief.pk]["confidence"] == pytest.approx(6 / 7)
+    assert results[belief.pk]["confidence"] == 0.8571
+    assert all(round(result["score"], 4) == result["score"] for result in results.values())
     assert EpisodeAccess.objects.get(pk=episode.pk).access_count == 1
 
 
@@ -86,6 +87,11 @@ def test_a_bad_body_is_named(reader: Caller, body: object, field: str) -> None:
     response = reader.post("/recall", body)
     assert is_problem(response, 422)
     assert list(response.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("body", [[], "null", "5"])
+def test_a_body_that_is_no_object_is_told_so_in_words_of_json(reader: Caller, body: object) -> None:
+    assert reader.post("/recall", body).json()["errors"] == {"non_field_errors": ["A JSON object is expected."]}
 
 
 @pytest.mark.parametrize("body", ["{", b"\xff", "[" * 100_000])

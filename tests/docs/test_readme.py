@@ -126,7 +126,7 @@ def _only_belief(text: str) -> dict[str, object]:
 def test_the_first_consolidation_founds_the_belief_that_the_readme_names(printed: list[str]) -> None:
     belief = _only_belief(printed[2])
 
-    assert "finished: 1 created, 1 clusters, 3 episodes" in printed[2]
+    assert "finished: 3 episodes, 1 cluster, 1 belief created" in printed[2]
     assert (belief["statement"], belief["alpha"], belief["beta"]) == ("Mara prefers tabs over spaces.", 4.0, 1.0)
 
 
@@ -153,7 +153,7 @@ def test_status_readiness_and_beliefs_are_well(printed: list[str]) -> None:
 
     assert status["beliefs"] == {"active": 1}
     assert ready == {"status": "ok"}
-    assert "1 beliefs checked, 0 differences" in printed[5]
+    assert "1 belief checked, 0 differences" in printed[5]
 
 
 @pytest.mark.slow

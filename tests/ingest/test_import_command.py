@@ -1,6 +1,7 @@
 """import_episodes."""
 
 import json
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.ingest import files
-from memory.models import Episode, Workspace
+from memory.ingest import files, replay
+from memory.models import Cycle, Episode, Workspace
 from tests import factories
+from tests.consolidation.inline import run_steps
 from tests.ingest.history import write_history, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +64,30 @@ def test_bad_lines_in_json(workspace: Workspace, tmp_path: Path) -> None:
     code, answer = report(write_lines(tmp_path, '{"text": "One.", "importance": NaN}', "[]"))
     assert code == 1
     assert [(line["line"], line["status"]) for line in answer["rejected"]] == [(1, 422), (2, 422)]
-    assert answer["rejected"][0]["errors"] == {"importance": ["Input should be a finite number"]}
+    assert answer["rejected"][0]["errors"] == {"importance": ["A number from 0 to 1 is expected."]}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"text": ["One."]}', "text: A text is expected."),
+        ('{"text": "One.", "tags": {"a": 1}}', "tags: A list is expected."),
+        ('{"text": "One.", "importance": "high"}', "importance: A number is expected."),
+        ('{"text": "One.", "importance": 2}', "importance: A number from 0 to 1 is expected."),
+        ('{"text": "One.", "project": "a b"}', "project: One or more letters, digits, - and _ are expected."),
+        ('{"text": "One.", "language": "klingon!"}', "language: A language is expected, such as en or de-AT."),
+        ('{"text": "One.", "session": "' + 201 * "x" + '"}', "session: At most 200 characters are allowed."),
+        ('{"text": "One."} x', "The line is not JSON; column 18: there is more after its end."),
+        (b"\xff", "The line is not JSON; byte 1 is no UTF-8."),
+        (100_000 * "[", "The line is not JSON; it is nested too deeply."),
+        ('{"text": ' + 5000 * "9" + "}", "The line is not JSON; a number in it has too many digits."),
+    ],
+)
+def test_reasons_speak_of_json_and_not_of_python(
+    workspace: Workspace, tmp_path: Path, line: str | bytes, reason: str
+) -> None:
+    _, _, err = run(write_lines(tmp_path, line))
+    assert err == f"line 1: {reason}\n"
 
 
 def test_line_without_session_and_time_has_the_file_as_document(workspace: Workspace, tmp_path: Path) -> None:
@@ -89,14 +114,41 @@ def test_project_is_of_lines_that_name_none(workspace: Workspace, tmp_path: Path
 
 def test_replay_runs_cycles(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock: --replay lives through the file and names its cycles."""
-    from memory.ingest import replay
-    from memory.models import Cycle
-    from tests.consolidation.inline import run_steps
-
-    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id: run_steps(Cycle.objects.get(pk=cycle_id)))
+    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id, **_: run_steps(Cycle.objects.get(pk=cycle_id)))
     code, answer = report(write_history(tmp_path, count=5), "--replay")
     assert (code, answer["stored"]) == (0, 5)
     assert answer["cycles"] == [Cycle.objects.get().pk]
+
+
+def test_replay_that_no_worker_serves_says_what_it_waits_for(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said once, after a while; a second look at the same cycle adds nothing."""
+
+    def look_twice(cycle_id: str, *, on_look: Callable[[Cycle], None]) -> None:
+        cycle = Cycle.objects.get(pk=cycle_id)
+        for _ in range(3):
+            on_look(cycle)
+        run_steps(cycle)
+
+    monkeypatch.setattr("memory.management.waiting._HINT_SECONDS", -1.0)
+    monkeypatch.setattr(replay, "wait_for_cycle", look_twice)
+    _, _, err = run(write_history(tmp_path, count=5), "--replay")
+    assert err.count("No worker has taken cycle") == 1
+    assert "`make up` in another terminal starts the workers." in err
+
+
+def test_an_interrupted_import_keeps_what_it_has_and_says_so(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: str, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replay, "wait_for_cycle", interrupt)
+    code, _, err = run(write_history(tmp_path, count=5), "--replay")
+    assert code == 130
+    assert err == "Stopped. What was imported stays, and the same command goes on where this one stopped.\n"
+    assert Episode.objects.count() == 5
 
 
 @pytest.mark.parametrize("options", [("--project", "no spaces"), ("--colour", "blue")])

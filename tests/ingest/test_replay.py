@@ -60,7 +60,7 @@ def workspace(db: None) -> Workspace:
 @pytest.fixture(autouse=True)
 def _steps_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a cycle's steps in this process instead of waiting for a worker."""
-    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id: run_steps(Cycle.objects.get(pk=cycle_id)))
+    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id, **_: run_steps(Cycle.objects.get(pk=cycle_id)))
 
 
 def live_through(file: Path, *, workspace: Workspace) -> ImportReport:
@@ -98,7 +98,7 @@ def test_broken_off_replay_goes_on_where_it_stopped(
 ) -> None:
     """Resumable: the hold is taken back, and the next replay finishes the open cycle first."""
 
-    def fail(_: str) -> None:
+    def fail(_: str, **__: object) -> None:
         raise KeyboardInterrupt
 
     file = write_history(tmp_path, count=25)
@@ -120,7 +120,7 @@ def test_other_wake_ups_are_off_meanwhile(
     """Clock: other wake-ups off while the replay runs, and on again behind it."""
     seen: list[Any] = []
 
-    def look(cycle_id: str) -> None:
+    def look(cycle_id: str, **_: object) -> None:
         workspace.refresh_from_db()
         seen.append(workspace.next_cycle_held_until)
         run_steps(Cycle.objects.get(pk=cycle_id))

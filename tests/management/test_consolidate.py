@@ -93,3 +93,27 @@ def test_a_budget_that_is_spent_before_all_is_done_is_exit_status_1(
     monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(run_out))
     with pytest.raises(CommandError, match="stay pending"):
         consolidate("--until-idle")
+
+
+def test_what_a_cycle_did_is_said_in_order_and_in_the_right_number(
+    acme: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(run_steps))
+    out = StringIO()
+    call_command("consolidate", "--workspace", "acme", "--wait", stdout=out)
+    assert out.getvalue() == f"{Cycle.objects.get().pk} finished: 3 episodes, 1 cluster, 1 belief created\n"
+
+
+def test_an_interrupted_wait_says_that_the_cycle_goes_on(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends the waiting alone: exit status 130, one line, no trace."""
+
+    def interrupt(_: Cycle) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(interrupt))
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("consolidate", "--workspace", "acme", "--wait", stderr=err)
+    assert end.value.code == 130
+    assert err.getvalue() == f"Stopped waiting; cycle {Cycle.objects.get().pk} goes on in the worker.\n"
+    assert Cycle.objects.open().exists()

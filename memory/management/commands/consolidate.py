@@ -2,7 +2,7 @@
 
 import json
 import sys
-import time
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,13 +14,31 @@ from memory.consolidation.idle import is_idle_after
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.failures import named_workspace
+from memory.management.waiting import WorkerHint, ending_on_interrupt
+from memory.management.wording import counted
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
 
-_HINT_SECONDS = 10
+# What a cycle counts, in the order in which it happens: the noun, and what became of it.
+_COUNTED = {
+    "episodes": ("episode", ""),
+    "clusters": ("cluster", ""),
+    "created": ("belief", "created"),
+    "reinforced": ("belief", "reinforced"),
+    "contradicted": ("belief", "contradicted"),
+    "partial": ("belief", "supported in part"),
+    "revised": ("belief", "revised"),
+    "split": ("belief", "split"),
+    "merged": ("belief", "merged"),
+    "archived": ("belief", "archived"),
+    "deferred": ("cluster", "put off"),
+    "failed": ("cluster", "failed"),
+}
 
 
 class Command(BaseCommand):
     help = "Open a consolidation cycle for a workspace; with --wait, wait for workers to end it."
+
+    _last: Cycle | None = None
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True)
@@ -34,30 +52,29 @@ class Command(BaseCommand):
             cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
             self._report([cycle], as_json=options["json"])
             return
-        cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
+        with ending_on_interrupt(out=self.stderr, message=lambda: _interrupted(self._last)):
+            cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
         self._report(cycles, as_json=options["json"])
         pending = Episode.objects.for_workspace(workspace).pending().count()
         if pending and not options["json"]:
-            self.stdout.write(f"{pending} episodes still wait for a cycle; --until-idle runs as many as it takes.")
+            waiting = f"{counted(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
+            self.stdout.write(f"{waiting} for a cycle; --until-idle runs as many as it takes.")
         if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
             raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
 
     def _run(self, workspace: Workspace, *, until_idle: bool, show: bool) -> list[Cycle]:
         cycles: list[Cycle] = []
         while not cycles or (until_idle and not is_idle_after(cycle=cycles[-1])):
-            cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
-            cycles.append(self._wait(cycle, show=show))
+            self._last, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+            cycles.append(self._wait(self._last, show=show))
         return cycles
 
     def _wait(self, cycle: Cycle, *, show: bool) -> Cycle:
         with tqdm(desc=cycle.pk, unit="job", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
-            began, hinted = time.monotonic(), False
+            hint = WorkerHint(out=self.stderr)
 
             def look(seen: Cycle) -> None:
-                nonlocal hinted
-                if not hinted and seen.state == CycleState.QUEUED and time.monotonic() - began > _HINT_SECONDS:
-                    self.stderr.write("No worker has taken the cycle up yet; is one running? `make up` starts one.")
-                    hinted = True
+                hint(seen)
                 jobs = ClusterJob.objects.filter(cycle=seen)
                 bar.total = jobs.count()
                 bar.n = jobs.exclude(state__in=(JobState.QUEUED, JobState.SYNTHESIZED)).count()
@@ -71,8 +88,23 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"cycles": rows}))
             return
         for cycle in cycles:
-            counts = ", ".join(f"{count} {name}" for name, count in cycle.counts.items() if count)
+            counts = _in_words(cycle.counts)
             self.stdout.write(f"{cycle.pk} {cycle.state}{': ' + counts if counts else ''}")
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    """Say what a cycle did to how many, leaving out what it did to none."""
+    parts = [
+        f"{counted(counts[name], noun)} {became}".strip()
+        for name, (noun, became) in _COUNTED.items()
+        if counts.get(name)
+    ]
+    return ", ".join(parts)
+
+
+def _interrupted(last: Cycle | None) -> str:
+    """Say what becomes of the cycle that nobody waits for any more."""
+    return f"Stopped waiting; cycle {last.pk} goes on in the worker." if last else "Stopped; no cycle was opened."
 
 
 def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:

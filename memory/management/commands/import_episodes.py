@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +15,11 @@ from memory.ingest.files import ImportReport, in_batches, read_file, store_file_
 from memory.ingest.lines import is_slug
 from memory.ingest.replay import replay_lines
 from memory.management.failures import named_workspace, usage_error
+from memory.management.waiting import WorkerHint, ending_on_interrupt
+from memory.management.wording import counted
+from memory.models import Cycle
+
+_INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
 
 
 class Command(BaseCommand):
@@ -42,8 +48,11 @@ class Command(BaseCommand):
             default_project=_checked_project(project),
             file_name=file.name,
         )
-        with _open(file) as stream:
-            report = _replay(stream, arrival) if replay else _import(stream, arrival, size=file.stat().st_size)
+        with _open(file) as stream, ending_on_interrupt(out=self.stderr, message=lambda: _INTERRUPTED):
+            if replay:
+                report = _replay(stream, arrival, on_look=WorkerHint(out=self.stderr))
+            else:
+                report = _import(stream, arrival, size=file.stat().st_size)
         self._show(report, as_json=as_json)
         if report.rejected:
             sys.exit(1)
@@ -54,9 +63,9 @@ class Command(BaseCommand):
             return
         for number, rejected in report.rejected:
             self.stderr.write(f"line {number}: {rejected.detail}")
-        counts = [f"{report.stored} episodes stored", f"{report.deduplicated} known already"]
+        counts = [f"{counted(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
         counts += [f"{len(report.rejected)} refused"] if report.rejected else []
-        counts += [f"{len(report.cycles)} cycles run"] if report.cycles else []
+        counts += [f"{counted(len(report.cycles), 'cycle')} run"] if report.cycles else []
         self.stdout.write(", ".join(counts) + ".")
 
 
@@ -83,12 +92,12 @@ def _import(stream: IO[bytes], arrival: Arrival, *, size: int) -> ImportReport:
     return report
 
 
-def _replay(stream: IO[bytes], arrival: Arrival) -> ImportReport:
+def _replay(stream: IO[bytes], arrival: Arrival, *, on_look: Callable[[Cycle], None]) -> ImportReport:
     """Live through a file, which is read as a whole: what happened first may stand last."""
     report = ImportReport()
     lines = list(read_file(stream=stream, arrival=arrival))
     with tqdm(total=len(lines), unit="episode", desc="replaying", disable=None) as bar:
-        replay_lines(lines=lines, arrival=arrival, report=report, on_batch=bar.update)
+        replay_lines(lines=lines, arrival=arrival, report=report, on_batch=bar.update, on_look=on_look)
     return report
 
 

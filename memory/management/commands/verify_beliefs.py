@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory.consolidation.verify import Drift, find_drift
 from memory.management.failures import named_workspace
+from memory.management.wording import counted
 from memory.models import Workspace
 
 
@@ -31,6 +32,6 @@ class Command(BaseCommand):
                 self.stdout.write(
                     f"{drift['id']}: {drift['column']} is {drift['stored']}, evidence gives {drift['given']}"
                 )
-            self.stdout.write(f"{checked} beliefs checked, {len(drifts)} differences")
+            self.stdout.write(f"{counted(checked, 'belief')} checked, {counted(len(drifts), 'difference')}")
         if drifts:
             raise CommandError("Some beliefs differ from their evidence.", returncode=1)
