@@ -1,6 +1,6 @@
 """Who runs after whom. Messages carry ids; what has been done is read from the rows.
 
-    extract → cluster → judge: [ synthesize → classify (→ apply, early) ] per job → gate → finish
+    extract → cluster → [ synthesize → classify (→ apply, early) ] per job → gate → finish
 
 Steps never raise and results are never read, so a chord's body always runs; where a message is lost all the same, the
 sweeper begins another attempt at what the rows show unfinished.
@@ -14,11 +14,14 @@ from memory.models import JobKind
 
 def start_cycle(*, cycle_id: str, attempt: int) -> None:
     """Send a cycle's first steps; those already done return at once."""
-    chain(*(_step(name, cycle_id, attempt) for name in ("extract", "cluster", "judge"))).delay()
+    chain(*(_step(name, cycle_id, attempt) for name in ("extract", "cluster"))).delay()
 
 
 def judge_jobs(*, cycle_id: str, attempt: int) -> None:
-    """Send every job that still has calls to make, and the gate once all have come back."""
+    """Send every job that still has calls to make, and the gate once all have come back.
+
+    Only the rows of a clustered cycle say which jobs there are: the chain cannot hold them from the start.
+    """
     gate = _step("gate", cycle_id, attempt)
     headers = [_judging(job_id, kind, attempt) for job_id, kind in jobs_to_judge(cycle_id=cycle_id)]
     if headers:

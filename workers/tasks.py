@@ -59,12 +59,8 @@ def extract(cycle_id: str, attempt: int) -> None:
 
 @shared_task(base=Step, name="workers.cluster")
 def cluster(cycle_id: str, attempt: int) -> None:
-    cluster_episodes(cycle_id=cycle_id, attempt=attempt)
-
-
-@shared_task(base=Step, name="workers.judge")
-def judge(cycle_id: str, attempt: int) -> None:
-    judge_jobs(cycle_id=cycle_id, attempt=attempt)
+    if cluster_episodes(cycle_id=cycle_id, attempt=attempt):
+        judge_jobs(cycle_id=cycle_id, attempt=attempt)
 
 
 @shared_task(base=Step, name="workers.synthesize", ignore_result=False)  # a chord counts its header's results

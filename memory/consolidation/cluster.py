@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
-from memory.consolidation.cycle import renew_cycle, step_of_cycle
+from memory.consolidation.cycle import look_at_step, renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
@@ -22,7 +22,7 @@ from memory.consolidation.sources import EpisodeSource, hash_members, read_episo
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import Embedder, embedder
-from memory.models import ClusterJob, ClusterMember, Cycle, CycleStep, Episode, JobKind
+from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.models.vectors import Vectors
 
 
@@ -60,15 +60,16 @@ class Plan:
 
 def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
     """Plan the cycle's jobs and store them once; false if the attempt must end here."""
-    if CycleStep.objects.filter(cycle=cycle_id, name="cluster", finished_at__isnull=False).exists():
+    found = look_at_step(cycle_id=cycle_id, name="cluster")
+    if found.is_done or found.cycle.attempt != attempt:
         return renew_cycle(cycle_id=cycle_id, attempt=attempt)
-    cycle = Cycle.objects.get(pk=cycle_id)
     with kept_alive(lambda: renew_cycle(cycle_id=cycle_id, attempt=attempt)):
-        plan = plan_cycle(cycle=cycle)
+        plan = plan_cycle(cycle=found.cycle)
     with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="cluster") as step:
         if step is None:
             return False
-        step.counts = store_plan(cycle=cycle, plan=plan)
+        if not step.is_done:
+            step.began, step.counts = found.began, store_plan(cycle=found.cycle, plan=plan)
     return True
 
 
@@ -192,7 +193,10 @@ def _place_episodes(*, cycle: Cycle, plan: Plan, working: set[str]) -> None:
     """Lease what takes part, put back what must wait or has no vector yet, pool what is near nothing."""
     mine = Episode.objects.for_workspace(cycle.workspace_id)
     free = mine.filter(Q(leased_by=cycle.pk) | Q(state=ConsolidationState.POOLED))
-    free.filter(pk__in=working).update(state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason="")
+    as_they_are = Q(leased_by=cycle.pk, state=ConsolidationState.LEASED, state_reason="")
+    free.exclude(as_they_are).filter(pk__in=working).update(
+        state=ConsolidationState.LEASED, leased_by=cycle.pk, state_reason=""
+    )
     mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
     rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
     unread = ~Q(embedding__model=embedder().name)

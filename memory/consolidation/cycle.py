@@ -4,8 +4,9 @@ Its rows are the truth; a message only says which cycle and which attempt. What 
 `renew_cycle` false and ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -108,10 +109,10 @@ def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
     return _renew(_running(cycle_id, attempt))
 
 
-def is_current(*, cycle_id: str, attempt: int) -> bool:
-    """Tell whether this attempt is still the cycle's, without touching it."""
-    exists: bool = _running(cycle_id, attempt).exists()
-    return exists
+def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
+    """Read a cycle with its workspace if this attempt is still its own, without touching it."""
+    cycle: Cycle | None = _running(cycle_id, attempt).select_related("workspace").first()
+    return cycle
 
 
 def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
@@ -126,8 +127,8 @@ def _renew(cycles: Any, **also: Any) -> bool:
 
 def seconds_left(*, cycle_id: str) -> float:
     """Return the working time that the running attempt has left, by the database's clock."""
-    cycle = Cycle.objects.filter(pk=cycle_id).annotate(clock=Now()).get()
-    return (cycle.deadline_at - cycle.clock).total_seconds() if cycle.deadline_at else budget_policy().working_seconds
+    deadline, clock = Cycle.objects.filter(pk=cycle_id).values_list("deadline_at", Now()).get()
+    return (deadline - clock).total_seconds() if deadline else budget_policy().working_seconds
 
 
 def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
@@ -141,21 +142,41 @@ def spend_budget(*, cycle_id: str, reason: str) -> None:
     Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason)
 
 
-@contextmanager
-def step_of_cycle(*, cycle_id: str, attempt: int, name: str) -> Iterator[CycleStep | None]:
-    """Enter a step that happens once a cycle: None if it is done already or the attempt is not the cycle's.
+@dataclass(slots=True, kw_only=True)
+class OnceStep:
+    """A step that happens once a cycle, as one finds it when entering; `counts` is what it did."""
 
-    The caller sets `step.counts`; leaving without an error finishes the step, in the transaction of the caller's body.
+    cycle: Cycle
+    is_done: bool
+    began: datetime
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def step_of_cycle(
+    *, cycle_id: str, attempt: int, name: str, enter: Callable[..., bool] = renew_cycle
+) -> Iterator[OnceStep | None]:
+    """Enter a step that happens once a cycle; None if the attempt is not the cycle's.
+
+    The body runs in the transaction whose first statement shows the sign of life: it holds the cycle's row, so that
+    nobody overtakes. The caller sets `step.counts`; leaving without an error writes down a step that was not done.
     """
-    if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
-        yield None
-        return
     with transaction.atomic():
-        cycle = Cycle.objects.select_for_update().get(pk=cycle_id)
-        defaults = {"workspace_id": cycle.workspace_id}
-        step, _ = CycleStep.objects.get_or_create(cycle=cycle, name=name, defaults=defaults)
-        if cycle.attempt != attempt or cycle.state != CycleState.RUNNING or step.finished_at:
-            yield None
-            return
+        step = look_at_step(cycle_id=cycle_id, name=name) if enter(cycle_id=cycle_id, attempt=attempt) else None
         yield step
-        CycleStep.objects.filter(pk=step.pk).update(finished_at=Now(), counts=step.counts)
+        if step and not step.is_done:
+            CycleStep.objects.create(
+                workspace_id=step.cycle.workspace_id,
+                cycle=step.cycle,
+                name=name,
+                started_at=step.began,
+                finished_at=Now(),
+                counts=step.counts,
+            )
+
+
+def look_at_step(*, cycle_id: str, name: str) -> OnceStep:
+    """Read a cycle, the database's clock, and whether this step of it has been done."""
+    done = CycleStep.objects.filter(cycle=OuterRef("pk"), name=name, finished_at__isnull=False)
+    cycle = Cycle.objects.annotate(clock=Now(), is_done=Exists(done)).get(pk=cycle_id)
+    return OnceStep(cycle=cycle, is_done=cycle.is_done, began=cycle.clock)

@@ -32,12 +32,12 @@ Matter = tuple[str, str]  # an episode's id and what of its text counts
 
 def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
     """Lease new episodes for the cycle and embed those without a vector; false if the attempt must end here."""
-    if not take_up_cycle(cycle_id=cycle_id, attempt=attempt):
-        return False
-    with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="extract") as step:
-        if step is not None:
-            step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.workspace_id)}
-    _embed_leased(cycle_id=cycle_id, attempt=attempt)
+    with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="extract", enter=take_up_cycle) as step:
+        if step is None:
+            return False
+        if not step.is_done:
+            step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)}
+    _embed_leased(cycle=step.cycle, attempt=attempt)
     return True
 
 
@@ -57,16 +57,15 @@ def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
     return Episode.objects.filter(pk__in=ids).update(state=ConsolidationState.LEASED, leased_by=cycle_id)
 
 
-def _embed_leased(*, cycle_id: str, attempt: int) -> None:
+def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     """Embed the leased episodes that have no vector of today's model; those that cannot be stay pending as failed."""
-    cycle = Cycle.objects.get(pk=cycle_id)
-    missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle_id)
+    missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle)
     blank = missing.exclude(embedding__model=embedder().name).order_by("occurred_at", "content_hash", "origin")
     rows = blank.values_list("pk", "text", "speaker")
     matters = {key: matter_of(text, speaker) for key, text, speaker in rows}
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
     waiting = [(key, matter) for key, matter in matters.items() if matter]
-    with kept_alive(lambda: renew_cycle(cycle_id=cycle_id, attempt=attempt)):
+    with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
         _Embedding(cycle=cycle).embed(waiting)
 
 

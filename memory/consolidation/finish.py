@@ -2,10 +2,10 @@
 
 import structlog
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Count, Max, Q
 from django.db.models.functions import Now
 
-from memory.consolidation.cycle import is_current
+from memory.consolidation.cycle import read_current
 from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.walk import walk_gates
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
@@ -19,9 +19,9 @@ _BATCH = 50
 
 def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Archive what is due, settle what waited too long, count and close; false for an attempt that is not current."""
-    if not is_current(cycle_id=cycle_id, attempt=attempt):
+    cycle = read_current(cycle_id=cycle_id, attempt=attempt)
+    if cycle is None:
         return False
-    cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
     archive_due(cycle=cycle)
     state = CycleState.OVER_BUDGET if cycle.budget_spent else CycleState.FINISHED
     return close_cycle(cycle=cycle, attempt=attempt, state=state, reason=cycle.budget_spent)
@@ -53,10 +53,12 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     expired = settle_expired(cycle=cycle)
     steps = CycleStep.objects.filter(cycle=cycle)
     steps.filter(name="gate", finished_at=None).update(finished_at=Now())
-    steps.get_or_create(
+    steps.create(
+        workspace_id=cycle.workspace_id,
         cycle=cycle,
         name="finish",
-        defaults={"workspace_id": cycle.workspace_id, "finished_at": Now(), "counts": {"no_belief": expired}},
+        finished_at=Now(),
+        counts={"no_belief": expired},
     )
     counts = count_cycle(cycle)
     newest = Episode.objects.for_workspace(cycle.workspace_id).filter(created_at__lte=cycle.now)
@@ -73,26 +75,33 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
 
 def count_cycle(cycle: Cycle) -> dict[str, int]:
     """Count what a cycle did, from its rows alone."""
-    jobs = ClusterJob.objects.filter(cycle=cycle)
-    evidence = Evidence.objects.filter(cycle=cycle)
+    jobs = ClusterJob.objects.filter(cycle=cycle).aggregate(
+        clusters=Count("pk"),
+        created=Count("pk", filter=Q(created_belief__isnull=False)),
+        deferred=Count("pk", filter=Q(state=JobState.DEFERRED)),
+        failed=Count("pk", filter=Q(state=JobState.FAILED)),
+    )
+    older = Evidence.objects.filter(cycle=cycle).exclude(belief__born_in=cycle)
+    touched = older.aggregate(
+        reinforced=_beliefs(Verdict.SUPPORTS),
+        contradicted=_beliefs(Verdict.CONTRADICTS),
+        partial=_beliefs(Verdict.PARTIAL),
+    )
     extracted = CycleStep.objects.filter(cycle=cycle, name="extract").values_list("counts", flat=True).first() or {}
     return {
         "episodes": extracted.get("episodes", 0),
-        "clusters": jobs.count(),
-        "created": jobs.filter(created_belief__isnull=False).count(),
-        "reinforced": _touched(evidence, Verdict.SUPPORTS, cycle),
-        "contradicted": _touched(evidence, Verdict.CONTRADICTS, cycle),
-        "partial": _touched(evidence, Verdict.PARTIAL, cycle),
+        "clusters": jobs["clusters"],
+        "created": jobs["created"],
+        **touched,
         "revised": 0,
         "split": 0,
         "merged": 0,
         "archived": GateDecision.objects.filter(cycle=cycle, gate="archive", passed=True).count(),
-        "deferred": jobs.filter(state=JobState.DEFERRED).count(),
-        "failed": jobs.filter(state=JobState.FAILED).count(),
+        "deferred": jobs["deferred"],
+        "failed": jobs["failed"],
     }
 
 
-def _touched(evidence: QuerySet[Evidence], verdict: Verdict, cycle: Cycle) -> int:
-    """Count the beliefs of earlier cycles that gained such a verdict."""
-    older = evidence.filter(verdict=verdict).exclude(belief__born_in=cycle)
-    return older.values("belief").distinct().count()
+def _beliefs(verdict: Verdict) -> Count:
+    """Count the beliefs that gained such a verdict."""
+    return Count("belief", distinct=True, filter=Q(verdict=verdict))

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import structlog
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from memory.domain.lifecycle import ConsolidationState, JobState
@@ -17,23 +18,13 @@ log = structlog.get_logger(__name__)
 PARTLY_ASKED = "more beliefs to be asked"
 NO_BELIEF = "no_belief"
 ECHO = "echo"
-
-
-def pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> int:
-    """Let episodes wait for others like them; the first time counts for how long they have waited."""
-    return episodes.update(
-        state=ConsolidationState.POOLED,
-        leased_by=None,
-        state_reason="",
-        failures=0,
-        pooled_at=Coalesce(F("pooled_at"), Value(cycle.now)),
-    )
+EVIDENCE = "evidence"
 
 
 def put_back(*, episodes: QuerySet[Episode]) -> int:
     """Return episodes to the work that waits, as if this cycle had not begun."""
-    pooled = episodes.filter(pooled_at__isnull=False).update(state=ConsolidationState.POOLED, leased_by=None)
-    return pooled + episodes.filter(pooled_at__isnull=True).update(state=ConsolidationState.NEW, leased_by=None)
+    was_pooled = When(pooled_at__isnull=False, then=Value(ConsolidationState.POOLED))
+    return episodes.update(state=Case(was_pooled, default=Value(ConsolidationState.NEW)), leased_by=None)
 
 
 def release_members(*, job_id: int, cycle: Cycle) -> None:
@@ -78,15 +69,31 @@ def _memberships(cycle: Cycle) -> QuerySet[ClusterMember]:
 
 
 def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:
-    """Settle the episodes that are evidence of something, and let the others wait for company."""
-    settle_evidenced(episodes=episodes)
-    pool(episodes=episodes, cycle=cycle)
+    """Settle the episodes that are evidence of something, and let the others wait for company.
+
+    The first time in the pool counts for how long they have waited.
+    """
+    episodes.update(
+        state=_if_evidence(Value(ConsolidationState.SETTLED), Value(ConsolidationState.POOLED)),
+        leased_by=None,
+        state_reason=_if_evidence(Value(EVIDENCE), Value("")),
+        failures=0,
+        pooled_at=_if_evidence(F("pooled_at"), Coalesce(F("pooled_at"), Value(cycle.now))),
+    )
+
+
+def _if_evidence(then: Combinable, otherwise: Combinable) -> Case:
+    return Case(When(_is_evidence(), then=then), default=otherwise)
+
+
+def _is_evidence() -> Exists:
+    return Exists(Evidence.objects.filter(episode=OuterRef("pk")))
 
 
 def settle_evidenced(*, episodes: QuerySet[Episode]) -> int:
     """Settle the episodes that are evidence of something (B1)."""
-    return episodes.filter(Exists(Evidence.objects.filter(episode=OuterRef("pk")))).update(
-        state=ConsolidationState.SETTLED, leased_by=None, state_reason="evidence", failures=0
+    return episodes.filter(_is_evidence()).update(
+        state=ConsolidationState.SETTLED, leased_by=None, state_reason=EVIDENCE, failures=0
     )
 
 

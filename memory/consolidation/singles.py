@@ -52,6 +52,8 @@ def gather_singles(
     *, workspace_id: int, episodes: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> tuple[list[SinglesBatch], set[str]]:
     """Choose the batches of this cycle; return them and the new episodes that also wait for a batch left out."""
+    if not episodes:
+        return [], set()
     beliefs, belief_vectors = read_beliefs(
         beliefs=Belief.objects.for_workspace(workspace_id).judgeable(), model=model.name
     )

@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
@@ -56,6 +56,7 @@ def _embed(model: Embedder, texts: Sequence[str], timeout: float) -> Embedded:
         raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
 
 
+@transaction.atomic
 def _open_row(scope: CallScope, model: Embedder, texts: Sequence[str], episodes: Collection[str]) -> int:
     call = ModelCall.objects.create(
         workspace_id=scope.workspace_id,

@@ -1,15 +1,16 @@
 """B8: one worker at a time holds a job, however many messages there are of it."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
 
 from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import open_cycle, take_up_cycle
+from memory.consolidation.cycle import begin_attempt, open_cycle, step_of_cycle, take_up_cycle
 from memory.consolidation.leases import leased_job
 from memory.domain.lifecycle import JobState
-from memory.models import ClusterJob, Cycle, JobKind, Trigger
+from memory.models import ClusterJob, Cycle, CycleStep, JobKind, Trigger
 from tests import factories
 
 WORKERS = 3
@@ -46,6 +47,25 @@ def test_workers_that_reach_for_a_job_at_the_same_moment_do_not_both_get_it(job:
         worker.join()
 
     assert len(held) == 1
+
+
+def test_nobody_overtakes_an_attempt_within_a_step_of_its_cycle(job: ClusterJob) -> None:
+    """The step holds the cycle's row from its sign of life to its end, however late that sign was."""
+    Cycle.objects.update(leased_until=database_now(plus=-1))
+    with ThreadPoolExecutor(1) as sweeper, step_of_cycle(cycle_id=job.cycle_id, attempt=1, name="cluster") as step:
+        assert step is not None
+        assert sweeper.submit(try_to_overtake, job.cycle_id).result(timeout=20) is None
+
+    assert CycleStep.objects.get(cycle=job.cycle_id, finished_at__isnull=False).started_at == step.began
+    assert begin_attempt(cycle_id=job.cycle_id) is None
+
+
+def try_to_overtake(cycle_id: str) -> int | None:
+    """Begin another attempt, from a session of its own."""
+    try:
+        return begin_attempt(cycle_id=cycle_id)
+    finally:
+        connection.close()
 
 
 def wait_for_blocked(count: int) -> None:

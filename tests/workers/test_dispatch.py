@@ -11,10 +11,11 @@ from django.db import transaction
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.sweep import sweep
-from memory.models import Cycle, Trigger, Workspace
+from memory.models import ClusterJob, Cycle, CycleStep, JobKind, Trigger, Workspace
 from tests import factories
 from tests.faults.windows import broker
 from tests.workers.messages import QUEUES, read_messages
+from workers import tasks
 from workers.schedule import BEAT_SCHEDULE
 
 pytestmark = pytest.mark.usefixtures("queues")
@@ -60,7 +61,6 @@ def test_messages_hold_ids_in_json_and_nothing_else(workspace: Workspace) -> Non
     assert message.content_type == "application/json"
     assert {step["task"]: list(step["args"]) for step in message.followed_by} == {
         "workers.cluster": [cycle.pk, 1],
-        "workers.judge": [cycle.pk, 1],
     }
 
 
@@ -76,6 +76,32 @@ def test_a_lost_message_is_sent_again_by_the_sweep(workspace: Workspace) -> None
 
     [message] = read_messages("consolidation")
     assert message.arguments == [cycle.pk, 2]
+
+
+def test_clustering_that_comes_again_sends_the_jobs_again(clustered: Cycle) -> None:
+    """B8: its worker may have died between the plan's commit and the sending; leases keep two from one job."""
+    for _ in range(2):
+        tasks.cluster(clustered.pk, 1)
+    job = ClusterJob.objects.get(cycle=clustered)
+    assert [(sent.task, sent.arguments) for sent in read_messages("llm")] == [("workers.synthesize", [job.pk, 1])] * 2
+
+
+def test_clustering_for_an_overtaken_attempt_sends_nothing(clustered: Cycle) -> None:
+    """B8: the jobs are the next attempt's to send."""
+    Cycle.objects.filter(pk=clustered.pk).update(attempt=2)
+    tasks.cluster(clustered.pk, 1)
+    assert read_messages("llm") == read_messages("consolidation") == []
+
+
+@pytest.fixture
+def clustered(workspace: Workspace) -> Cycle:
+    """Store a running cycle whose plan of one job is written down."""
+    cycle = Cycle.objects.create(
+        workspace=workspace, now=factories.NOW, trigger=Trigger.PERSON, state="running", attempt=1
+    )
+    CycleStep.objects.create(workspace=workspace, cycle=cycle, name="cluster", finished_at=factories.NOW)
+    ClusterJob.objects.create(workspace=workspace, cycle=cycle, number=1, kind=JobKind.CLUSTER, members_hash="")
+    return cycle
 
 
 def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +120,6 @@ def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, mo
     [
         ("workers.extract", "consolidation"),
         ("workers.cluster", "consolidation"),
-        ("workers.judge", "consolidation"),
         ("workers.apply", "consolidation"),
         ("workers.gate", "consolidation"),
         ("workers.finish", "consolidation"),
@@ -115,7 +140,7 @@ def test_every_task_of_ours_is_routed_on_purpose() -> None:
     assert ours == {f"workers.{name}" for name in _STEPS}
 
 
-_STEPS = ("extract", "cluster", "judge", "synthesize", "classify", "apply", "gate", "finish", "sweep", "tick")
+_STEPS = ("extract", "cluster", "synthesize", "classify", "apply", "gate", "finish", "sweep", "tick")
 
 
 def test_beat_sends_the_tick_and_the_sweep() -> None:
