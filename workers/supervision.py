@@ -14,11 +14,15 @@ from pathlib import Path
 from honcho.environ import parse_procfile
 
 PID_FILE = "supervisord.pid"
+LOG_FOLDER = "logs"
 _STOP_SECONDS = 20
+_LOG_BYTES = "8MB"
+_OLD_LOGS = "2"
 
 
 def write_configuration(*, procfile: Path, folder: Path) -> Path:
-    """Write supervisord's configuration for a Procfile into a folder; return its path."""
+    """Write supervisord's configuration for a Procfile into a folder, which gets the logs; return its path."""
+    (folder / LOG_FOLDER).mkdir(exist_ok=True)
     processes = parse_procfile(procfile.read_text()).processes
     target = folder / "supervisord.conf"
     target.write_text(render(processes=processes, folder=folder, root=procfile.parent))
@@ -26,7 +30,8 @@ def write_configuration(*, procfile: Path, folder: Path) -> Path:
 
 
 def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
-    """Render the configuration; each line of output comes out behind the name of its process."""
+    """Render the configuration: what each process says goes to a log of its name, and what matters to the terminal."""
+    logs = folder / LOG_FOLDER
     config = configparser.RawConfigParser()
     config["supervisord"] = {
         "nodaemon": "true",
@@ -38,9 +43,9 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
         "silent": "true",
     }
     for name, command in processes.items():
-        config[f"program:{name}"] = _program(name, command)
+        config[f"program:{name}"] = _program(command, log=logs / f"{name}.log")
     config["eventlistener:lines"] = {
-        "command": _escape(f"{sys.executable} -m workers.echo_lines"),
+        "command": _escape(f"{sys.executable} -m workers.echo_lines {logs}"),
         "events": "PROCESS_LOG,PROCESS_STATE",
         "buffer_size": "1000",
         "stderr_logfile": "/dev/stderr",
@@ -51,7 +56,7 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
     return text.getvalue()
 
 
-def _program(name: str, command: str) -> dict[str, str]:
+def _program(command: str, *, log: Path) -> dict[str, str]:
     return {
         "command": "/bin/sh -c " + _escape(_quote(f"exec {command}")),
         "autorestart": "true",
@@ -62,7 +67,9 @@ def _program(name: str, command: str) -> dict[str, str]:
         "stopasgroup": "false",  # a worker's parent lets its children finish
         "killasgroup": "true",
         "redirect_stderr": "true",
-        "stdout_logfile": "NONE",
+        "stdout_logfile": _escape(str(log)),
+        "stdout_logfile_maxbytes": _LOG_BYTES,
+        "stdout_logfile_backups": _OLD_LOGS,
         "stdout_events_enabled": "true",
     }
 

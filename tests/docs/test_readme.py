@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.docs.pages import OPERATIONS, PAGES, README, ROOT, blocks, prose
@@ -64,17 +63,10 @@ def _free_ports() -> tuple[str, str]:
 
 def _await_ready(stack: Stack, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _UP_SECONDS
-    while not _is_ready(stack.address):
+    while "Engram is ready." not in stack.log.read_text(errors="replace"):
         if process.poll() is not None or time.monotonic() > deadline:
             pytest.fail(f"`manage.py up` did not become ready:\n{stack.log.read_text(errors='replace')[-4000:]}")
         time.sleep(0.5)
-
-
-def _is_ready(address: str) -> bool:
-    try:
-        return httpx.get(f"http://{address}/readyz", timeout=5).is_success
-    except httpx.TransportError:
-        return False
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +157,19 @@ def test_the_sample_is_imported(printed: list[str]) -> None:
 def test_the_first_start_prints_what_the_readme_promises(stack: Stack) -> None:
     log = stack.log.read_text(errors="replace")
 
-    assert re.search(r"workspace  default\n  admin      admin / \S+\n  API key    engram_\S+", log)
+    assert re.search(r"  sign in    user admin, password \S+  \(shown this once\)\n", log)
+    assert re.search(r"  API key    engram_\S+  \(workspace default, shown this once\)\n", log)
+
+
+@pytest.mark.slow
+def test_a_second_start_names_the_command_that_ends_the_first(stack: Stack) -> None:
+    """After a SIGKILL of `manage.py up` its supervisor lives on, and no terminal shows it."""
+    command = [sys.executable, "manage.py", "up"]
+    done = subprocess.run(command, cwd=ROOT, env=stack.environment, capture_output=True, text=True, check=False)
+    supervisor = (Path(stack.environment["ENGRAM_DATA_DIR"]) / "supervisord.pid").read_text().strip()
+
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"This ends all of it: kill {supervisor}\n")
 
 
 @pytest.mark.slow

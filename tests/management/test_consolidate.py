@@ -104,16 +104,21 @@ def test_what_a_cycle_did_is_said_in_order_and_in_the_right_number(
     assert out.getvalue() == f"{Cycle.objects.get().pk} finished: 3 episodes, 1 cluster, 1 belief created\n"
 
 
-def test_an_interrupted_wait_says_that_the_cycle_goes_on(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("state", "becomes"), [("queued", "waits for a worker"), ("running", "goes on in the worker")])
+def test_an_interrupted_wait_says_what_becomes_of_the_cycle(
+    acme: Workspace, monkeypatch: pytest.MonkeyPatch, state: str, becomes: str
+) -> None:
     """Ctrl-C ends the waiting alone: exit status 130, one line, no trace."""
 
-    def interrupt(_: Cycle) -> None:
+    def interrupt(cycle_id: str, *, on_look: Callable[[Cycle], None]) -> Cycle:
+        Cycle.objects.filter(pk=cycle_id).update(state=state)
+        on_look(Cycle.objects.get(pk=cycle_id))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(interrupt))
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", interrupt)
     err = StringIO()
     with pytest.raises(SystemExit) as end:
         call_command("consolidate", "--workspace", "acme", "--wait", stderr=err)
     assert end.value.code == 130
-    assert err.getvalue() == f"Stopped waiting; cycle {Cycle.objects.get().pk} goes on in the worker.\n"
+    assert err.getvalue() == f"Stopped waiting; cycle {Cycle.objects.get().pk} {becomes}.\n"
     assert Cycle.objects.open().exists()

@@ -15,6 +15,7 @@ from django.conf import settings
 
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import runs
+from workers.echo_lines import news_of
 from workers.supervision import render, write_configuration
 
 START_SECONDS = 120.0
@@ -53,6 +54,25 @@ def test_the_procfile_names_the_whole_stack(tmp_path: Path) -> None:
     written.read(write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=tmp_path))
     programs = {name.removeprefix("program:") for name in written.sections() if name.startswith("program:")}
     assert programs == {"web", "worker", "beat", "flower"}
+
+
+def test_each_process_writes_a_log_of_its_name(tmp_path: Path) -> None:
+    program = _rendered(tmp_path, worker="work")["program:worker"]
+    assert program["stdout_logfile"] == str(tmp_path / "logs" / "worker.log")
+    assert program["redirect_stderr"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("event", "text", "news"),
+    [
+        ("PROCESS_LOG_STDOUT", '{"event": "step_failed", "level": "error"}\n', ["error: step_failed"]),
+        ("PROCESS_LOG_STDOUT", '{"event": "cycle_closed", "level": "info"}\nplain words\n5\n', []),
+        ("PROCESS_STATE_EXITED", "", ["it ended and is started again"]),
+        ("PROCESS_STATE_STOPPED", "", []),
+    ],
+)
+def test_the_terminal_hears_of_errors_and_deaths_alone(event: str, text: str, news: list[str]) -> None:
+    assert news_of(event=event, text=text) == news
 
 
 @pytest.fixture

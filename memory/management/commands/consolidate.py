@@ -74,6 +74,7 @@ class Command(BaseCommand):
             hint = WorkerHint(out=self.stderr)
 
             def look(seen: Cycle) -> None:
+                self._last = seen
                 hint(seen)
                 jobs = ClusterJob.objects.filter(cycle=seen)
                 bar.total = jobs.count()
@@ -104,7 +105,10 @@ def _in_words(counts: Mapping[str, int]) -> str:
 
 def _interrupted(last: Cycle | None) -> str:
     """Say what becomes of the cycle that nobody waits for any more."""
-    return f"Stopped waiting; cycle {last.pk} goes on in the worker." if last else "Stopped; no cycle was opened."
+    if last is None:
+        return "Stopped; no cycle was opened."
+    becomes = "waits for a worker" if last.state == CycleState.QUEUED else "goes on in the worker"
+    return f"Stopped waiting; cycle {last.pk} {becomes}."
 
 
 def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:

@@ -2,9 +2,13 @@
 
 import os
 import secrets
+import shlex
 import signal
 import socket
+import subprocess
+import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +23,15 @@ from beliefsite.services import describe_services
 from memory.access.keys import create_key
 from memory.access.workspaces import create_workspace
 from memory.models import Membership, Permission, Role, Workspace
-from workers.supervision import PID_FILE, start_supervisor, write_configuration
+from workers.readiness import find_missing, last_sweep
+from workers.supervision import LOG_FOLDER, PID_FILE, start_supervisor, write_configuration
 
 _PORTS = {"PORT": "8000", "FLOWER_PORT": "5555"}
 _FIRST_WORKSPACE = "default"
 _FIRST_ADMIN = "admin"
+_MANAGE = ".venv/bin/python manage.py"
+_LOOK_SECONDS = 0.5
+_LONG_SECONDS = 60.0
 
 
 class Command(BaseCommand):
@@ -36,45 +44,100 @@ class Command(BaseCommand):
             _check_port(name, environment[name])
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = environment.get("FLOWER_BASIC_AUTH") or f"flower:{_flower_password()}"
-        if not get_user_model().objects.exists():
-            self._introduce()
-        self._say_where(environment)
-        self._run(environment)
+        ways_in = _make_first_ways_in() or _name_ways_in()
+        self._say("Starting web, worker, beat and Flower; this takes some 20 s …")
+        self._run(environment, ways_in)
 
-    def _introduce(self) -> None:
-        """Create the first workspace, admin and key, and show their secrets this once; the admin sees a demo, too."""
-        now = timezone.now()
-        workspace = Workspace.objects.filter(name=_FIRST_WORKSPACE).first()
-        workspace = workspace or create_workspace(name=_FIRST_WORKSPACE, now=now)
-        password = secrets.token_urlsafe(12)
-        admin = get_user_model().objects.create_superuser(username=_FIRST_ADMIN, email="", password=password)
-        for existing in Workspace.objects.all():
-            Membership.objects.create(workspace=existing, user=admin, role=Role.OWNER)
-        _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="first key")
-        self.stdout.write(self.style.SUCCESS("First start. These are shown once:"))
-        self.stdout.write(
-            f"  workspace  {workspace.name}\n  admin      {_FIRST_ADMIN} / {password}\n  API key    {key}"
-        )
-
-    def _say_where(self, environment: Mapping[str, str]) -> None:
-        for line in describe_services():
-            self.stdout.write(f"  {line}")
-        self.stdout.write(f"  web        http://127.0.0.1:{environment['PORT']}/ (admin), /api/docs")
-        self.stdout.write(
-            f"  Flower     http://127.0.0.1:{environment['FLOWER_PORT']}/ ({environment['FLOWER_BASIC_AUTH']})"
-        )
-        self.stdout.write("Ctrl-C ends all of it.")
-        self.stdout.flush()
-
-    def _run(self, environment: Mapping[str, str]) -> None:
+    def _run(self, environment: Mapping[str, str], ways_in: Mapping[str, str]) -> None:
         """Run supervisord until it ends; whatever ends us ends it: SIGTERM, Ctrl-C, a terminal that closes."""
         configuration = write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=settings.DATA_DIR)
+        swept_before = last_sweep()
         process = start_supervisor(configuration=configuration, environment=environment)
         for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(ending, lambda *_: process.terminate())
+        if self._await_ready(process, environment=environment, swept_before=swept_before):
+            self._say(_describe(environment, ways_in))
+        else:  # a first password and key are told all the same: nobody could ask for them again
+            self._say("\n".join(["It ended before everything answered.", *_in_rows(ways_in)]))
         status = process.wait()
         if status:
             raise CommandError(f"supervisord ended with status {status}.", returncode=1)
+
+    def _await_ready(
+        self, process: subprocess.Popen[bytes], *, environment: Mapping[str, str], swept_before: datetime | None
+    ) -> bool:
+        """Wait until everything answers; false if supervisord has ended before. Say it once if that takes long."""
+        began, is_said = time.monotonic(), False
+        while process.poll() is None:
+            missing = find_missing(environment=environment, swept_before=swept_before)
+            if not missing:
+                return True
+            if not is_said and time.monotonic() - began > _LONG_SECONDS:
+                self._say(f"No answer yet from {', '.join(missing)}; the logs are in {_logs()}. Still waiting …")
+                is_said = True
+            time.sleep(_LOOK_SECONDS)
+        return False
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def _make_first_ways_in() -> dict[str, str]:
+    """Create the first workspace, admin and key where there is no user yet, and say how to come in.
+
+    The admin is a member of every workspace there is, the demo's as well.
+    """
+    if get_user_model().objects.exists():
+        return {}
+    now = timezone.now()
+    workspace = Workspace.objects.filter(name=_FIRST_WORKSPACE).first()
+    workspace = workspace or create_workspace(name=_FIRST_WORKSPACE, now=now)
+    password = secrets.token_urlsafe(12)
+    admin = get_user_model().objects.create_superuser(username=_FIRST_ADMIN, email="", password=password)
+    for existing in Workspace.objects.all():
+        Membership.objects.create(workspace=existing, user=admin, role=Role.OWNER)
+    _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="first key")
+    return {
+        "sign in": f"user {_FIRST_ADMIN}, password {password}  (shown this once)",
+        "API key": f"{key}  (workspace {workspace.name}, shown this once)",
+    }
+
+
+def _name_ways_in() -> dict[str, str]:
+    """Say how to get a password and a key where the first ones were shown long ago."""
+    admin = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
+    workspace = Workspace.objects.order_by("pk").first()
+    user = admin.get_username() if admin else "USER"
+    name = workspace.name if workspace else "WORKSPACE"
+    return {
+        "sign in": f"user {user}; a new password: {_MANAGE} changepassword {user}",
+        "API key": f"a new one: {_MANAGE} create_api_key {shlex.quote(name)} --permissions owner",
+    }
+
+
+def _describe(environment: Mapping[str, str], ways_in: Mapping[str, str]) -> str:
+    """Say in one block where everything is and how to come in."""
+    web = f"http://127.0.0.1:{environment['PORT']}"
+    flower = environment["FLOWER_BASIC_AUTH"].replace(":", ", password ", 1)
+    rows = {
+        "admin": f"{web}/",
+        **ways_in,
+        "API": f"{web}/api/v1, described at {web}/api/docs",
+        "Flower": f"http://127.0.0.1:{environment['FLOWER_PORT']}/  user {flower}",
+        "logs": f"{_logs()}/: web.log, worker.log, beat.log, flower.log",
+    }
+    services = [f"  {line}" for line in describe_services()]
+    return "\n".join(["", "Engram is ready.", *_in_rows(rows), *services, "Ctrl-C ends all of it."])
+
+
+def _in_rows(named: Mapping[str, str]) -> list[str]:
+    return [f"  {name:<9}  {text}" for name, text in named.items()]
+
+
+def _logs() -> Path:
+    folder: Path = settings.DATA_DIR / LOG_FOLDER
+    return folder
 
 
 _ENVIRONMENT_DEFAULTS = {"TOKENIZERS_PARALLELISM": "false"}
@@ -86,7 +149,7 @@ def _check_alone() -> None:
     if noted.exists() and psutil.pid_exists(int(noted.read_text())):
         process = psutil.Process(int(noted.read_text()))
         if "supervisord" in " ".join(process.cmdline()):
-            message = f"The stack runs here already: supervisord, process {process.pid}. Ending it ends the stack."
+            message = f"The stack runs here already, under supervisord. This ends all of it: kill {process.pid}"
             raise CommandError(message, returncode=1)
 
 
