@@ -10,10 +10,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: requirements.txt | .venv/bin/python
+	@echo "Installing into .venv (about a minute the first time) …"
 	$(PIP) -r requirements.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt .venv/.installed
+	@echo "Installing what tests and checks need (another minute the first time) …"
 	$(PIP) -r requirements-dev.txt
 	@touch $@
 

@@ -6,7 +6,13 @@ from typing import Any
 import httpx
 from django.core.management.base import OutputWrapper
 
+from memory.management.wording import counted
+
 _QUERY = "When is Tidewatch deployed?"
+_WHAT_NOW = """
+What now
+  make up                     runs the whole stack; its admin shows this workspace, `demo`, with all of its evidence
+  README.md, "First episodes" stores your own, makes beliefs of them and recalls them, call by call"""
 
 
 def print_report(*, api: httpx.Client, out: OutputWrapper) -> None:
@@ -17,6 +23,7 @@ def print_report(*, api: httpx.Client, out: OutputWrapper) -> None:
         for belief in _beliefs(api, status):
             _print_belief(_get(api, f"/api/v1/beliefs/{belief['id']}"), out)
     _print_recall(api, out)
+    out.write(_WHAT_NOW)
 
 
 def _get(api: httpx.Client, path: str) -> Any:
@@ -44,7 +51,11 @@ def _print_models(status: dict[str, Any], out: OutputWrapper) -> None:
 def _print_belief(belief: dict[str, Any], out: OutputWrapper) -> None:
     counts = Counter(row["verdict"] for row in belief["evidence"])
     low, high = belief["interval"]
-    evidence = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _WORDS.items() if counts[verdict])
+    evidence = ", ".join(
+        f"{counts[verdict]} {word} from {counted(belief['origins'].get(verdict, 0), 'origin')}"
+        for verdict, word in _WORDS.items()
+        if counts[verdict]
+    )
     reason = f"; {belief['status_reason'].replace('_', ' ')}" if belief["status"] == "archived" else ""
     out.write(f"  {belief['id']}  {belief['confidence']:.2f}  [{low:.2f}, {high:.2f}]  {belief['statement']}")
     out.write(f"                   {evidence}{reason}")
@@ -57,4 +68,12 @@ def _print_recall(api: httpx.Client, out: OutputWrapper) -> None:
     found = api.post("/api/v1/recall", json={"query": _QUERY, "limit": 8}).raise_for_status().json()
     out.write(f"\nRecall: {_QUERY}")
     for item in found["results"]:
-        out.write(f"  {item['score']:.2f}  {item['type']:<7}  {item['text']}  ({item['id']})")
+        out.write(f"  {item['score']:.2f}  {item['type']:<7}  {_date_of(api, item)}  {item['text']}  ({item['id']})")
+
+
+def _date_of(api: httpx.Client, item: dict[str, Any]) -> str:
+    """Say on which day an episode happened, or since when something is believed."""
+    if item["type"] == "episode":
+        return f"on    {item['occurred_at'][:10]}"
+    belief = _get(api, f"/api/v1/beliefs/{item['id']}")
+    return f"since {belief['created_at'][:10]}"

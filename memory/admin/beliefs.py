@@ -1,5 +1,6 @@
 """Beliefs as a curator reads them: the statement, how sure we are, and why."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,18 @@ from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, passage
 from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefEmbedding, Cycle, Episode, Evidence, EvidenceKind, GateDecision, Lineage, Role
+from memory.models import (
+    Belief,
+    BeliefEmbedding,
+    ClusterJob,
+    Cycle,
+    Episode,
+    Evidence,
+    EvidenceKind,
+    GateDecision,
+    Lineage,
+    Role,
+)
 
 
 def weigh(belief: Belief) -> WeighedEvidence:
@@ -141,7 +153,11 @@ class BeliefAdmin(MembersAdmin[Belief]):
     fieldsets = (
         (
             None,
-            {"fields": ("shown_statement", "sureness", "counted", ("status_badge", "status_reason"), "is_pinned")},
+            {
+                "fields": (
+                    "shown_statement", "sureness", "counted", "founded", ("status_badge", "status_reason"), "is_pinned",
+                )
+            },
         ),
         (
             "What it is about",
@@ -218,6 +234,17 @@ class BeliefAdmin(MembersAdmin[Belief]):
             for side, verdict in sides
             if weighed.rows.get(verdict)
         )
+
+    @admin.display(description="born of")
+    def founded(self, belief: Belief) -> SafeString | str:
+        """Name the job that founded the belief, with its cycle and what its episodes said of the sentence."""
+        job = belief.created_by_job.select_related("cycle").order_by("pk").first()
+        if job is None:
+            return "–"
+        verdicts = Counter(job.verdicts.filter(belief=None).values_list("verdict", flat=True))
+        said = ", ".join(f"{verdicts[verdict]} {verdict.lower()}" for verdict in Verdict if verdicts[verdict])
+        link = link_to(ClusterJob, job.pk, text=f"cluster #{job.number}")
+        return format_html("{} of {}: {}", link, link_to(Cycle, job.cycle_id), said)
 
     @admin.display(description="pinned", ordering="is_pinned")
     def pin(self, belief: Belief) -> SafeString | str:

@@ -90,11 +90,25 @@ class DecisionSerializer(serializers.ModelSerializer[GateDecision]):
         fields = ("gate", "passed", "reason", "facts", "cycle", "created_at")
 
 
+class FoundingSerializer(serializers.Serializer[Any]):
+    """What a belief was born of."""
+
+    cycle = serializers.CharField()
+    job = serializers.IntegerField(help_text="The number of the cluster's job within the cycle.")
+    verdicts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How the cluster's episodes judged the sentence made of them."
+    )
+
+
 class CardPartsSerializer(serializers.Serializer[Any]):
     """What a belief's card holds beside the belief."""
 
     evidence = EvidenceSerializer(many=True)
     hidden_evidence = serializers.IntegerField(help_text="Evidence that this key may not see.")
+    origins = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many independent sources the evidence has, by verdict."
+    )
+    founding = FoundingSerializer(allow_null=True, help_text="Why it was born; null for one that no cluster founded.")
     decisions = DecisionSerializer(many=True)
     lineage = LineageSerializer(source="*")
 
@@ -107,6 +121,8 @@ class BeliefCardSerializer(CardPartsSerializer, BeliefSerializer):
             *BeliefSerializer.Meta.fields,
             "evidence",
             "hidden_evidence",
+            "origins",
+            "founding",
             "decisions",
             "lineage",
         )

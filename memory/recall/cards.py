@@ -1,5 +1,6 @@
 """The full card of a belief: what it rests on, where it came from, and what the gates decided (B18)."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.consolidation.evidence import confidence_policy, read_rows
 from memory.domain.beta import Beta
 from memory.domain.evidence import weigh_evidence
-from memory.models import Belief, Evidence, GateDecision, Lineage
+from memory.models import Belief, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,15 @@ class Relative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Founding:
+    """What a belief was born of: a job of a cycle, and how many of its episodes bore the candidate out or did not."""
+
+    cycle: str
+    job: int
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefCard:
     """A belief with all that a viewer may know of it."""
 
@@ -49,6 +59,8 @@ class BeliefCard:
     interval: tuple[float, float]
     evidence: Sequence[EvidenceLine]
     hidden_evidence: int
+    origins: Mapping[str, int]
+    founding: Founding | None
     decisions: Sequence[GateDecision]
     parents: Sequence[Relative]
     children: Sequence[Relative]
@@ -58,17 +70,28 @@ def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
     """Gather a belief's card; evidence and relatives outside the viewer's sight are counted or left out."""
     # All rows are weighed, seen or not: what one weighs depends on the others of its origin.
     policy = confidence_policy(belief.workspace)
-    weights = weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=policy).weights
-    lines = _lines(belief, weights, viewer)
+    weighed = weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=policy)
+    lines = _lines(belief, weighed.weights, viewer)
     return BeliefCard(
         belief=belief,
         interval=interval_of(belief),
         evidence=lines,
-        hidden_evidence=len(weights) - len(lines),
+        hidden_evidence=len(weighed.weights) - len(lines),
+        origins={verdict.value: count for verdict, count in weighed.origins.items()},
+        founding=find_founding(belief=belief),
         decisions=list(GateDecision.objects.filter(belief=belief).order_by("-created_at", "-pk")),
         parents=_relatives(Lineage.objects.filter(child=belief), "parent", viewer),
         children=_relatives(Lineage.objects.filter(parent=belief), "child", viewer),
     )
+
+
+def find_founding(*, belief: Belief) -> Founding | None:
+    """Return what a belief was born of; none for one that no cluster founded, or whose cycle is gone."""
+    job = ClusterJob.objects.for_workspace(belief.workspace_id).filter(created_belief=belief).order_by("pk").first()
+    if job is None:
+        return None
+    verdicts = JobVerdict.objects.filter(job=job, belief=None).values_list("verdict", flat=True)
+    return Founding(cycle=job.cycle_id, job=job.number, verdicts=Counter(verdicts))
 
 
 def interval_of(belief: Belief) -> tuple[float, float]:

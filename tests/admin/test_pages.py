@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from memory.admin.presentation import OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE
-from memory.models import Belief, Episode, Evidence, Role, Workspace
+from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Role, Workspace
 from tests import factories
 from tests.admin.scene import Scene, add_episodes
 from tests.admin.test_isolation import MODELS, list_of, page_of
@@ -28,6 +28,16 @@ def test_a_belief_reads_from_statement_to_confidence_to_evidence(ours: Scene, si
     assert "between 0.34 and 0.92" in page
     for part in ("1 episode for it, from 1 origin", "A reason of ours.", "session-of-ours", "2026-03-01", "no ground"):
         assert part in page
+
+
+def test_a_belief_names_the_cluster_it_was_born_of(ours: Scene, sign_in: SignIn) -> None:
+    """B18: with links to the job and its cycle, and what the job's episodes said of the sentence."""
+    client = sign_in(ours.workspace, Role.READER)
+    ClusterJob.objects.filter(pk=ours.job.pk).update(created_belief=ours.belief)
+    JobVerdict.objects.filter(pk=ours.verdict.pk).update(verdict="SUPPORTS", belief=None)
+    page = client.get(page_of(ours.belief)).content.decode()
+    born = page[page.index(f"cluster #{ours.job.number}") :][:400]
+    assert f">{ours.cycle.pk}</a>: 1 supports" in born
 
 
 def test_evidence_shows_what_it_counts_as(ours: Scene, sign_in: SignIn) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.models import Belief, Cycle, Episode, GateDecision, Lineage, Workspace
+from memory.models import Belief, ClusterJob, Cycle, Episode, GateDecision, JobVerdict, Lineage, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -70,6 +70,31 @@ def test_gate_decisions_are_shown_with_their_facts(workspace: Workspace, reader:
     del decision["created_at"]
     assert decision == {
         "gate": "archive", "passed": False, "reason": "trusted", "facts": {"confidence": 0.8}, "cycle": cycle.pk
+    }  # fmt: skip
+
+
+def test_origins_are_counted_by_verdict(reader: Caller, belief: Belief) -> None:
+    """B4: three episodes, two of one session, come from two independent sources."""
+    for day, origin in enumerate(("session:a", "session:a", "session:b")):
+        judged(belief, "SUPPORTS", day=day, origin=origin)
+    judged(belief, "CONTRADICTS", day=3, origin="session:a")
+    assert card(reader, belief)["origins"] == {"SUPPORTS": 2, "CONTRADICTS": 1}
+
+
+def test_the_card_says_what_the_belief_was_born_of(workspace: Workspace, reader: Caller, belief: Belief) -> None:
+    """B18: the job that founded it, and how its episodes judged the sentence made of them."""
+    assert card(reader, belief)["founding"] is None
+    cycle = Cycle.objects.create(workspace=workspace, trigger="person", now=factories.NOW)
+    job = ClusterJob.objects.create(
+        workspace=workspace, cycle=cycle, number=7, kind="cluster", members_hash="a" * 64, created_belief=belief
+    )
+    for verdict in ("SUPPORTS", "SUPPORTS", "IRRELEVANT"):
+        JobVerdict.objects.create(
+            workspace=workspace, job=job, episode=factories.episode(workspace=workspace), verdict=verdict,
+            statement_hash="b" * 64, basis="model",
+        )  # fmt: skip
+    assert card(reader, belief)["founding"] == {
+        "cycle": cycle.pk, "job": 7, "verdicts": {"SUPPORTS": 2, "IRRELEVANT": 1}
     }  # fmt: skip
 
 

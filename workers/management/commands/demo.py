@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
@@ -21,7 +22,7 @@ from beliefsite.services import describe_services
 from memory.access.keys import create_key
 from memory.access.removal import remove_workspace
 from memory.access.workspaces import create_workspace
-from memory.models import Permission
+from memory.models import Membership, Permission, Role
 from workers.demo_report import print_report
 
 _WORKSPACE = "demo"
@@ -52,10 +53,15 @@ class Command(BaseCommand):
 
 
 def _fresh_workspace() -> str:
-    """Make the demo's workspace anew and return a key to it, so that every run begins with an empty memory."""
+    """Make the demo's workspace anew and return a key to it, so that every run begins with an empty memory.
+
+    The admins of this installation may look into it.
+    """
     now = timezone.now()
     remove_workspace(name=_WORKSPACE)
     workspace = create_workspace(name=_WORKSPACE, now=now)
+    for admin in get_user_model().objects.filter(is_superuser=True):
+        Membership.objects.create(workspace=workspace, user=admin, role=Role.OWNER)
     _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="demo")
     return key
 
