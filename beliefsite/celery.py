@@ -1,5 +1,6 @@
 """The Celery application: settings from Django, tasks from workers."""
 
+import gc
 import os
 from typing import Any
 
@@ -36,3 +37,4 @@ def start_services(**_: Any) -> None:
 
     ensure_services()
     preload()  # in the parent, so that its children share the memory
+    gc.freeze()  # what is loaded by now stays: children need not go through it in every collection

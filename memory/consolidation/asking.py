@@ -24,6 +24,7 @@ from memory.llm.calls import (
 )
 from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import embedder
+from memory.llm.ledger import abandon_calls
 from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.models import ClusterJob
 
@@ -36,14 +37,19 @@ SERVER_IS_BUSY = "a model server asks to wait longer than the cycle lasts"
 _NEVER_BETTER = {*HOPELESS, FailureKind.BAD_REQUEST}
 
 
-def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: Callable[[Answer], None]) -> bool:
+def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequence[Answer]], None]) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
+    if not asks:
+        return True
+    job = lease.job
+    if lease.is_inherited:
+        abandon_calls(workspace_id=job.workspace_id, job_id=job.pk)
     of_cycle = seconds_left(cycle_id=job.cycle_id)
     of_step = lease.seconds_left()
     try:
         failures = answer_asks(
             asks=asks,
-            scope=CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk),
+            scope=_scope(job),
             budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=budget_policy()),
             model=language_model(),
             store=store,
@@ -65,14 +71,17 @@ def ask_models(*, lease: JobLease, job: ClusterJob, asks: Sequence[Ask], store: 
     return not failures
 
 
-def embed_statement(*, lease: JobLease, job: ClusterJob, statement: str) -> Vector | None:
+def _scope(job: ClusterJob) -> CallScope:
+    return CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk)
+
+
+def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
     """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
-    if not embedder().is_local and not has_time_for_a_call(cycle_id=job.cycle_id):
+    if not embedder().is_local and not has_time_for_a_call(cycle_id=lease.cycle_id):
         _stop(lease=lease, is_cycle_spent=True)
         return None
     try:
-        scope = CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk)
-        vector: Vector = embed_patiently(scope=scope, texts=[statement])[0]
+        vector: Vector = embed_patiently(scope=_scope(lease.job), texts=[statement])[0]
     except CallFailed as failure:
         if failure.retry_after is not None:
             _wait(lease=lease, seconds=failure.retry_after)

@@ -4,13 +4,14 @@ First the existing beliefs; only where they turn out to have nothing to say is t
 rows as soon as they are known, so that going on after a crash asks only what is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from django.conf import settings
+from django.db.models import Q
 
 from memory.consolidation.asking import ask_models
 from memory.consolidation.guarding import supports_by_guard
@@ -53,25 +54,24 @@ class Target:
         return self.belief.id or None
 
 
+# A job of single episodes has no candidate to wait for.
+READY = Q(state=JobState.SYNTHESIZED) | Q(kind=JobKind.SINGLES, state=JobState.QUEUED)
+
+
 def classify_cluster(*, job_id: int, attempt: int) -> None:
     """Get every verdict that a job needs; a job that is not ours or not there yet is left alone."""
-    ready = JobState.SYNTHESIZED
-    if ClusterJob.objects.filter(pk=job_id, kind=JobKind.SINGLES).exists():
-        ready = JobState.QUEUED
-    with leased_job(job_id=job_id, attempt=attempt, state=ready) as lease:
+    with leased_job(job_id=job_id, attempt=attempt, ready=READY) as lease:
         if lease is None:
             return
-        job = ClusterJob.objects.get(pk=job_id)
-        model = embedder()
+        job, model = lease.job, embedder()
         members, vectors = read_members(job=job, model=model.name)
         targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
-        done = judge(lease=lease, job=job, members=members, targets=targets)
+        done = judge(lease=lease, members=members, targets=targets)
         if done and job.candidate_vector is not None and is_novel(job_id=job.pk):
             own = _candidate_target(job=job, members=members, vectors=vectors, model=model)
-            done = judge(lease=lease, job=job, members=members, targets=[own])
+            done = judge(lease=lease, members=members, targets=[own])
         if done:
-            mine = ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner, state=ready)
-            mine.update(state=JobState.CLASSIFIED)
+            lease.end(state=JobState.CLASSIFIED)
 
 
 def _existing_targets(
@@ -146,14 +146,14 @@ def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSou
     )
 
 
-def judge(*, lease: JobLease, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
+def judge(*, lease: JobLease, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
-    _store_without_asking(job=job, members=members, targets=targets)
-    asks = _asks(job=job, members=members, targets=targets)
-    likeness = {target.belief.id: target for target in targets}
-    return ask_models(
-        lease=lease, job=job, asks=asks, store=lambda answer: _store_answer(job, likeness[answer.key], answer)
-    )
+    if not targets:
+        return True
+    _store_without_asking(job=lease.job, members=members, targets=targets)
+    asks = _asks(job=lease.job, members=members, targets=targets)
+    by_id = {target.belief.id: target for target in targets}
+    return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(lease.job, by_id, answers))
 
 
 def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> None:
@@ -166,7 +166,8 @@ def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], 
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
         elif _passes_guard(member=member, target=target):
             rows.append(_verdict(job, target, member.id, Verdict.SUPPORTS, Basis.GUARD, "", None))
-    JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
@@ -207,12 +208,13 @@ def _request(target: Target, members: Sequence[EpisodeSource]) -> Classification
     )
 
 
-def _store_answer(job: ClusterJob, target: Target, answer: Answer) -> None:
-    assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
-    rows = [
-        _verdict(job, target, item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id)
-        for item in answer.reply.verdicts
-    ]
+def _store_answers(job: ClusterJob, targets: Mapping[str, Target], answers: Sequence[Answer]) -> None:
+    rows = []
+    for answer in answers:
+        assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
+        target = targets[answer.key]
+        for item in answer.reply.verdicts:
+            rows.append(_verdict(job, target, item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id))
     JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
 

@@ -23,6 +23,7 @@ from memory.signals import cycle_ready
 
 TIME_IS_UP = "working time"
 
+FRESH_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
 _LEASE_DOUBLINGS = 3
 
 
@@ -105,8 +106,13 @@ def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
 
 
 def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
-    """Show a sign of life; false for an attempt that is no longer the cycle's."""
-    return _renew(_running(cycle_id, attempt))
+    """Show a sign of life, unless somebody just has; false for an attempt that is no longer the cycle's."""
+    mine = _running(cycle_id, attempt)
+    fresh = mine.filter(
+        seen_at__gt=database_now(plus=-FRESH_SECONDS),
+        leased_until__gt=database_now(plus=budget_policy().lease_seconds - FRESH_SECONDS),
+    )
+    return fresh.exists() or _renew(mine)
 
 
 def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:

@@ -74,6 +74,10 @@ def recompute_beliefs(
     rows = read_rows_of(beliefs=[belief.pk for belief in beliefs])
     for belief in beliefs:
         _recompute(belief, rows[belief.pk], now, (gained or {}).get(belief.pk, ()))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            _UPDATE, [{name: getattr(belief, name) for name in ("id", *_RECOMPUTED)} for belief in beliefs]
+        )
 
 
 def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gained: Sequence[Verdict]) -> None:
@@ -88,7 +92,6 @@ def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gaine
     if Verdict.SUPPORTS in gained:
         belief.last_reinforced_at = now
     belief.archive_due_at = archive_due_at(belief=belief, weighed=weighed)
-    belief.save(update_fields=_RECOMPUTED)
 
 
 def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | None:
@@ -103,6 +106,10 @@ _RECOMPUTED = (
     "alpha", "beta", "evidence_count", "peak_confidence", "prediction_error", "storage_strength",
     "updated_at", "last_reinforced_at", "archive_due_at",
 )  # fmt: skip
+# Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
+_UPDATE = f"""
+UPDATE memory_belief SET {", ".join(f"{name} = %({name})s" for name in _RECOMPUTED)} WHERE id = %(id)s
+"""  # noqa: S608  (names of columns)
 
 
 def read_rows(*, belief_id: str) -> list[EvidenceRow]:

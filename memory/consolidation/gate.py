@@ -133,7 +133,7 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
 def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """Turn verdicts on existing beliefs into evidence; return the beliefs that gained some."""
     judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
-    beliefs = lock_beliefs(set(judged.values_list("belief_id", flat=True)))
+    beliefs = lock_beliefs(judged.values("belief"))
     gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
     touched = [belief for belief in beliefs if belief.pk in gained]
     recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)

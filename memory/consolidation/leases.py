@@ -6,29 +6,56 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, connection
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 
 from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import budget_policy, renew_cycle
+from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_cycle
 from memory.domain.lifecycle import CycleState, JobState
 from memory.models import ClusterJob, Cycle
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class JobLease:
-    """The right to work on one job; every write of the holder asks `renew` or filters by `owner`."""
+    """The right to work on one job as it was when claimed; every write of the holder asks `renew` or `mine`."""
 
-    job_id: int
-    cycle_id: str
+    job: ClusterJob
     attempt: int
     owner: str
-    began: float = field(default_factory=time.monotonic)  # a reading of the clock that only ever goes forward
+    began: float = field(default_factory=time.monotonic)  # readings of the clock that only ever goes forward
+    renewed: float = field(default_factory=time.monotonic)
+    is_over: bool = False
+
+    @property
+    def job_id(self) -> int:
+        """Return the job's number."""
+        job_id: int = self.job.pk
+        return job_id
+
+    @property
+    def cycle_id(self) -> str:
+        """Return the id of the job's cycle."""
+        cycle_id: str = self.job.cycle_id
+        return cycle_id
+
+    @property
+    def is_inherited(self) -> bool:
+        """Tell whether an earlier holder never gave the job back: calls of theirs may still stand open."""
+        return self.job.claims > 1
+
+    @property
+    def mine(self) -> QuerySet[ClusterJob]:
+        """Select the job while it is this lease's and in the state it was claimed in."""
+        mine: QuerySet[ClusterJob] = ClusterJob.objects.filter(
+            pk=self.job_id, lease_owner=self.owner, state=self.job.state
+        )
+        return mine
 
     def seconds_left(self) -> float:
         """Return the seconds that the step has left, so that its last call begins in time (B9)."""
@@ -37,52 +64,59 @@ class JobLease:
 
     def renew(self) -> bool:
         """Show a sign of life of job and cycle; false once either has gone to someone else."""
-        until = database_now(plus=budget_policy().lease_seconds)
-        return (
-            renew_cycle(cycle_id=self.cycle_id, attempt=self.attempt)
-            and ClusterJob.objects.filter(pk=self.job_id, lease_owner=self.owner).update(leased_until=until) == 1
-        )
+        if not renew_cycle(cycle_id=self.cycle_id, attempt=self.attempt):
+            return False
+        now = time.monotonic()
+        if now - self.renewed > FRESH_SECONDS:
+            until = database_now(plus=budget_policy().lease_seconds)
+            if not ClusterJob.objects.filter(pk=self.job_id, lease_owner=self.owner).update(leased_until=until):
+                return False
+            self.renewed = now
+        return True
+
+    def end(self, **columns: Any) -> None:
+        """Write what came of the work and give the lease back, if it still is ours and the job as it was."""
+        self.is_over = self.mine.update(**columns, **_GIVEN_BACK) == 1
 
 
 @contextmanager
-def leased_job(*, job_id: int, attempt: int, state: JobState) -> Iterator[JobLease | None]:
-    """Hold a job that is in `state` and free; None if it is not, or the attempt is not its cycle's any more.
+def leased_job(*, job_id: int, attempt: int, ready: Q) -> Iterator[JobLease | None]:
+    """Hold a job that is `ready` and free; None if it is not, or the attempt is not its cycle's any more.
 
-    A job that was claimed too often is taken as poison: the gate will give its episodes back as failed.
+    A job that was claimed too often is taken as poison: the gate will give its episodes back as failed. A claim stays
+    counted only where the job was its holder's end: a death, or an error.
     """
-    lease = _claim(job_id, attempt, state)
+    lease = _claim(job_id, attempt, ready)
     if lease is None:
         yield None
         return
+    held = ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner)
     try:
         with kept_alive(lease.renew):
             yield lease
     except Exception:
-        _let_go(lease, survived=False)
+        held.update(lease_owner="", leased_until=None)
         raise
-    _let_go(lease, survived=True)
+    if not lease.is_over:
+        held.update(**_GIVEN_BACK)
 
 
-def _let_go(lease: JobLease, *, survived: bool) -> None:
-    """Give a lease back; a claim stays counted only where the job was its holder's end: a death, or an error."""
-    ClusterJob.objects.filter(pk=lease.job_id, lease_owner=lease.owner).update(
-        lease_owner="", leased_until=None, claims=F("claims") - int(survived)
-    )
+_GIVEN_BACK: dict[str, Any] = {"lease_owner": "", "leased_until": None, "claims": F("claims") - 1}
 
 
-def _claim(job_id: int, attempt: int, state: JobState) -> JobLease | None:
+def _claim(job_id: int, attempt: int, ready: Q) -> JobLease | None:
     owner = uuid.uuid4().hex
     # Exists, not a join: an UPDATE over a join picks its rows beforehand, and two workers would both pick this one.
     current = Cycle.objects.filter(pk=OuterRef("cycle"), attempt=attempt, state=CycleState.RUNNING)
-    free = ClusterJob.objects.free().filter(Exists(current), pk=job_id, state=state)
+    free = ClusterJob.objects.free().filter(ready, Exists(current), pk=job_id)
     until = database_now(plus=budget_policy().lease_seconds)
     if not free.update(lease_owner=owner, leased_until=until, not_before=None, claims=F("claims") + 1):
         return None
-    job = ClusterJob.objects.defer("candidate_vector").get(pk=job_id)
+    job = ClusterJob.objects.get(pk=job_id)
     if job.claims > budget_policy().job_claims:
         fail_job(job_id=job_id, owner=owner, reason="claimed too often")
         return None
-    return JobLease(job_id=job_id, cycle_id=job.cycle_id, attempt=attempt, owner=owner)
+    return JobLease(job=job, attempt=attempt, owner=owner)
 
 
 def fail_job(*, job_id: int, owner: str, reason: str) -> None:

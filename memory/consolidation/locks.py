@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from memory.models import Belief
 
@@ -33,7 +35,7 @@ def alone_at_gate(workspace_id: int) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
-def lock_beliefs(ids: Collection[str]) -> list[Belief]:
-    """Lock beliefs in id order and return them."""
+def lock_beliefs(ids: Collection[str] | QuerySet[Any, Any]) -> list[Belief]:
+    """Lock the beliefs that a list or a query names, in id order, and return them."""
     locked = Belief.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk__in=ids)
     return list(locked.order_by("pk"))

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
@@ -87,16 +88,20 @@ _BELIEF_COLUMNS = (
 
 def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
     """Read the episodes that have a vector of this model, in canonical order: rows and vectors (n, 768)."""
-    found = {row["id"]: row for row in episodes.values(*_EPISODE_COLUMNS).iterator(chunk_size=2000)}
+    return _with_vectors(episodes.values(*_EPISODE_COLUMNS).iterator(chunk_size=2000), model)
+
+
+def _with_vectors(rows: Iterable[dict[str, Any]], model: str) -> tuple[list[EpisodeSource], Vectors]:
+    found = {row["id"]: row for row in rows}
     ids, vectors = read_episode_vectors(model=model, ids=list(found))
     sources = [_episode(found[key]) for key in ids]
     order = sorted(range(len(ids)), key=lambda place: canonical_key(sources[place]))
     return [sources[place] for place in order], vectors[np.asarray(order, dtype=np.intp)]
 
 
-def _episode(row: dict[str, object]) -> EpisodeSource:
+def _episode(row: dict[str, Any]) -> EpisodeSource:
     text = row.pop("text")
-    return EpisodeSource(matter=matter_of(str(text), str(row["speaker"])), **row)  # type: ignore[arg-type]
+    return EpisodeSource(matter=matter_of(str(text), str(row["speaker"])), **row)
 
 
 def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, str]:
@@ -142,7 +147,8 @@ def positions(sources: Sequence[EpisodeSource]) -> dict[str, int]:
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
     """Read a job's members that still are this workspace's and active, most central first, with their vectors."""
     order = list(job.members.order_by("position").values_list("episode_id", flat=True))
-    sources, vectors = read_episodes(episodes=Episode.objects.active().filter(pk__in=order), model=model)
+    active = Episode.objects.active().filter(pk__in=order)
+    sources, vectors = _with_vectors(active.values(*_EPISODE_COLUMNS), model)  # few: no cursor on the server
     place = positions(sources)
     kept = [place[key] for key in order if key in place]
     return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]

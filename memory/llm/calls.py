@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.ledger import CallScope, abandon_calls, find_replies, reserve_calls, settle_call
+from memory.llm.ledger import CallScope, Settlement, find_replies, reserve_calls, settle_calls
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.replies import Reply
 from memory.llm.requests import Request, halve_request
@@ -77,17 +77,17 @@ def answer_asks(
     scope: CallScope,
     budget: CallBudget,
     model: LanguageModel,
-    store: Callable[[Answer], None],
+    store: Callable[[Sequence[Answer]], None],
     fence: Callable[[], bool] = _always,
 ) -> list[Failure]:
-    """Get an answer to every ask and hand each to `store` as it comes; return what failed for good.
+    """Get an answer to every ask and hand them to `store` as they come, those together that come together.
+
+    Returns what failed for good.
 
     Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached is one) or LeaseLost where
     asks are left over; by then all that was in flight is settled, and stored unless the lease is lost.
     """
     calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
-    if scope.job_id is not None:
-        abandon_calls(workspace_id=scope.workspace_id, job_id=scope.job_id)
     calls.admit([_Pending(ask=ask) for ask in asks])
     calls.run()
     return calls.failures
@@ -122,7 +122,7 @@ class _Round:
         scope: CallScope,
         budget: CallBudget,
         model: LanguageModel,
-        store: Callable[[Answer], None],
+        store: Callable[[Sequence[Answer]], None],
         fence: Callable[[], bool],
     ) -> None:
         self.scope, self.budget, self.model, self.store, self.fence = scope, budget, model, store, fence
@@ -136,11 +136,14 @@ class _Round:
         """Answer asks from the ledger, and line up the others for a call."""
         requests = [pending.ask.request for pending in pendings]
         found = find_replies(scope=self.scope, requests=requests, model=self.model)
+        answers = []
         for pending, stored in zip(pendings, found, strict=True):
             if stored is None:
                 self.waiting.append(pending)
             else:
-                self._store(pending.ask, stored.reply, call_id=stored.call_id, reused=True)
+                answers.append(_answer(pending.ask, stored.reply, call_id=stored.call_id, reused=True))
+        if answers:
+            self.store(answers)
 
     def run(self) -> None:
         """Call until nothing is left to call or nothing more may be called; raise why asks are left over."""
@@ -218,31 +221,32 @@ class _Round:
         return sorted(done, key=lambda future: self.flying[future].call_id)
 
     def _land(self, done: list[Future[Completion]]) -> None:
-        """Settle what has come, then what will never come in time."""
-        for future in done:
-            flight = self.flying.pop(future)
-            try:
-                self._succeed(flight, future.result())
-            except CallFailed as failure:
-                self._settle_failure(flight, failure)
+        """Settle what has come and what will never come in time, then store and mend: a reply is paid for only once."""
+        landed = [(self.flying.pop(future), _result_of(future)) for future in done]
         now = time.monotonic()
-        for future, flight in list(self.flying.items()):
-            if now > flight.overdue_at:
-                del self.flying[future]
-                self._settle_failure(flight, CallFailed("no answer in time", kind=FailureKind.TIMEOUT))
+        overdue = [future for future, flight in self.flying.items() if now > flight.overdue_at]
+        landed += [(self.flying.pop(future), _no_answer()) for future in overdue]
+        settle_calls(settlements=[self._settlement(flight, result) for flight, result in landed])
+        self._succeed([(flight, result) for flight, result in landed if isinstance(result, Completion)])
+        for flight, result in landed:
+            if isinstance(result, CallFailed):
+                self._fail(flight, result)
 
     # --- After a call
 
-    def _succeed(self, flight: _Flight, completion: Completion) -> None:
-        """Store the reply before it is applied, so that a kill between the two costs no second call."""
-        self._settle(flight, completion)
-        if flight.pending.is_part:
-            self.budget.give_attempt()
-        if not isinstance(self.stopped, LeaseLost):
-            self._store(flight.pending.ask, completion.reply, call_id=flight.call_id, reused=False)
+    def _settlement(self, flight: _Flight, result: Completion | CallFailed) -> Settlement:
+        model = self.model.model_for(flight.pending.ask.request.purpose)
+        return Settlement(call_id=flight.call_id, model=model, result=result)
 
-    def _settle_failure(self, flight: _Flight, failure: CallFailed) -> None:
-        self._settle(flight, failure)
+    def _succeed(self, landed: Sequence[tuple[_Flight, Completion]]) -> None:
+        """Hand on the answers; a step that has lost its lease leaves them in the ledger for whoever has it now."""
+        for flight, _ in landed:
+            if flight.pending.is_part:
+                self.budget.give_attempt()
+        if landed and not isinstance(self.stopped, LeaseLost):
+            self.store([_answer(f.pending.ask, c.reply, call_id=f.call_id, reused=False) for f, c in landed])
+
+    def _fail(self, flight: _Flight, failure: CallFailed) -> None:
         pending = flight.pending
         purpose = pending.ask.request.purpose
         log.warning("model_call_failed", call_id=flight.call_id, purpose=purpose, kind=failure.kind)
@@ -256,13 +260,6 @@ class _Round:
             self._mend(pending, failure)
         else:
             self._postpone(pending, failure)
-
-    def _settle(self, flight: _Flight, result: Completion | CallFailed) -> None:
-        model = self.model.model_for(flight.pending.ask.request.purpose)
-        settle_call(call_id=flight.call_id, model=model, result=result)
-
-    def _store(self, ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> None:
-        self.store(Answer(key=ask.key, request=ask.request, reply=reply, call_id=call_id, reused=reused))
 
     def _postpone(self, pending: _Pending, failure: CallFailed) -> None:
         """Line up another attempt after a pause, or stop the step if the pause is too long for it."""
@@ -305,6 +302,21 @@ class _Round:
         for other in (pending, *self.waiting):
             self._give_up(other, failure)
         self.waiting = []
+
+
+def _answer(ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> Answer:
+    return Answer(key=ask.key, request=ask.request, reply=reply, call_id=call_id, reused=reused)
+
+
+def _result_of(future: Future[Completion]) -> Completion | CallFailed:
+    try:
+        return future.result()
+    except CallFailed as failure:
+        return failure
+
+
+def _no_answer() -> CallFailed:
+    return CallFailed("no answer in time", kind=FailureKind.TIMEOUT)
 
 
 def _jitter(pause: float) -> float:

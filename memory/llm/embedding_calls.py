@@ -68,9 +68,10 @@ def _open_row(scope: CallScope, model: Embedder, texts: Sequence[str], episodes:
         input_tokens=estimate_tokens(*texts),
         is_estimated=True,
     )
-    ModelCallEpisode.objects.bulk_create(
-        ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=key) for key in episodes
-    )
+    if episodes:
+        ModelCallEpisode.objects.bulk_create(
+            ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=key) for key in episodes
+        )
     return call.pk
 
 

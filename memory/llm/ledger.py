@@ -17,8 +17,6 @@ from memory.llm.replies import MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 
-# The advisory locks of workspaces are this number of billions and the workspace's id.
-LOCK_SPACE = 4_207_000_000_000_000
 MILLION = Decimal(1_000_000)
 LONGEST_ERROR = 500
 
@@ -46,6 +44,25 @@ class Spent:
 
     tokens: int
     cost_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What came of a call."""
+
+    call_id: int
+    model: str
+    result: Completion | CallFailed
+
+
+# Sent for all calls of a landing in one pipeline; through the ORM each would be a round trip and a commit.
+_SETTLE = """
+UPDATE memory_modelcall
+SET outcome = %(outcome)s, input_tokens = %(input_tokens)s, output_tokens = %(output_tokens)s,
+    is_estimated = %(is_estimated)s, cost_usd = %(cost_usd)s, latency_ms = %(latency_ms)s,
+    reply = %(reply)s, error = %(error)s, finished_at = statement_timestamp()
+WHERE id = %(id)s AND outcome IN ('open', 'abandoned')
+"""
 
 
 def find_replies(*, scope: CallScope, requests: Sequence[Request], model: LanguageModel) -> list[StoredReply | None]:
@@ -80,8 +97,7 @@ def reserve_calls(
     """
     rows = [_open_row(scope, request, model) for request in requests]  # before the lock, for which others wait
     with transaction.atomic():
-        _lock_ledger(scope.workspace_id)
-        check_daily_caps(workspace_id=scope.workspace_id)
+        check_daily_caps(workspace=_lock_ledger(scope.workspace_id))
         free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
         granted = requests[:free]
         calls = ModelCall.objects.bulk_create(rows[:free])
@@ -102,12 +118,11 @@ def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
     )
 
 
-def check_daily_caps(*, workspace_id: int) -> None:
+def check_daily_caps(*, workspace: Workspace) -> None:
     """Raise DailyCapReached where the calls of this UTC day, settled or reserved, have reached a cap (B9)."""
-    workspace = Workspace.objects.get(pk=workspace_id)
     if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
         return
-    spent = spent_today(workspace_id=workspace_id)
+    spent = spent_today(workspace_id=workspace.pk)
     if workspace.daily_token_cap is not None and spent.tokens >= workspace.daily_token_cap:
         raise DailyCapReached("the workspace's tokens of this day are spent")
     if workspace.daily_cost_cap_usd is not None and spent.cost_usd >= workspace.daily_cost_cap_usd:
@@ -126,18 +141,30 @@ def spent_today(*, workspace_id: int) -> Spent:
 
 def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:
     """Close a row with what came of the call; an answer that somebody gave up on still counts."""
+    settle_calls(settlements=[Settlement(call_id=call_id, model=model, result=result)])
+
+
+def settle_calls(*, settlements: Sequence[Settlement]) -> None:
+    """Close rows with what came of their calls, in one go."""
+    if settlements:
+        with connection.cursor() as cursor:
+            cursor.executemany(_SETTLE, [_columns(one) for one in settlements])
+
+
+def _columns(one: Settlement) -> dict[str, object]:
+    result = one.result
     failed = isinstance(result, CallFailed)
-    ModelCall.objects.filter(pk=call_id, outcome__in=(CallOutcome.OPEN, CallOutcome.ABANDONED)).update(
-        outcome=CallOutcome(result.kind) if isinstance(result, CallFailed) else CallOutcome.OK,
-        input_tokens=result.input_tokens,
-        output_tokens=result.output_tokens,
-        is_estimated=result.tokens_estimated,
-        cost_usd=cost_of(model=model, input_tokens=result.input_tokens, output_tokens=result.output_tokens),
-        latency_ms=result.latency_ms,
-        reply=_storable(result.raw),
-        error=_storable(str(result))[:LONGEST_ERROR] if failed else "",
-        finished_at=Now(),
-    )
+    return {
+        "id": one.call_id,
+        "outcome": CallOutcome(result.kind) if isinstance(result, CallFailed) else CallOutcome.OK,
+        "input_tokens": result.input_tokens,
+        "output_tokens": result.output_tokens,
+        "is_estimated": result.tokens_estimated,
+        "cost_usd": cost_of(model=one.model, input_tokens=result.input_tokens, output_tokens=result.output_tokens),
+        "latency_ms": result.latency_ms,
+        "reply": _storable(result.raw),
+        "error": _storable(str(result))[:LONGEST_ERROR] if failed else "",
+    }
 
 
 def abandon_calls(*, workspace_id: int, job_id: int | None = None, older_than_seconds: float = 0.0) -> int:
@@ -155,10 +182,9 @@ def cost_of(*, model: str, input_tokens: int, output_tokens: int) -> Decimal:
     return (sent * input_tokens + received * output_tokens) / MILLION
 
 
-def _lock_ledger(workspace_id: int) -> None:
-    """Let one reservation of a workspace at a time count and add."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_SPACE + workspace_id])
+def _lock_ledger(workspace_id: int) -> Workspace:
+    """Let one reservation of a workspace at a time count and add; rows that only refer to it go on."""
+    return Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
 
 
 def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> ModelCall:

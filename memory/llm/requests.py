@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import ClassVar
 
 
@@ -52,6 +53,7 @@ class ClassificationRequest:
 Request = SynthesisRequest | ClassificationRequest
 
 
+@lru_cache(maxsize=64)  # asked for when looking for a reply, when reserving and when reusing
 def hash_request(*, request: Request) -> str:
     """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it."""
     content = {"purpose": request.purpose.value, **asdict(request)}

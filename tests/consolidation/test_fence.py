@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from memory.consolidation import birth
@@ -191,7 +192,7 @@ def test_a_job_that_another_worker_holds_is_left_to_it(world: World, cycle: Cycl
     plan(cycle)
     job = ClusterJob.objects.get(kind="cluster")
 
-    with leased_job(job_id=job.pk, attempt=1, state=JobState.QUEUED) as lease:
+    with leased_job(job_id=job.pk, attempt=1, ready=Q(state=JobState.QUEUED)) as lease:
         assert lease is not None
         run_steps(cycle)
         assert world.calls("synthesize") == 0
@@ -206,7 +207,7 @@ def test_jobs_are_applied_in_their_order_whoever_is_slow(world: World, cycle: Cy
     """B8.5: what comes after a job that is still being worked on waits for it."""
     plan(cycle)
     first, second = ClusterJob.objects.order_by("number")
-    with leased_job(job_id=first.pk, attempt=1, state=JobState.QUEUED):
+    with leased_job(job_id=first.pk, attempt=1, ready=Q(state=JobState.QUEUED)):
         run_steps(cycle)
 
     second.refresh_from_db()

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Q
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import begin_attempt, open_cycle, step_of_cycle, take_up_cycle
@@ -32,7 +33,7 @@ def test_workers_that_reach_for_a_job_at_the_same_moment_do_not_both_get_it(job:
     all_have_tried = threading.Barrier(WORKERS, timeout=20)
 
     def work() -> None:
-        with leased_job(job_id=job.pk, attempt=1, state=JobState.QUEUED) as lease:
+        with leased_job(job_id=job.pk, attempt=1, ready=Q(state=JobState.QUEUED)) as lease:
             held.extend([lease.owner] if lease else [])
             all_have_tried.wait()
         connection.close()

@@ -26,7 +26,7 @@ class Step:
         deadline = time.monotonic() + limits.pop("seconds")
         budget = CallBudget(deadline=deadline, **limits)
         return answer_asks(
-            asks=asks, scope=self.scope, budget=budget, model=self.model, store=self.answers.append, fence=self.fence
+            asks=asks, scope=self.scope, budget=budget, model=self.model, store=self.answers.extend, fence=self.fence
         )
 
     def judged(self) -> list[str]:
