@@ -36,6 +36,7 @@ from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest
 from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
+from memory.models.rows import insert_new
 from memory.models.vectors import Vectors
 
 CANDIDATE = ""  # the key of what has no belief yet
@@ -166,8 +167,7 @@ def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], 
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
         elif _passes_guard(member=member, target=target):
             rows.append(_verdict(job, target, member.id, Verdict.SUPPORTS, Basis.GUARD, "", None))
-    if rows:
-        JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+    insert_new(model=JobVerdict, rows=rows)
 
 
 def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
@@ -215,24 +215,24 @@ def _store_answers(job: ClusterJob, targets: Mapping[str, Target], answers: Sequ
         target = targets[answer.key]
         for item in answer.reply.verdicts:
             rows.append(_verdict(job, target, item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id))
-    JobVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+    insert_new(model=JobVerdict, rows=rows)
 
 
 def _verdict(
     job: ClusterJob, target: Target, episode_id: str, verdict: str, basis: Basis, reason: str, call_id: int | None
-) -> JobVerdict:
+) -> dict[str, Any]:
     by_model = basis == Basis.MODEL
-    return JobVerdict(
-        workspace_id=job.workspace_id,
-        job=job,
-        belief_id=target.belief_id,
-        episode_id=episode_id,
-        statement_hash=target.belief.statement_hash,
-        verdict=verdict,
-        basis=basis,
-        reason=reason,
-        similarity=target.likeness[episode_id],
-        model=judging_model() if by_model else "",
-        prompt_version=CLASSIFICATION_VERSION if by_model else "",
-        call_id=call_id,
-    )
+    return {
+        "workspace_id": job.workspace_id,
+        "job_id": job.pk,
+        "belief_id": target.belief_id,
+        "episode_id": episode_id,
+        "statement_hash": target.belief.statement_hash,
+        "verdict": verdict,
+        "basis": basis,
+        "reason": reason,
+        "similarity": target.likeness[episode_id],
+        "model": judging_model() if by_model else "",
+        "prompt_version": CLASSIFICATION_VERSION if by_model else "",
+        "call_id": call_id,
+    }

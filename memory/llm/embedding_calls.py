@@ -10,10 +10,10 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
-from memory.llm.ledger import CallScope, cost_of
+from memory.llm.ledger import CallScope, cost_of, note_episodes
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens
-from memory.models import CallOutcome, ModelCall, ModelCallEpisode
+from memory.models import CallOutcome, ModelCall
 
 PURPOSE = "embed"
 
@@ -68,10 +68,7 @@ def _open_row(scope: CallScope, model: Embedder, texts: Sequence[str], episodes:
         input_tokens=estimate_tokens(*texts),
         is_estimated=True,
     )
-    if episodes:
-        ModelCallEpisode.objects.bulk_create(
-            ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=key) for key in episodes
-        )
+    note_episodes(workspace_id=scope.workspace_id, seen=((call, key) for key in episodes))
     return call.pk
 
 

@@ -1,9 +1,10 @@
 """The ledger of model calls: a row before each call, settled after it, and reused where it holds an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -16,6 +17,7 @@ from memory.llm.prompts import VERSIONS, estimate_request
 from memory.llm.replies import MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
+from memory.models.rows import insert_new
 
 MILLION = Decimal(1_000_000)
 LONGEST_ERROR = 500
@@ -101,12 +103,15 @@ def reserve_calls(
         free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
         granted = requests[:free]
         calls = ModelCall.objects.bulk_create(rows[:free])
-        ModelCallEpisode.objects.bulk_create(
-            ModelCallEpisode(workspace_id=scope.workspace_id, call=call, episode_id=episode.id)
-            for call, request in zip(calls, granted, strict=True)
-            for episode in request.episodes
-        )
+        seen = [(call, episode.id) for call, one in zip(calls, granted, strict=True) for episode in one.episodes]
+        note_episodes(workspace_id=scope.workspace_id, seen=seen)
     return [call.pk for call in calls]
+
+
+def note_episodes(*, workspace_id: int, seen: Iterable[tuple[ModelCall, str]]) -> None:
+    """Link calls to the episodes they see, so that erasing one finds the replies that quote it."""
+    rows = [{"workspace_id": workspace_id, "call_id": call.pk, "episode_id": episode} for call, episode in seen]
+    insert_new(model=ModelCallEpisode, rows=rows)
 
 
 def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
@@ -151,7 +156,7 @@ def settle_calls(*, settlements: Sequence[Settlement]) -> None:
             cursor.executemany(_SETTLE, [_columns(one) for one in settlements])
 
 
-def _columns(one: Settlement) -> dict[str, object]:
+def _columns(one: Settlement) -> dict[str, Any]:
     result = one.result
     failed = isinstance(result, CallFailed)
     return {

@@ -1,7 +1,7 @@
 """One budget for a set of asks: reuse, retries, halving, waiting, and nothing lost on the way (B9, B11)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -274,7 +274,7 @@ def test_a_reply_that_comes_after_the_lease_is_lost_is_kept_for_the_next_owner(s
 def test_a_kill_between_a_reply_and_its_storing_costs_no_second_call(step: Step, server: ModelServer) -> None:
     """A reply is in the ledger before it is applied."""
 
-    def killed(answer: Answer) -> None:
+    def killed(answers: Sequence[Answer]) -> None:
         raise SystemExit
 
     budget = CallBudget(deadline=time.monotonic() + 30, call_timeout=2, attempts=1, max_parallel=1)
