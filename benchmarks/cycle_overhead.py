@@ -155,7 +155,9 @@ def _read_round(cycle: "Cycle", calls: dict[str, int]) -> Round:
 
     from memory.models import ModelCall
 
-    spent = ModelCall.objects.filter(cycle=cycle).aggregate(first=Min("started_at"), last=Max("finished_at"))
+    spent = ModelCall.objects.filter(cycle=cycle, purpose__in=CALLS).aggregate(
+        first=Min("started_at"), last=Max("finished_at")
+    )
     assert cycle.state == "finished"
     assert cycle.finished_at is not None
     return Round(
