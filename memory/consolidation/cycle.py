@@ -115,6 +115,11 @@ def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
     return fresh.exists() or _renew(mine)
 
 
+def hold_cycle(*, cycle_id: str, attempt: int) -> bool:
+    """Show a sign of life and hold the cycle's row until the transaction ends; false for an attempt overtaken."""
+    return _renew(_running(cycle_id, attempt))
+
+
 def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
     """Read a cycle with its workspace if this attempt is still its own, without touching it."""
     cycle: Cycle | None = _running(cycle_id, attempt).select_related("workspace").first()
@@ -160,7 +165,7 @@ class OnceStep:
 
 @contextmanager
 def step_of_cycle(
-    *, cycle_id: str, attempt: int, name: str, enter: Callable[..., bool] = renew_cycle
+    *, cycle_id: str, attempt: int, name: str, enter: Callable[..., bool] = hold_cycle
 ) -> Iterator[OnceStep | None]:
     """Enter a step that happens once a cycle; None if the attempt is not the cycle's.
 
