@@ -154,6 +154,13 @@ def test_the_sample_is_imported(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
+    """B7: the last cycle finds nothing to do."""
+    assert re.search(r" beliefs? created", printed[7])
+    assert re.search(r"^cy_\w+ finished$", printed[7].rstrip().splitlines()[-1])
+
+
+@pytest.mark.slow
 def test_the_first_start_prints_what_the_readme_promises(stack: Stack) -> None:
     log = stack.log.read_text(errors="replace")
 
