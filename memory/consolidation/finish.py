@@ -44,7 +44,7 @@ def archive_due(*, cycle: Cycle) -> int:
 @transaction.atomic
 def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = "") -> bool:
     """End a cycle once: return its leased episodes, settle expired ones, keep its counts; false if it has ended."""
-    ours = Cycle.objects.select_for_update().filter(pk=cycle.pk, attempt=attempt, finished_at=None)
+    ours = Cycle.objects.select_for_update(no_key=True).filter(pk=cycle.pk, attempt=attempt, finished_at=None)
     if not ours.exists():
         return False
     left = ClusterJob.objects.filter(cycle=cycle).unfinished()

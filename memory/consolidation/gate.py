@@ -14,7 +14,7 @@ from memory.consolidation.birth import give_birth
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
-from memory.consolidation.settling import release_members
+from memory.consolidation.release import release_members
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.gates import GATES
 from memory.domain.lifecycle import CycleState, JobState
@@ -119,9 +119,11 @@ def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
 def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     """Apply one job in one transaction; return the ids of the beliefs that it touched."""
     lock_workspace(cycle.workspace_id)
-    current = Cycle.objects.select_for_update().filter(pk=cycle.pk, attempt=attempt, state=CycleState.RUNNING)
-    job = ClusterJob.objects.select_for_update().filter(pk=job_id, state=JobState.CLASSIFIED).first()
-    if job is None or not current.exists():
+    jobs = ClusterJob.objects.select_related("cycle", "workspace").select_for_update(of=("self", "cycle"), no_key=True)
+    job = jobs.filter(
+        pk=job_id, state=JobState.CLASSIFIED, cycle__attempt=attempt, cycle__state=CycleState.RUNNING
+    ).first()
+    if job is None:
         return []
     touched = _give_evidence(cycle=cycle, job=job)
     touched += give_birth(cycle=cycle, job=job)

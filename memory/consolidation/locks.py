@@ -36,6 +36,6 @@ def alone_at_gate(workspace_id: int) -> Iterator[bool]:
 
 
 def lock_beliefs(ids: Collection[str] | QuerySet[Any, Any]) -> list[Belief]:
-    """Lock the beliefs that a list or a query names, in id order, and return them."""
-    locked = Belief.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk__in=ids)
+    """Lock the beliefs that a list or a query names, in id order, and return them; rows that refer to them may come."""
+    locked = Belief.objects.select_for_update(of=("self",), no_key=True).select_related("workspace").filter(pk__in=ids)
     return list(locked.order_by("pk"))

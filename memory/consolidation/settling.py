@@ -5,13 +5,12 @@ from datetime import timedelta
 
 import structlog
 from django.conf import settings
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.models import ClusterJob, ClusterMember, Cycle, Episode, Evidence
-from memory.models.cycles import OPEN_JOB_STATES
+from memory.domain.lifecycle import ConsolidationState
+from memory.models import Cycle, Episode, Evidence
 
 log = structlog.get_logger(__name__)
 
@@ -25,47 +24,6 @@ def put_back(*, episodes: QuerySet[Episode]) -> int:
     """Return episodes to the work that waits, as if this cycle had not begun."""
     was_pooled = When(pooled_at__isnull=False, then=Value(ConsolidationState.POOLED))
     return episodes.update(state=Case(was_pooled, default=Value(ConsolidationState.NEW)), leased_by=None)
-
-
-def release_members(*, job_id: int, cycle: Cycle) -> None:
-    """Say where a job's members go from here, those apart that another job of the cycle still holds.
-
-    Called after the job's own state is set. An episode settles with its evidence only when nothing about it was left
-    unasked: else it stays pending, as it would have, had no other job brought it evidence.
-    """
-    members = Episode.objects.for_workspace(cycle.workspace_id).filter(
-        leased_by=cycle.pk, pk__in=ClusterMember.objects.filter(job=job_id).values("episode")
-    )
-    ended = members.exclude(_has_job(cycle, *OPEN_JOB_STATES))
-    if ClusterJob.objects.filter(cycle=cycle, state__in=(JobState.FAILED, JobState.DEFERRED)).exists():
-        _release_unasked(ended, cycle)
-    ended.filter(state_reason=PARTLY_ASKED).update(state=ConsolidationState.NEW, leased_by=None, state_reason="")
-    settle_or_pool(episodes=ended, cycle=cycle)
-
-
-def _release_unasked(ended: QuerySet[Episode], cycle: Cycle) -> None:
-    """Keep pending what a failed or deferred job has left unasked."""
-    ended.filter(_has_job(cycle, JobState.FAILED)).update(
-        state=ConsolidationState.FAILED,
-        leased_by=None,
-        state_reason=_failure(cycle),
-        failures=F("failures") + 1,
-    )
-    put_back(episodes=ended.filter(_has_job(cycle, JobState.DEFERRED)))
-
-
-def _has_job(cycle: Cycle, *states: JobState) -> Exists:
-    """Tell of an episode whether a job of the cycle that takes it in is in one of these states."""
-    return Exists(_memberships(cycle).filter(job__state__in=states))
-
-
-def _failure(cycle: Cycle) -> Subquery:
-    failed = _memberships(cycle).filter(job__state=JobState.FAILED)
-    return Subquery(failed.order_by("job__number").values("job__state_reason")[:1])
-
-
-def _memberships(cycle: Cycle) -> QuerySet[ClusterMember]:
-    return ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle.pk)
 
 
 def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:

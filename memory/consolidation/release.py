@@ -1,0 +1,61 @@
+"""Where a job's members go once the job has ended."""
+
+from typing import Any
+
+from django.db import connection
+
+from memory.consolidation.settling import EVIDENCE, PARTLY_ASKED
+from memory.models import Cycle
+from memory.models.cycles import OPEN_JOB_STATES
+
+# One statement, and not the ORM's: building what says the same took a fifth of a gate's processor time.
+_RELEASE = """
+WITH ended AS (
+    SELECT e.id, failed.state_reason AS failure, CASE
+        WHEN failed.id IS NOT NULL THEN 'failed'
+        WHEN EXISTS (SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
+                     WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = 'deferred') THEN 'put back'
+        WHEN e.state_reason = %(partly)s THEN 'partly asked'
+        WHEN EXISTS (SELECT FROM memory_evidence v WHERE v.episode_id = e.id) THEN 'settled'
+        ELSE 'pooled' END AS fate
+    FROM memory_clustermember mine JOIN memory_episode e ON e.id = mine.episode_id
+    LEFT JOIN LATERAL (
+        SELECT j.id, j.state_reason FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
+        WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = 'failed' ORDER BY j.number LIMIT 1
+    ) failed ON true
+    WHERE mine.job_id = %(job)s AND e.workspace_id = %(workspace)s AND e.leased_by_id = %(cycle)s
+      AND NOT EXISTS (SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
+                      WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s
+                        AND j.state = ANY(%(open)s))
+)
+UPDATE memory_episode e SET
+    leased_by_id = NULL,
+    state = CASE fate WHEN 'put back' THEN CASE WHEN pooled_at IS NULL THEN 'new' ELSE 'pooled' END
+                      WHEN 'partly asked' THEN 'new' ELSE fate END,
+    state_reason = CASE fate WHEN 'failed' THEN failure WHEN 'put back' THEN state_reason
+                             WHEN 'settled' THEN %(evidence)s ELSE '' END,
+    failures = CASE fate WHEN 'failed' THEN failures + 1 WHEN 'put back' THEN failures
+                         WHEN 'partly asked' THEN failures ELSE 0 END,
+    pooled_at = CASE fate WHEN 'pooled' THEN coalesce(pooled_at, %(now)s) ELSE pooled_at END
+FROM ended WHERE e.id = ended.id
+"""
+
+
+def release_members(*, job_id: int, cycle: Cycle) -> None:
+    """Say where a job's members go from here, those apart that another job of the cycle still holds.
+
+    Called after the job's own state is set. A failed or deferred job that an episode was in keeps it pending, for
+    something about it was left unasked, whatever evidence another job brought. Else it settles with its evidence, or
+    waits in the pool; the first time there counts for how long it has waited.
+    """
+    parameters: dict[str, Any] = {
+        "job": job_id,
+        "cycle": cycle.pk,
+        "workspace": cycle.workspace_id,
+        "now": cycle.now,
+        "partly": PARTLY_ASKED,
+        "evidence": EVIDENCE,
+        "open": list(OPEN_JOB_STATES),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, parameters)
