@@ -145,9 +145,11 @@ def _database() -> dict[str, Any]:
 
 
 DATABASES = {"default": _database()}
-# Worker tasks close their connection at the end anyway; web processes keep one a minute.
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("ENGRAM_CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# A new connection costs the server some 30 ms, spread over the first look at each table. Where many workers share one
+# server, connections are the scarcer thing: they are given back during model calls and between tasks.
+ENGRAM_KEEP_CONNECTIONS = env.bool("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
 DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
 
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
@@ -229,6 +231,8 @@ CELERY_TASK_TIME_LIMIT = 110  # both under the visibility timeout, or a slow tas
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 CELERY_WORKER_SEND_TASK_EVENTS = False  # Flower switches them on while it watches
 CELERY_TASK_SEND_SENT_EVENT = False
+if ENGRAM_KEEP_CONNECTIONS:
+    CELERY_DB_REUSE_MAX = 10_000  # tasks; each begins with a look at its connection's age and health
 CELERY_TIMEZONE = "UTC"
 
 

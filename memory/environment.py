@@ -35,7 +35,10 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("ENGRAM_DATA_DIR", ".data", "Embedded servers, the secret key and beat's schedule live here"),
             Variable("ENGRAM_HTTPS", "1", "Secure cookies, redirects, HSTS; by default on, off loopback without DEBUG"),
             Variable("ENGRAM_BEHIND_PROXY", "0", "1 trusts X-Forwarded-Proto: only behind a proxy that sets it"),
-            Variable("ENGRAM_CONN_MAX_AGE", "60", "Seconds that a web process keeps a database connection"),
+            Variable("ENGRAM_CONN_MAX_AGE", "60", "Seconds that a process keeps a database connection"),
+            Variable(
+                "ENGRAM_KEEP_CONNECTIONS", "1", "0 gives them back during model calls; 1 with the embedded database"
+            ),
             Variable("ENGRAM_WORKERS", "4", "Tasks that the worker of `make up` runs at once"),
             Variable("ENGRAM_VISIBILITY_TIMEOUT", "180", "Seconds after which an unanswered message comes again"),
             Variable("ENGRAM_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR"),

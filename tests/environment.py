@@ -8,5 +8,6 @@ _ROOT = Path(__file__).resolve().parent.parent
 # The suite never touches the data that `make up` keeps, nor a model server of the person who runs it.
 os.environ.setdefault("ENGRAM_DATA_DIR", str(_ROOT / ".data" / "test"))
 os.environ.update(ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="offline", TOKENIZERS_PARALLELISM="false")
+os.environ["ENGRAM_KEEP_CONNECTIONS"] = "0"  # threads that play workers end with their connections
 for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):
     os.environ.pop(_name, None)

@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 from celery import Task, shared_task
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from memory.consolidation.classify import classify_cluster
@@ -40,6 +40,7 @@ class Step(Task[Any, Any]):
     ignore_result = True  # nobody reads one, and who awaits one subscribes to it: every sender, for every message
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        close_old_connections()  # as before a web request: kept ones are looked at before they are used
         try:
             return super().__call__(*args, **kwargs)
         except _OUTAGE as error:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import structlog
 from django.conf import settings
-from django.db import connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.connection import rest_connection
 from memory.llm.ledger import CallScope, Settlement, find_replies, reserve_calls, settle_calls
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.replies import Reply
@@ -154,7 +154,7 @@ class _Round:
                 if self.stopped and not self.flying:
                     break
                 if not self.model.is_offline:
-                    _release_connection()
+                    rest_connection()
                 self._land(self._wait())
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -322,9 +322,3 @@ def _no_answer() -> CallFailed:
 def _jitter(pause: float) -> float:
     """Spread the retries of several workers over time, never earlier than the server asked for."""
     return random.uniform(0, JITTER_SHARE * pause)  # noqa: S311 - guards no secret
-
-
-def _release_connection() -> None:
-    """Hold no database connection while models think; inside a transaction there is no choice."""
-    if not connection.in_atomic_block:
-        connection.close()

@@ -5,10 +5,11 @@ import time
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from memory.llm.connection import rest_connection
 from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
 from memory.llm.ledger import CallScope, cost_of, note_episodes
 from memory.llm.model import CallFailed, FailureKind
@@ -23,13 +24,12 @@ def embed_in_ledger(
 ) -> NDArray[np.float32]:
     """Return unit vectors of shape (n, 768); raise CallFailed where a server gave none.
 
-    A model on this machine costs nothing and leaves no row. No connection is held while a server answers.
+    A model on this machine costs nothing and leaves no row. No transaction is held while a server answers.
     """
     if model.is_local:
         return _embed(model, texts, timeout).vectors
     call_id = _open_row(scope, model, texts, episodes)
-    if not connection.in_atomic_block:
-        connection.close()
+    rest_connection()
     began = time.monotonic()
     try:
         found = _embed(model, texts, timeout)

@@ -46,6 +46,7 @@ def raw_cursor() -> psycopg.Cursor[Any]:
 
     Queries through it do not show in Django's query log. It shares Django's transaction.
     """
+    connection.close_if_health_check_failed()  # as Django's own cursors do
     connection.ensure_connection()
     raw = connection.connection
     register_halfvec_info(raw, _halfvec_type(connection.alias, str(connection.settings_dict["NAME"])))

@@ -122,6 +122,7 @@ def worker_environment(*, model_url: str, embedding_model: str, timeouts: Mappin
         "OPENAI_BASE_URL": model_url,
         "ENGRAM_EMBEDDING_MODEL": embedding_model,
         "ENGRAM_LOG_FORMAT": "json",
+        "ENGRAM_KEEP_CONNECTIONS": "1",  # as with the embedded database: what dies has more to leave behind
         **timeouts,
     }
 

@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
+import psycopg
 import pytest
 from django.db import connections
+from pytest_django import Settings
 
 from memory.llm.calls import MustWait
 from memory.models import ModelCall, Workspace
@@ -74,7 +76,7 @@ def test_a_crowded_workspace_lets_asks_through_one_by_one(
 
 @pytest.mark.django_db(transaction=True)
 def test_no_connection_is_held_while_a_model_thinks(step: Step, server: ModelServer) -> None:
-    """No transaction and no connection across a call."""
+    """No transaction across a call and, where connections are scarce, no connection either."""
     held: list[object] = []
     mine = connections["default"]
 
@@ -85,3 +87,24 @@ def test_no_connection_is_held_while_a_model_thinks(step: Step, server: ModelSer
     server.script = script
     step.ask(batch("a"))
     assert held == [None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_kept_connection_that_dies_while_a_model_thinks_costs_no_reply(
+    step: Step, server: ModelServer, settings: Settings
+) -> None:
+    """A server that restarts during a call is found out before the reply is stored."""
+    settings.ENGRAM_KEEP_CONNECTIONS = True
+    mine = connections["default"]
+    ended: list[int] = []
+
+    def script(asked: Asked) -> None:
+        time.sleep(0.2)
+        ended.append(mine.connection.info.backend_pid)
+        with psycopg.connect(mine.connection.info.dsn, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 1000)", ended)
+
+    server.script = script
+    assert step.ask(batch("a")) == []
+    assert (len(ended), ModelCall.objects.get().outcome) == (1, "ok")
+    assert mine.connection.info.backend_pid not in ended
