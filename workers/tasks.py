@@ -40,7 +40,8 @@ class Step(Task[Any, Any]):
     ignore_result = True  # nobody reads one, and who awaits one subscribes to it: every sender, for every message
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        close_old_connections()  # as before a web request: kept ones are looked at before they are used
+        if not self.request.called_directly:
+            close_old_connections()  # as before a web request: kept ones are looked at before they are used
         try:
             return super().__call__(*args, **kwargs)
         except _OUTAGE as error:

@@ -10,7 +10,9 @@ def rest_connection() -> None:
     A server may restart while a model thinks: the next statement on a kept connection asks first whether it is alive,
     and opens another where it is not. Inside a transaction there is no choice.
     """
+    if connection.in_atomic_block:
+        return
     if settings.ENGRAM_KEEP_CONNECTIONS:
         connection.close_if_unusable_or_obsolete()
-    elif not connection.in_atomic_block:
+    else:
         connection.close()
