@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models
@@ -14,7 +15,7 @@ from memory.access.members import is_last_owner, lock_members
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.presentation import badge
 from memory.admin.roles import rows_of_member
-from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm
+from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices
 from memory.models import ApiKey, Membership, Project, Role, Workspace
 
 
@@ -137,6 +138,11 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         new = ("workspace", "name", "permissions", "projects")
         return (*new, "prefix", "state", "is_limited", "created_at", "last_used_at", "revoked_at") if obj else new
+
+    def formfield_for_manytomany(
+        self, db_field: models.ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelMultipleChoiceField[Any] | None:
+        return super().formfield_for_manytomany(db_field, request, form_class=ProjectChoices, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         return tuple(name for name in self.get_fields(request, obj) if name != "name") if obj else ()

@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 
 from memory.access.members import is_last_owner, lock_members
-from memory.models import ApiKey, Membership, Permission, Role
+from memory.models import ApiKey, Membership, Permission, Project, Role
 
 if TYPE_CHECKING:
     from django.forms import CheckboxSelectMultiple, TextInput
@@ -44,6 +44,14 @@ class NewMembershipForm(forms.ModelForm[Membership]):
         else:
             self.instance.user = user
         return cleaned
+
+
+class ProjectChoices(forms.ModelMultipleChoiceField[Project]):
+    """Projects by name and workspace: two workspaces may each have one of the same name."""
+
+    def label_from_instance(self, obj: Project) -> str:
+        """Say whose project it is."""
+        return f"{obj.slug} ({obj.workspace})"
 
 
 class ApiKeyForm(forms.ModelForm[ApiKey]):

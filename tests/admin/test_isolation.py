@@ -135,6 +135,7 @@ def test_choices_of_a_form_are_own_rows_only(ours: Scene, theirs: Scene, sign_in
     form = sign_in(ours.workspace, Role.OWNER).get(reverse("admin:memory_apikey_add")).context["adminform"].form
     assert list(form.fields["workspace"].queryset) == [ours.workspace]
     assert list(form.fields["projects"].queryset) == [ours.project]
+    assert [label for _, label in form.fields["projects"].choices] == [f"{ours.project.slug} ({ours.workspace.name})"]
 
 
 def test_choices_to_add_to_are_workspaces_of_the_needed_role(ours: Scene, theirs: Scene, client: Client) -> None:

@@ -157,7 +157,7 @@ def test_the_sample_is_imported(printed: list[str]) -> None:
 def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
     """B7: the last cycle finds nothing to do."""
     assert re.search(r" beliefs? created", printed[7])
-    assert re.search(r"^cy_\w+ finished$", printed[7].rstrip().splitlines()[-1])
+    assert re.search(r"^cy_\w+ finished: nothing to do$", printed[7].rstrip().splitlines()[-1])
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ class Command(BaseCommand):
             return
         for cycle in cycles:
             counts = _in_words(cycle.counts)
-            self.stdout.write(f"{cycle.pk} {cycle.state}{': ' + counts if counts else ''}")
+            self.stdout.write(f"{cycle.pk} {cycle.state}: {counts or 'nothing to do'}")
 
 
 def _in_words(counts: Mapping[str, int]) -> str:

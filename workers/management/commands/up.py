@@ -37,6 +37,8 @@ _LONG_SECONDS = 60.0
 class Command(BaseCommand):
     help = "Run web, worker, beat and Flower until Ctrl-C, restarting what dies."
 
+    _is_ending = False
+
     def handle(self, *args: Any, **options: Any) -> None:
         _check_alone()
         environment = _ENVIRONMENT_DEFAULTS | _PORTS | dict(os.environ)
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         swept_before = last_sweep()
         process = start_supervisor(configuration=configuration, environment=environment)
         for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(ending, lambda *_: process.terminate())
+            signal.signal(ending, lambda *_: self._end(process))
         if self._await_ready(process, environment=environment, swept_before=swept_before):
             self._say(_describe(environment, ways_in))
         else:  # a first password and key are told all the same: nobody could ask for them again
@@ -62,6 +64,13 @@ class Command(BaseCommand):
         status = process.wait()
         if status:
             raise CommandError(f"supervisord ended with status {status}.", returncode=1)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Pass the wish to end on, and say once that it was heard."""
+        if not self._is_ending:
+            self._is_ending = True
+            self._say("Stopping; what is being worked on is finished first …")
+        process.terminate()
 
     def _await_ready(
         self, process: subprocess.Popen[bytes], *, environment: Mapping[str, str], swept_before: datetime | None
@@ -107,7 +116,7 @@ def _make_first_ways_in() -> dict[str, str]:
 def _name_ways_in() -> dict[str, str]:
     """Say how to get a password and a key where the first ones were shown long ago."""
     admin = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
-    workspace = Workspace.objects.order_by("pk").first()
+    workspace = Workspace.objects.filter(name=_FIRST_WORKSPACE).first() or Workspace.objects.order_by("pk").first()
     user = admin.get_username() if admin else "USER"
     name = workspace.name if workspace else "WORKSPACE"
     return {
