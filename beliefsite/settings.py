@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "pgtrigger",
+    "pghistory",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",

@@ -10,6 +10,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from memory.access.keys import find_key
+from memory.domain.actor import Actor, ActorKind
 from memory.models import ApiKey, Workspace
 
 _LAST_USED_GRAIN = timedelta(minutes=1)
@@ -26,6 +27,11 @@ class KeyHolder:
     def workspace(self) -> Workspace:
         """Return the only workspace that this caller can see."""
         return self.key.workspace
+
+    @property
+    def actor(self) -> Actor:
+        """Name the caller as the history does: by the beginning of the key, which is shown with it."""
+        return Actor(kind=ActorKind.KEY, name=self.key.prefix)
 
 
 class ApiKeyAuthentication(BaseAuthentication):

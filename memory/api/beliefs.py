@@ -1,7 +1,9 @@
-"""GET /beliefs and GET /beliefs/{id}."""
+"""GET /beliefs, GET /beliefs/{id} and GET /beliefs/{id}/history."""
 
 from typing import Any
 
+from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -11,12 +13,21 @@ from rest_framework.views import APIView
 
 from memory.access.visibility import Viewer, visible_beliefs
 from memory.api.pagination import PageQuery, page_of
-from memory.api.requests import ShareField, name_field, project_named, query_field, read_query, viewer_from
+from memory.api.requests import (
+    ShareField,
+    StrictSerializer,
+    as_of_field,
+    name_field,
+    project_named,
+    query_field,
+    read_query,
+    viewer_from,
+)
 from memory.api.schema import BELIEF_STATUSES, documented, page_schema
 from memory.domain.lifecycle import BeliefStatus
-from memory.models import Belief, GateDecision, Permission, Project
-from memory.models.beliefs import BeliefQuerySet
-from memory.recall.cards import interval_of, read_card
+from memory.history.as_of import beliefs_as_of, changes_of
+from memory.models import Belief, BeliefEvent, GateDecision, Permission, Project
+from memory.recall.cards import BeliefCard, interval_of, read_card, read_card_as_of
 
 
 class BeliefQuery(PageQuery):
@@ -27,6 +38,13 @@ class BeliefQuery(PageQuery):
     user = name_field()
     min_confidence = ShareField(required=False)
     q = query_field(required=False, help_text="Words that the statement contains.")
+    as_of = as_of_field()
+
+
+class CardQuery(StrictSerializer):
+    """When a belief is to be shown."""
+
+    as_of = as_of_field()
 
 
 class BeliefSerializer(serializers.ModelSerializer[Belief]):
@@ -46,8 +64,46 @@ class BeliefSerializer(serializers.ModelSerializer[Belief]):
             "updated_at", "last_reinforced_at", "last_verified_at", "valid_until",
         )  # fmt: skip
 
-    def get_interval(self, belief: Belief) -> list[float]:
+    def get_interval(self, belief: Belief | BeliefEvent) -> list[float]:
         return list(interval_of(belief))
+
+
+class BeliefAsOfSerializer(BeliefSerializer):
+    """A belief as it stood."""
+
+    id = serializers.CharField(source="pgh_obj_id")
+
+    class Meta(BeliefSerializer.Meta):
+        model = BeliefEvent
+
+
+class ChangeSerializer(serializers.ModelSerializer[Any]):
+    """A belief after one change, and who made it."""
+
+    at = serializers.DateTimeField(source="updated_at", help_text="In the time of storing: a cycle's `now`.")
+    recorded_at = serializers.DateTimeField(source="pgh_created_at", help_text="By the clock on the wall.")
+    change = serializers.CharField(source="pgh_label", help_text="created, changed, or found when history began.")
+    actor = serializers.SerializerMethodField(help_text="A cycle, a key, a person or a command.")
+    reason = serializers.SerializerMethodField(help_text="Why it was changed.")
+
+    class Meta:
+        model = BeliefEvent
+        fields = (
+            "at", "recorded_at", "change", "actor", "reason", "statement", "context", "timeframe", "status",
+            "status_reason", "alpha", "beta", "confidence", "evidence_count", "is_pinned", "valid_until",
+        )  # fmt: skip
+
+    def get_actor(self, event: BeliefEvent) -> str:
+        return _said(event, "actor")
+
+    def get_reason(self, event: BeliefEvent) -> str:
+        return _said(event, "reason")
+
+
+def _said(event: BeliefEvent, name: str) -> str:
+    """Return what was said of a change; nothing for one made by hand in the database."""
+    said: str = (event.pgh_context or {}).get(name, "")
+    return said
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
@@ -141,8 +197,13 @@ class BeliefListView(APIView):
     )
     def get(self, request: Request) -> Response:
         asked = read_query(BeliefQuery, request)
-        rows = _filtered(viewer_from(request), asked).select_related("project")
-        return page_of(request=request, rows=rows, asked=asked, shown_as=BeliefSerializer)
+        viewer = viewer_from(request)
+        beliefs = visible_beliefs(viewer=viewer)
+        if "as_of" not in asked:
+            rows = _filtered(beliefs, viewer, asked)
+            return page_of(request=request, rows=rows, asked=asked, shown_as=BeliefSerializer)
+        rows = _filtered(beliefs_as_of(beliefs=beliefs, at=asked["as_of"]), viewer, asked)
+        return page_of(request=request, rows=rows, asked=asked, shown_as=BeliefAsOfSerializer, key="pgh_obj_id")
 
 
 class BeliefView(APIView):
@@ -153,18 +214,46 @@ class BeliefView(APIView):
     @extend_schema(
         operation_id="read_belief",
         summary="Read a belief with its evidence",
-        **documented({200: BeliefCardSerializer}, 404),
+        parameters=[CardQuery],
+        **documented({200: BeliefCardSerializer}, 404, 422),
     )
     def get(self, request: Request, belief_id: str) -> Response:
+        asked = read_query(CardQuery, request)
         viewer = viewer_from(request)
-        beliefs = visible_beliefs(viewer=viewer).select_related("project", "workspace")
-        card = read_card(belief=get_object_or_404(beliefs, pk=belief_id), viewer=viewer)
-        return Response({**BeliefSerializer(card.belief).data, **CardPartsSerializer(card).data})
+        belief = get_object_or_404(visible_beliefs(viewer=viewer).select_related("project", "workspace"), pk=belief_id)
+        if "as_of" not in asked:
+            return _answer(read_card(belief=belief, viewer=viewer), shown_as=BeliefSerializer)
+        card = read_card_as_of(belief=belief, at=asked["as_of"], viewer=viewer)
+        if card is None:
+            raise Http404
+        return _answer(card, shown_as=BeliefAsOfSerializer)
 
 
-def _filtered(viewer: Viewer, asked: dict[str, Any]) -> BeliefQuerySet:
+class BeliefHistoryView(APIView):
+    """What changed about a belief, when, by whom and why."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="read_belief_history",
+        summary="List a belief's changes, latest first",
+        parameters=[PageQuery],
+        **documented({200: page_schema("ChangePage", ChangeSerializer)}, 404, 422),
+    )
+    def get(self, request: Request, belief_id: str) -> Response:
+        asked = read_query(PageQuery, request)
+        belief = get_object_or_404(visible_beliefs(viewer=viewer_from(request)), pk=belief_id)
+        rows = changes_of(belief=belief)
+        return page_of(request=request, rows=rows, asked=asked, shown_as=ChangeSerializer, newest_by="pgh_created_at")
+
+
+def _answer(card: BeliefCard, *, shown_as: type[BeliefSerializer]) -> Response:
+    return Response({**shown_as(card.belief).data, **CardPartsSerializer(card).data})
+
+
+def _filtered(beliefs: QuerySet[Any], viewer: Viewer, asked: dict[str, Any]) -> QuerySet[Any]:
     project = project_named(viewer=viewer, slug=asked.get("project"))
-    beliefs = visible_beliefs(viewer=viewer).filter(status=asked["status"])
+    beliefs = beliefs.filter(status=asked["status"]).select_related("project")
     if project:
         beliefs = beliefs.filter(project=project)
     wanted = {"user": "user", "min_confidence": "confidence__gte", "q": "statement__icontains"}

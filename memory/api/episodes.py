@@ -106,7 +106,12 @@ class EpisodesView(EpisodeListView):
     )
     def post(self, request: Request) -> Response:
         holder = holder_of(request)
-        arrival = Arrival(workspace=holder.workspace, now=timezone.now(), allowed_projects=allowed_projects(holder.key))
+        arrival = Arrival(
+            workspace=holder.workspace,
+            now=timezone.now(),
+            allowed_projects=allowed_projects(holder.key),
+            actor=holder.actor,
+        )
         body = request.data
         if not isinstance(body, dict) or _BULK not in body:
             return _answer_one(take_episodes(raw_lines=[body], arrival=arrival)[0])

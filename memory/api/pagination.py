@@ -9,6 +9,7 @@ import binascii
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
@@ -17,6 +18,7 @@ from rest_framework.response import Response
 
 from memory.api.requests import StrictSerializer
 
+NO_CURSOR = "This is not a cursor of ours."
 PAGE = 50
 MAX_PAGE = 200
 
@@ -30,17 +32,19 @@ class PageQuery(StrictSerializer):
 
 def page_of(
     *, request: Request, rows: QuerySet[Any], asked: dict[str, Any], shown_as: type[serializers.BaseSerializer[Any]],
-    newest_by: str = "created_at",
+    newest_by: str = "created_at", key: str = "pk",
 ) -> Response:  # fmt: skip
-    """Answer with the page that was asked for, and the address of the next one."""
-    ordered = rows.order_by(f"-{newest_by}", "-pk")
+    """Answer with the page that was asked for, and the address of the next one; `key` tells rows of one time apart."""
+    ordered = rows.order_by(f"-{newest_by}", f"-{key}")
     if "cursor" in asked:
-        time, key = _decode(asked["cursor"])
-        ordered = ordered.filter(Q(**{newest_by: time, "pk__lt": key}) | Q(**{f"{newest_by}__lt": time}))
+        time, last = _decode(asked["cursor"])
+        ordered = ordered.filter(
+            Q(**{newest_by: time, f"{key}__lt": _as_key(rows, key, last)}) | Q(**{f"{newest_by}__lt": time})
+        )
     found = list(ordered[: asked["limit"] + 1])
     page = found[: asked["limit"]]
     more = len(found) > len(page)
-    following = _address(request, _encode(getattr(page[-1], newest_by), page[-1].pk)) if more else None
+    following = _address(request, _encode(getattr(page[-1], newest_by), getattr(page[-1], key))) if more else None
     return Response({"results": shown_as(page, many=True).data, "next": following})
 
 
@@ -50,7 +54,16 @@ def _address(request: Request, cursor: str) -> str:
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
-def _encode(time: datetime, key: str) -> str:
+def _as_key(rows: QuerySet[Any], key: str, text: str) -> Any:
+    """Read a key from a cursor, as the rows' own column has it."""
+    field = rows.model._meta.pk if key == "pk" else rows.model._meta.get_field(key)
+    try:
+        return field.to_python(text)
+    except ValidationError as error:
+        raise serializers.ValidationError({"cursor": [NO_CURSOR]}) from error
+
+
+def _encode(time: datetime, key: object) -> str:
     return base64.urlsafe_b64encode(f"{time.isoformat()} {key}".encode()).decode()
 
 
@@ -61,5 +74,5 @@ def _decode(cursor: str) -> tuple[datetime, str]:
     except (binascii.Error, ValueError):
         parsed = None
     if parsed is None or parsed.tzinfo is None or "\0" in key:
-        raise serializers.ValidationError({"cursor": ["This is not a cursor of ours."]})
+        raise serializers.ValidationError({"cursor": [NO_CURSOR]})
     return parsed, key

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -70,6 +71,22 @@ class ShareField(serializers.FloatField):
         if math.isnan(value):  # compares as neither too small nor too great
             self.fail("invalid")
         return value
+
+
+class MomentField(serializers.DateTimeField):
+    """A moment: a time with its offset."""
+
+    default_error_messages = {"naive": "The time needs an offset, such as Z or +01:00."}
+
+    def enforce_timezone(self, value: datetime) -> datetime:
+        if value.tzinfo is None:
+            self.fail("naive")
+        return value
+
+
+def as_of_field() -> MomentField:
+    """Declare the time at which memories are to be shown as they stood."""
+    return MomentField(required=False, help_text="Show what was believed then, in the time of storing.")
 
 
 def name_field(**options: Any) -> serializers.CharField:

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
-from memory.api.beliefs import BeliefListView, BeliefView
+from memory.api.beliefs import BeliefHistoryView, BeliefListView, BeliefView
 from memory.api.consolidations import CycleListView, CycleView
 from memory.api.episodes import EpisodesView
 from memory.api.recall import RecallView
@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern] = [
     path("episodes", EpisodesView.as_view()),
     path("beliefs", BeliefListView.as_view()),
     path("beliefs/<belief_id:belief_id>", BeliefView.as_view()),
+    path("beliefs/<belief_id:belief_id>/history", BeliefHistoryView.as_view()),
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),
     path("recall", RecallView.as_view()),

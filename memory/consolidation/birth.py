@@ -11,9 +11,11 @@ from memory.consolidation.evidence import confidence_policy, insert_evidence, re
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.novelty import is_novel
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
+from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.matching import check_polarity
 from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
 from memory.llm.embeddings import Embedder, embedder
 from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
 from memory.models.identifiers import draw_unused_id
@@ -21,6 +23,9 @@ from memory.models.vectors import store_belief_vectors
 
 TOO_FEW_SUPPORTS = "too_few_supports"
 NOT_CONFIDENT = "not_confident"
+
+BORN = "a cluster said something new"
+JOINED = "a cluster said the same"
 
 # What most of a belief's episodes were filed under says what kind of fact it is.
 _FACT_TYPES = {
@@ -46,6 +51,7 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     candidate = as_belief(job=job, members=members)
     belief = _find_twin(job=job, candidate=candidate, model=model)
     job.outcome = "joined" if belief else "created"
+    attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if belief else BORN)
     if belief is None:
         belief = job.created_belief = _create(cycle=cycle, job=job, candidate=candidate, members=members, model=model)
     gained = insert_evidence(job_id=job.pk, founded=belief.pk, cycle=cycle)

@@ -16,15 +16,19 @@ from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.release import release_members
 from memory.consolidation.walk import return_from_archive, walk_gates
+from memory.domain.actor import cycle_actor
 from memory.domain.gates import GATES
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
 
 _PLANNING = ("extract", "cluster")
+
+NEW_EVIDENCE = "new evidence"
 
 _WALKS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
@@ -138,6 +142,7 @@ def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     beliefs = lock_beliefs(judged.values("belief"))
     gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
     touched = [belief for belief in beliefs if belief.pk in gained]
+    attribute_changes(actor=cycle_actor(cycle.pk), reason=NEW_EVIDENCE)
     recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)
     for belief in touched:
         return_from_archive(cycle=cycle, belief=belief, gained=gained[belief.pk])

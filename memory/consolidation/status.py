@@ -1,14 +1,59 @@
-"""A belief's status changes here and nowhere else, by the table of legal transitions."""
+"""The status of beliefs and episodes changes here and nowhere else, by the table of legal transitions (D3, R10)."""
 
+from collections.abc import Collection
 from datetime import datetime
 
-from memory.domain.lifecycle import BeliefStatus, check_transition
-from memory.models import Belief, BeliefEmbedding
+from django.db import transaction
+
+from memory.domain.actor import Actor
+from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, check_transition
+from memory.history.attribution import attribute_changes
+from memory.models import Belief, BeliefEmbedding, Episode, EpisodeEmbedding, Transition
+
+_REASON_LENGTH = 200
 
 
-def change_status(*, belief: Belief, new: BeliefStatus, reason: str, now: datetime) -> None:
-    """Set a belief's status with its reason, and let searches see it; the caller holds the belief's lock."""
-    check_transition(old=BeliefStatus(belief.status), new=new)
-    belief.status, belief.status_reason, belief.updated_at = new, reason[:200], now
+def change_status(*, belief: Belief, new: BeliefStatus, reason: str, actor: Actor, now: datetime) -> None:
+    """Set a belief's status, record the transition, and let searches see it; the caller holds the belief's lock."""
+    old = BeliefStatus(belief.status)
+    check_transition(old=old, new=new)
+    attribute_changes(actor=actor, reason=reason)
+    belief.status, belief.status_reason, belief.updated_at = new, reason[:_REASON_LENGTH], now
     belief.save(update_fields=["status", "status_reason", "updated_at"])
     BeliefEmbedding.objects.filter(belief=belief.pk).update(is_active=new == BeliefStatus.ACTIVE)
+    Transition.objects.create(
+        workspace_id=belief.workspace_id,
+        belief=belief,
+        old=old,
+        new=new,
+        reason=reason[:_REASON_LENGTH],
+        actor=str(actor),
+        at=now,
+    )
+
+
+@transaction.atomic
+def change_episode_status(
+    *, ids: Collection[str], new: EpisodeStatus, reason: str, actor: Actor, now: datetime
+) -> list[str]:
+    """Set the status of episodes, all or none, and record the transitions; return those that had another.
+
+    Beliefs that lean on an episode that is forgotten or invalidated are the caller's to recompute.
+    """
+    locked = Episode.objects.select_for_update().filter(pk__in=ids).exclude(status=new).order_by("pk")
+    found = [(key, workspace, EpisodeStatus(old)) for key, workspace, old in locked.values_list(
+        "pk", "workspace_id", "status"
+    )]  # fmt: skip
+    for _, _, old in found:
+        check_transition(old=old, new=new)
+    changed = [key for key, _, _ in found]
+    Episode.objects.filter(pk__in=changed).update(status=new)
+    EpisodeEmbedding.objects.filter(episode__in=changed).update(is_active=new == EpisodeStatus.ACTIVE)
+    Transition.objects.bulk_create(
+        Transition(
+            workspace_id=workspace, episode_id=key, old=old, new=new, reason=reason[:_REASON_LENGTH],
+            actor=str(actor), at=now,
+        )
+        for key, workspace, old in found
+    )  # fmt: skip
+    return changed

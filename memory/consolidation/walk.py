@@ -8,6 +8,7 @@ from django.db import transaction
 
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.status import change_status
+from memory.domain.actor import cycle_actor
 from memory.domain.gates import GATES, BeliefFacts, GateDecision, GateName, Reason, returns_from_archive
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
@@ -16,7 +17,9 @@ from memory.models import GateDecision as DecisionRow
 
 
 def _archive(belief: Belief, decision: GateDecision, cycle: Cycle) -> None:
-    change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=decision.reason, now=cycle.now)
+    change_status(
+        belief=belief, new=BeliefStatus.ARCHIVED, reason=decision.reason, actor=cycle_actor(cycle.pk), now=cycle.now
+    )
 
 
 # What each gate does when it opens. A gate that needs a model's word opens a structural job here instead.
@@ -51,7 +54,9 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
     )
     record(cycle=cycle, decided=[(belief, decision)])
     if decision.passed:
-        change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, now=cycle.now)
+        change_status(
+            belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, actor=cycle_actor(cycle.pk), now=cycle.now
+        )
 
 
 def _why_archived(belief: Belief) -> Reason:

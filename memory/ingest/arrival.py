@@ -4,7 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memory.domain.actor import Actor, ActorKind
 from memory.models import Workspace
+
+_IMPORT = Actor(kind=ActorKind.COMMAND, name="import_episodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +19,7 @@ class Arrival:
     allowed_projects: Collection[int] | None = None  # None: the caller's key has no limit
     default_project: str | None = None
     file_name: str = ""
+    actor: Actor = _IMPORT
     is_replay: bool = False  # stored at the time at which it happened, and waking nobody
 
 

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 from django.db import connection
 
+from memory.consolidation.status import change_episode_status
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ingest.arrival import Outcome, Rejected, Stored
-from memory.models import Episode, EpisodeEmbedding
+from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
+from memory.models import Episode
+
+SAID_AGAIN = "said again"
 
 Drafts = dict[int, Episode]  # by the line's place in its batch
 
@@ -72,9 +75,10 @@ def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> d
         return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
 
 
-def restore_archived(*, ids: list[str]) -> None:
+def restore_archived(*, ids: list[str], arrival: Arrival) -> None:
     """Bring back archived episodes that somebody has just said again."""
     archived = list(Episode.objects.filter(pk__in=ids, status=EpisodeStatus.ARCHIVED).values_list("pk", flat=True))
     if archived:
-        Episode.objects.filter(pk__in=archived, status=EpisodeStatus.ARCHIVED).update(status=EpisodeStatus.ACTIVE)
-        EpisodeEmbedding.objects.filter(episode__in=archived).update(is_active=True)
+        change_episode_status(
+            ids=archived, new=EpisodeStatus.ACTIVE, reason=SAID_AGAIN, actor=arrival.actor, now=arrival.now
+        )

@@ -90,7 +90,8 @@ def _store_batch(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome
     for draft in drafts.values():
         complete_draft(draft)
     new = _insert(workspace_id, drafts, outcomes)
-    restore_archived(ids=[outcome.id for outcome in outcomes.values() if isinstance(outcome, Stored)])
+    known = [outcome.id for outcome in outcomes.values() if isinstance(outcome, Stored)]
+    restore_archived(ids=known, arrival=arrival)
     outcomes.update({place: Stored(id=episode.pk, is_duplicate=False) for place, episode in new.items()})
     _embed(workspace_id, new=new, named=named)
     _wake(arrival, new)

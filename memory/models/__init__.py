@@ -24,6 +24,7 @@ from memory.models.cycles import (
     Trigger,
 )
 from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
+from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 
@@ -34,6 +35,7 @@ __all__ = [
     "Belief",
     "BeliefAccess",
     "BeliefEmbedding",
+    "BeliefEvent",
     "CallOutcome",
     "ClusterJob",
     "ClusterMember",
@@ -60,6 +62,7 @@ __all__ = [
     "Role",
     "Scope",
     "Source",
+    "Transition",
     "Trigger",
     "Workspace",
 ]

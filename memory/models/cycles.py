@@ -153,6 +153,14 @@ class ClusterJob(models.Model):
     created_belief = models.ForeignKey(
         Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="created_by_job"
     )
+    suppressed_by = models.ForeignKey(
+        Belief,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="What a person archived or had forgotten, and the candidate says again.",
+    )
 
     objects = ClusterJobQuerySet.as_manager()
 

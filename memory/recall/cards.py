@@ -11,8 +11,10 @@ from django.db.models import QuerySet
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.consolidation.evidence import confidence_policy, read_rows
 from memory.domain.beta import Beta
-from memory.domain.evidence import weigh_evidence
-from memory.models import Belief, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage
+from memory.domain.evidence import WeighedEvidence, weigh_evidence
+from memory.domain.lifecycle import EpisodeStatus
+from memory.history.as_of import beliefs_as_of, evidence_as_of, evidence_values
+from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class Founding:
 class BeliefCard:
     """A belief with all that a viewer may know of it."""
 
-    belief: Belief
+    belief: Belief | BeliefEvent  # an event where it is shown as it stood
     interval: tuple[float, float]
     evidence: Sequence[EvidenceLine]
     hidden_evidence: int
@@ -68,20 +70,59 @@ class BeliefCard:
 
 def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
     """Gather a belief's card; evidence and relatives outside the viewer's sight are counted or left out."""
-    # All rows are weighed, seen or not: what one weighs depends on the others of its origin.
-    policy = confidence_policy(belief.workspace)
-    weighed = weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=policy)
-    lines = _lines(belief, weighed.weights, viewer)
-    return BeliefCard(
+    return _compose(
         belief=belief,
-        interval=interval_of(belief),
+        shown=belief,
+        weighed=weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=confidence_policy(belief.workspace)),
+        evidence=Evidence.objects.filter(belief=belief),
+        decisions=GateDecision.objects.filter(belief=belief),
+        lineage=Lineage.objects.all(),
+        viewer=viewer,
+    )
+
+
+def read_card_as_of(*, belief: Belief, at: datetime, viewer: Viewer) -> BeliefCard | None:
+    """Gather a belief's card as it stood at a time; None if there was no such belief then.
+
+    Evidence of episodes that were forgotten since still counts, and is not shown any more.
+    """
+    event = beliefs_as_of(beliefs=Belief.objects.filter(pk=belief.pk), at=at).select_related("project").first()
+    if event is None:
+        return None
+    rows = evidence_as_of(belief_id=belief.pk, at=at)
+    return _compose(
+        belief=belief,
+        shown=event,
+        weighed=weigh_evidence(rows=evidence_values(rows=rows), policy=confidence_policy(belief.workspace)),
+        evidence=rows.exclude(episode__status=EpisodeStatus.FORGOTTEN),
+        decisions=GateDecision.objects.filter(belief=belief, cycle__now__lte=at),
+        lineage=Lineage.objects.filter(created_at__lte=at),
+        viewer=viewer,
+    )
+
+
+def _compose(
+    *,
+    belief: Belief,
+    shown: Belief | BeliefEvent,
+    weighed: WeighedEvidence,
+    evidence: QuerySet[Evidence],
+    decisions: QuerySet[GateDecision],
+    lineage: QuerySet[Lineage],
+    viewer: Viewer,
+) -> BeliefCard:
+    """Put a card together; all rows are weighed, seen or not: what one weighs depends on the others of its origin."""
+    lines = _lines(evidence, weighed.weights, viewer)
+    return BeliefCard(
+        belief=shown,
+        interval=interval_of(shown),
         evidence=lines,
         hidden_evidence=len(weighed.weights) - len(lines),
         origins={verdict.value: count for verdict, count in weighed.origins.items()},
         founding=find_founding(belief=belief),
-        decisions=list(GateDecision.objects.filter(belief=belief).order_by("-created_at", "-pk")),
-        parents=_relatives(Lineage.objects.filter(child=belief), "parent", viewer),
-        children=_relatives(Lineage.objects.filter(parent=belief), "child", viewer),
+        decisions=list(decisions.order_by("-created_at", "-pk")),
+        parents=_relatives(lineage.filter(child=belief), "parent", viewer),
+        children=_relatives(lineage.filter(parent=belief), "child", viewer),
     )
 
 
@@ -94,16 +135,16 @@ def find_founding(*, belief: Belief) -> Founding | None:
     return Founding(cycle=job.cycle_id, job=job.number, verdicts=Counter(verdicts))
 
 
-def interval_of(belief: Belief) -> tuple[float, float]:
+def interval_of(belief: Belief | BeliefEvent) -> tuple[float, float]:
     """Return the credible interval of a belief's confidence (B4)."""
     mass: float = settings.POLICY.confidence.interval_mass
     return Beta(alpha=belief.alpha, beta=belief.beta).interval(mass=mass)
 
 
-def _lines(belief: Belief, weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
+def _lines(rows: QuerySet[Evidence], weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
     """Read the evidence that counts and that the viewer may see, in the order in which it occurred."""
-    rows = Evidence.objects.filter(belief=belief, episode__in=visible_episodes(viewer=viewer))
-    ordered = rows.select_related("episode").defer("episode__search").order_by("episode__occurred_at", "pk")
+    seen = rows.filter(episode__in=visible_episodes(viewer=viewer))
+    ordered = seen.select_related("episode").defer("episode__search").order_by("episode__occurred_at", "pk")
     return [_line(row, weights[row.episode_id]) for row in ordered if row.episode_id in weights]
 
 

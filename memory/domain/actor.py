@@ -1,0 +1,29 @@
+"""Who changes memories: a cycle, the holder of a key, a person in the admin, a command (R10)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ActorKind(StrEnum):
+    """What kind of actor it is."""
+
+    CYCLE = "cycle"
+    KEY = "key"
+    PERSON = "person"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """One that changes memories, as the history names it: `cycle cy_…`, `key engram_ab12`, `person lena`."""
+
+    kind: ActorKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def cycle_actor(cycle_id: str) -> Actor:
+    """Name a cycle as the one who acts."""
+    return Actor(kind=ActorKind.CYCLE, name=cycle_id)

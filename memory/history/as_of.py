@@ -1,0 +1,61 @@
+"""How beliefs and their evidence stood at a given time (R10).
+
+Time is domain time: when things were stored, or a cycle's `now`. Of the changes up to that time the one that was
+recorded last holds, so that a history replayed later does not undo what was known already.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from memory.domain.evidence import EvidenceRow
+from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, BeliefEvent, Evidence, Transition
+
+# Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
+_LEFT = {EpisodeStatus.FORGOTTEN.value, EpisodeStatus.INVALIDATED.value}
+
+
+def beliefs_as_of(*, beliefs: QuerySet[Belief], at: datetime) -> QuerySet[Any]:
+    """Return each belief as it stood at a time, as events; those that were not there yet are left out."""
+    until_then = BeliefEvent.objects.filter(pgh_obj=OuterRef("pk"), updated_at__lte=at).order_by("-pgh_id")
+    latest = beliefs.order_by().annotate(latest=Subquery(until_then.values("pgh_id")[:1])).values("latest")
+    events: QuerySet[Any] = BeliefEvent.objects.filter(pgh_id__in=latest)
+    return events
+
+
+def changes_of(*, belief: Belief) -> QuerySet[Any]:
+    """Return every change of a belief, as the belief stood after it."""
+    events: QuerySet[Any] = BeliefEvent.objects.filter(pgh_obj=belief)
+    return events
+
+
+def evidence_as_of(*, belief_id: str, at: datetime) -> QuerySet[Evidence]:
+    """Return the rows that spoke about a belief at a time, as far as they are still stored."""
+    rows: QuerySet[Evidence] = Evidence.objects.filter(belief=belief_id, created_at__lte=at)
+    statuses = dict(rows.values_list("episode_id", "episode__status"))
+    statuses.update(_statuses_as_of(episodes=list(statuses), at=at))
+    return rows.exclude(episode__in=[key for key, status in statuses.items() if status in _LEFT])
+
+
+def evidence_values(*, rows: QuerySet[Evidence]) -> list[EvidenceRow]:
+    """Read evidence as values to be weighed."""
+    columns = ("episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at")
+    return [
+        EvidenceRow(episode_id=key, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time)
+        for key, verdict, weight, origin, time in rows.values_list(*columns)
+    ]
+
+
+def _statuses_as_of(*, episodes: Collection[str], at: datetime) -> dict[str, str]:
+    """Return the status at a time of each episode whose status ever changed."""
+    then: dict[str, str] = {}
+    transitions = Transition.objects.filter(episode__in=episodes).order_by("pk")
+    for episode, old, new, changed_at in transitions.values_list("episode_id", "old", "new", "at"):
+        then.setdefault(episode, old)
+        if changed_at <= at:
+            then[episode] = new
+    return then
