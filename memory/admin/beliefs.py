@@ -10,12 +10,12 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.episodes import rows_with_words
+from memory.admin.history import ACTIONS, HistoryInline, PinForm, ReasonForm, set_pin
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, passage
 from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
@@ -137,9 +137,12 @@ class DecisionsInline(AuditInline[GateDecision, Belief]):
 
 @admin.register(Belief)
 class BeliefAdmin(MembersAdmin[Belief]):
-    """A curator pins and unpins; everything else follows from evidence."""
+    """A curator pins, archives, restores, challenges and forgets; everything else follows from evidence."""
 
     changes = Role.CURATOR
+    form = PinForm
+    actions = ACTIONS
+    action_form = ReasonForm
     list_before_template = change_form_before_template = "engram/offline_notice.html"
     paginator = PagesWithoutCount
     list_display = ("statement_line", "sureness", "evidence_count", "status_badge", "pin", "project", "created_at")
@@ -149,13 +152,14 @@ class BeliefAdmin(MembersAdmin[Belief]):
     search_fields = ("statement",)
     search_help_text = "Words of the statement, its subject or context, or an id (bl_…)"
     ordering = ("-created_at", "-id")
-    inlines = (EvidenceInline, CameFromInline, BecameInline, DecisionsInline)
+    inlines = (EvidenceInline, CameFromInline, BecameInline, DecisionsInline, HistoryInline)
     fieldsets = (
         (
             None,
             {
                 "fields": (
-                    "shown_statement", "sureness", "counted", "founded", ("status_badge", "status_reason"), "is_pinned",
+                    "shown_statement", "sureness", "counted", "founded", ("status_badge", "status_reason"),
+                    ("is_pinned", "reason"),
                 )
             },
         ),
@@ -200,7 +204,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
         return belief
 
     def get_readonly_fields(self, request: HttpRequest, obj: Belief | None = None) -> Any:
-        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name != "is_pinned")
+        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in ("is_pinned", "reason"))
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Belief], search_term: str
@@ -208,9 +212,8 @@ class BeliefAdmin(MembersAdmin[Belief]):
         return (rows_with_words(queryset, search_term) if search_term else queryset), False
 
     def save_model(self, request: HttpRequest, obj: Belief, form: ModelForm[Belief], change: bool) -> None:
-        if form.changed_data:
-            obj.updated_at = timezone.now()
-            obj.save(update_fields=[*form.changed_data, "updated_at"])
+        if "is_pinned" in form.changed_data:
+            set_pin(request=request, belief=obj)
 
     @admin.display(description="statement")
     def statement_line(self, belief: Belief) -> str:

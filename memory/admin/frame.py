@@ -23,6 +23,7 @@ _SECTIONS = (
             ("Evidence", "evidence", "balance"),
             ("Lineage", "lineage", "account_tree"),
             ("Gate decisions", "gatedecision", "gavel"),
+            ("Changes of status", "transition", "swap_horiz"),
         ),
     ),
     (

@@ -24,7 +24,7 @@ _DETAILS = {
     401: "Authentication credentials were not provided.",
     403: "You do not have permission to perform this action.",
     404: "There is no such thing here.",
-    409: "A cycle of this workspace is queued or running.",
+    409: "What is there stands in the way, such as a running cycle.",
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',
     422: "The request is not valid.",

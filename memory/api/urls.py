@@ -5,6 +5,7 @@ from django.urls.converters import StringConverter
 
 from memory.api.beliefs import BeliefHistoryView, BeliefListView, BeliefView
 from memory.api.consolidations import CycleListView, CycleView
+from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
 from memory.api.recall import RecallView
 from memory.api.status import StatusView
@@ -22,6 +23,13 @@ class CycleIdConverter(StringConverter):
     regex = "cy_[0-9a-f]{12}"
 
 
+class ActConverter(StringConverter):
+    """What may be done to a belief by hand."""
+
+    regex = "|".join(ACTS)
+
+
+register_converter(ActConverter, "act")
 register_converter(BeliefIdConverter, "belief_id")
 register_converter(CycleIdConverter, "cycle_id")
 
@@ -30,6 +38,7 @@ urlpatterns: list[URLPattern] = [
     path("beliefs", BeliefListView.as_view()),
     path("beliefs/<belief_id:belief_id>", BeliefView.as_view()),
     path("beliefs/<belief_id:belief_id>/history", BeliefHistoryView.as_view()),
+    path("beliefs/<belief_id:belief_id>/<act:act>", CurationView.as_view()),
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),
     path("recall", RecallView.as_view()),

@@ -61,7 +61,9 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
 
 def _why_archived(belief: Belief) -> Reason:
     """Return the gate's reason; whatever else stands there is a person's, whose word no cycle overrules."""
-    return Reason(belief.status_reason) if belief.status_reason in set(Reason) else Reason.BY_PERSON
+    if belief.archived_by_person_at or belief.status_reason not in set(Reason):
+        return Reason.BY_PERSON
+    return Reason(belief.status_reason)
 
 
 def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:

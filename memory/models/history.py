@@ -43,9 +43,7 @@ _BeliefRecord: Any = pghistory.create_event_model(
     pghistory.UpdateEvent("changed", condition=pghistory.AnyChange(*TRACKED)),
     fields=[*TRACKED, *_ALONG],
     base_model=_NumberedEvent,
-    obj_field=pghistory.ObjForeignKey(
-        related_name="+", on_delete=models.CASCADE, db_constraint=True, db_index=False
-    ),
+    obj_field=pghistory.ObjForeignKey(related_name="+", on_delete=models.CASCADE, db_constraint=True, db_index=False),
     context_field=pghistory.ContextJSONField(),
     context_id_field=None,  # type: ignore[arg-type]  # none is what its documentation says to give
     level=pgtrigger.Statement,  # a third of what a trigger per row costs

@@ -27,6 +27,7 @@ from memory.models import (
     ModelCallEpisode,
     Project,
     Role,
+    Transition,
     Workspace,
 )
 from tests import factories
@@ -51,6 +52,7 @@ class Scene:
     verdict: JobVerdict
     decision: GateDecision
     call: ModelCall
+    transition: Transition
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -107,6 +109,10 @@ def set_scene(name: str) -> Scene:
             facts={"confidence": 0.6667},
         ),
         call=call,
+        transition=Transition.objects.create(
+            workspace=workspace, belief=belief, old="archived", new="active", reason=f"A whim of {name}.",
+            actor="person someone", at=NOW,
+        ),
     )  # fmt: skip
 
 

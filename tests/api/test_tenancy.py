@@ -68,6 +68,15 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/beliefs/<belief_id:belief_id>", "GET"): Call(
         permission="read", path=lambda rows: f"/beliefs/{rows.belief.pk}", names_a_row=True
     ),
+    ("api/v1/beliefs/<belief_id:belief_id>/history", "GET"): Call(
+        permission="read", path=lambda rows: f"/beliefs/{rows.belief.pk}/history", names_a_row=True
+    ),
+    ("api/v1/beliefs/<belief_id:belief_id>/<act:act>", "POST"): Call(
+        permission="curate",
+        path=lambda rows: f"/beliefs/{rows.belief.pk}/archive",
+        body=lambda rows: {"reason": "out of date"},
+        names_a_row=True,
+    ),
     ("api/v1/consolidations", "GET"): Call(permission="read", path=at("/consolidations")),
     ("api/v1/consolidations", "POST"): Call(permission="curate", path=at("/consolidations"), body=lambda rows: {}),
     ("api/v1/consolidations/<cycle_id:cycle_id>", "GET"): Call(
@@ -194,7 +203,10 @@ def leaked(response: Any, rows: Rows) -> set[str]:
 def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
     owner = caller(workspace=rows.workspace)
     told = [leaked(send(owner, method, call, rows), rows) for (_, method), call in CALLS.items() if call.names_a_row]
-    assert told == [{rows.belief.pk, rows.episode.pk, rows.project.slug, SECRET}, {rows.cycle.pk}]
+    belief, project = rows.belief.pk, rows.project.slug
+    assert told == [
+        {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {rows.cycle.pk}
+    ]  # fmt: skip
 
 
 @EVERY_CALL

@@ -1,0 +1,89 @@
+"""What a person or the holder of a key does to a belief by hand: pin, archive, challenge, restore, forget."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from django.db import transaction
+
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.status import change_status
+from memory.domain.actor import Actor
+from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
+from memory.history.attribution import attribute_changes
+from memory.models import Belief
+
+
+class Act(StrEnum):
+    """What may be done to a belief by hand."""
+
+    PIN = "pin"
+    UNPIN = "unpin"
+    ARCHIVE = "archive"
+    CHALLENGE = "challenge"
+    RESTORE = "restore"
+    FORGET = "forget"
+
+
+# What became other beliefs comes back by undoing that alone, else both would stand side by side.
+_RESTORABLE = {BeliefStatus.ARCHIVED, BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED, BeliefStatus.PRUNED}
+
+
+@transaction.atomic
+def curate_belief(*, belief_id: str, act: Act, reason: str, actor: Actor, now: datetime) -> Belief:
+    """Do something to a belief; raise IllegalTransitionError where its status does not allow it."""
+    [belief] = lock_beliefs([belief_id])
+    _ACTS[act](belief, reason, actor, now)
+    return belief
+
+
+def _pin(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    """D9: pinned beliefs are not archived, merged or forgotten by any pass."""
+    _set_pin(belief, True, reason, actor, now)
+
+
+def _unpin(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    _set_pin(belief, False, reason, actor, now)
+
+
+def _set_pin(belief: Belief, is_pinned: bool, reason: str, actor: Actor, now: datetime) -> None:
+    if belief.is_pinned == is_pinned:
+        return
+    attribute_changes(actor=actor, reason=reason)
+    belief.is_pinned, belief.updated_at = is_pinned, now
+    belief.save(update_fields=["is_pinned", "updated_at"])
+
+
+def _archive(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    """B14: what a person archived never comes back by itself, nor does what says the same (B22)."""
+    change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=reason, actor=actor, now=now)
+    belief.archived_by_person_at = now
+    belief.save(update_fields=["archived_by_person_at"])
+
+
+def _challenge(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    change_status(belief=belief, new=BeliefStatus.CHALLENGED, reason=reason, actor=actor, now=now)
+
+
+def _restore(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    """B14: for 90 days no gate archives what a person restored."""
+    if belief.status not in _RESTORABLE:
+        raise IllegalTransitionError(f"A belief that is {belief.status} cannot be restored to active by hand.")
+    change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=reason, actor=actor, now=now)
+    belief.restored_by_person_at, belief.archived_by_person_at = now, None
+    belief.save(update_fields=["restored_by_person_at", "archived_by_person_at"])
+
+
+def _forget(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    """B22: for good; the row stays as a tombstone against what says the same."""
+    change_status(belief=belief, new=BeliefStatus.FORGOTTEN, reason=reason, actor=actor, now=now)
+
+
+_ACTS: Mapping[Act, Callable[[Belief, str, Actor, datetime], None]] = {
+    Act.PIN: _pin,
+    Act.UNPIN: _unpin,
+    Act.ARCHIVE: _archive,
+    Act.CHALLENGE: _challenge,
+    Act.RESTORE: _restore,
+    Act.FORGET: _forget,
+}

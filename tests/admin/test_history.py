@@ -1,0 +1,63 @@
+"""A belief's history on its page, and a curator's acts on the list."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from memory.models import Belief, BeliefEvent, Role, Transition, Workspace
+from tests.admin.scene import Scene
+from tests.admin.test_isolation import list_of, page_of
+
+pytestmark = pytest.mark.django_db
+
+SignIn = Callable[[Workspace, Role], Client]
+
+
+def act(client: Client, name: str, *beliefs: Belief, reason: str = "a new mill") -> str:
+    posted = {"action": name, "_selected_action": [each.pk for each in beliefs], "reason": reason}
+    return client.post(list_of(Belief), posted, follow=True).content.decode()
+
+
+def test_a_page_tells_who_changed_a_belief_and_why(ours: Scene, sign_in: SignIn) -> None:
+    """R10."""
+    client = sign_in(ours.workspace, Role.CURATOR)
+    client.post(page_of(ours.belief), {"is_pinned": "on", "reason": "the mill is ours"})
+    page = client.get(page_of(ours.belief)).content.decode()
+    history = page[page.index("history: what changed") :]
+    name = BeliefEvent.objects.filter(pgh_obj=ours.belief).latest("pgh_id").pgh_context["actor"]
+    assert name.startswith("person ")
+    assert history.index("the mill is ours") < history.index("created")
+    assert name in history
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("archive", "archived"), ("challenge", "challenged"), ("forget", "forgotten")]
+)
+def test_a_curator_acts_on_the_list(ours: Scene, sign_in: SignIn, name: str, status: str) -> None:
+    """R10: through the same service as the API, with the reason that was given."""
+    page = act(sign_in(ours.workspace, Role.CURATOR), name, ours.belief)
+    ours.belief.refresh_from_db()
+    assert "1 done." in page
+    assert (ours.belief.status, ours.belief.status_reason) == (status, "a new mill")
+    assert Transition.objects.latest("pk").new == status
+
+
+def test_what_a_status_does_not_allow_is_said(ours: Scene, sign_in: SignIn) -> None:
+    """D3."""
+    page = act(sign_in(ours.workspace, Role.CURATOR), "restore", ours.belief)
+    assert "0 done." in page
+    assert "active cannot be restored to active" in page
+
+
+def test_a_reader_acts_on_nothing(ours: Scene, sign_in: SignIn) -> None:
+    act(sign_in(ours.workspace, Role.READER), "archive", ours.belief)
+    ours.belief.refresh_from_db()
+    assert ours.belief.status == "active"
+
+
+def test_a_curator_elsewhere_acts_on_nothing_here(ours: Scene, theirs: Scene, sign_in: SignIn) -> None:
+    client = sign_in(theirs.workspace, Role.CURATOR)
+    act(client, "archive", ours.belief)
+    ours.belief.refresh_from_db()
+    assert ours.belief.status == "active"

@@ -1,0 +1,130 @@
+"""Databases made by an earlier release go forward with their data, and back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.apps import apps as current_apps
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from memory.consolidation.evidence import recompute_beliefs
+from memory.consolidation.verify import find_drift
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, BeliefEvent, Evidence, Workspace
+from tests.factories import NOW
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+FIRST = "0001_begin"
+COUNTED = ("Workspace", "Project", "Episode", "Belief", "Evidence", "Lineage", "Cycle", "ClusterJob", "GateDecision")
+
+
+def migrate(to: str | None) -> Any:
+    """Take the schema to a migration, None for nothing at all; return the models as they are there."""
+    executor = MigrationExecutor(connection)
+    executor.migrate([("memory", to)])
+    return MigrationExecutor(connection).loader.project_state([("memory", to)] if to else []).apps
+
+
+def latest() -> str:
+    [(_, name)] = MigrationExecutor(connection).loader.graph.leaf_nodes("memory")
+    return str(name)
+
+
+@pytest.fixture
+def old() -> Iterator[Any]:
+    """Return the models of the first release, on a database of that release; the latest is back afterwards."""
+    apps = migrate(FIRST)
+    yield apps
+    migrate(latest())
+
+
+def fill(apps: Any) -> None:
+    """Store what the first release stored: beliefs with evidence, lineage, and the cycle that made them."""
+    models = {name: apps.get_model("memory", name) for name in COUNTED}
+    workspace = models["Workspace"].objects.create(name="from before", created_at=NOW)
+    project = models["Project"].objects.create(workspace=workspace, slug="mill", created_at=NOW)
+    cycle = models["Cycle"].objects.create(
+        workspace=workspace, trigger="person", now=NOW, state="finished", finished_at=NOW
+    )
+    beliefs = [_belief(models["Belief"], number, workspace=workspace, born_in=cycle) for number in range(3)]
+    for number, belief in enumerate(beliefs):
+        for each in range(3 + number):
+            verdict = Verdict.CONTRADICTS if each == 2 else Verdict.SUPPORTS
+            episode = _episode(models["Episode"], f"{number}{each}", workspace=workspace, project=project)
+            models["Evidence"].objects.create(
+                workspace=workspace, belief=belief, episode=episode, verdict=verdict, basis="model", created_at=NOW,
+                cycle=cycle,
+            )  # fmt: skip
+        support = 1.0 + 3 + number - 1
+        models["Belief"].objects.filter(pk=belief.pk).update(alpha=support, beta=2.0, evidence_count=3 + number)
+    models["Lineage"].objects.create(
+        workspace=workspace, parent=beliefs[0], child=beliefs[1], kind="revision", created_at=NOW, cycle=cycle
+    )
+    models["ClusterJob"].objects.create(
+        workspace=workspace, cycle=cycle, number=1, kind="cluster", members_hash="a" * 64, state="applied",
+        created_belief=beliefs[0],
+    )  # fmt: skip
+    models["GateDecision"].objects.create(
+        workspace=workspace, cycle=cycle, belief=beliefs[0], gate="archive", passed=False, reason="no_ground"
+    )
+
+
+def _belief(model: Any, number: int, **given: Any) -> Any:
+    return model.objects.create(
+        id=f"bl_00000000000{number}", statement=f"Wheel {number} turns.", statement_hash=f"{number}" * 64,
+        created_at=NOW, updated_at=NOW, statement_changed_at=NOW, **given,
+    )  # fmt: skip
+
+
+def _episode(model: Any, name: str, **given: Any) -> Any:
+    return model.objects.create(
+        id=f"ep_{name:0>12}", text=f"Word {name}.", origin=f"session:{name}", content_hash=f"{name:0>64}",
+        created_at=NOW, occurred_at=NOW, state="settled", **given,
+    )  # fmt: skip
+
+
+def counted(apps: Any) -> dict[str, int]:
+    return {name: apps.get_model("memory", name).objects.count() for name in COUNTED}
+
+
+def test_a_database_of_the_first_release_comes_along_with_its_data(old: Any) -> None:
+    """A database made by the first release migrates with its data, and every belief is what its evidence gives."""
+    fill(old)
+    before = counted(old)
+
+    migrate(latest())
+
+    assert counted(current_apps) == before
+    workspace = Workspace.objects.get(name="from before")
+    for belief in Belief.objects.for_workspace(workspace):  # what the first release computed by itself
+        recompute_beliefs(beliefs=[belief], now=NOW)
+    checked, drifts = find_drift(workspace=workspace)
+    assert (checked, drifts) == (3, [])
+    assert dict(Belief.objects.values_list("pk", "alpha")) == {f"bl_00000000000{n}": 3.0 + n for n in range(3)}
+
+
+def test_history_begins_with_what_is_there(old: Any) -> None:
+    """R10: a belief of an earlier release is answered as it stood when it was changed last."""
+    fill(old)
+    migrate(latest())
+    found = BeliefEvent.objects.order_by("pgh_id").values_list("pgh_label", "statement", "alpha", "updated_at")
+    assert list(found) == [("found", f"Wheel {n} turns.", 3.0 + n, NOW) for n in range(3)]
+
+
+def test_the_way_back_loses_nothing_that_the_first_release_knew(old: Any) -> None:
+    fill(old)
+    before = counted(old)
+    migrate(latest())
+    apps = migrate(FIRST)
+    assert counted(apps) == before
+    assert apps.get_model("memory", "Belief").objects.get(pk="bl_000000000002").alpha == 5.0
+
+
+def test_from_nothing_forward_and_back_and_forward_again() -> None:
+    migrate(None)
+    assert not [name for name in connection.introspection.table_names() if name.startswith("memory_")]
+    migrate(latest())
+    workspace = Workspace.objects.create(name="after", created_at=NOW)
+    assert Evidence.objects.for_workspace(workspace).count() == 0
