@@ -48,11 +48,11 @@ class HistoryInline(AuditInline[BeliefEvent, Belief]):
 
     @admin.display(description="who")
     def who(self, event: BeliefEvent) -> str:
-        return (event.pgh_context or {}).get("actor") or "–"
+        return str((event.pgh_context or {}).get("actor", "–"))
 
     @admin.display(description="why")
     def why(self, event: BeliefEvent) -> str:
-        return ((event.pgh_context or {}).get("reason") or event.pgh_label).replace("_", " ")
+        return str((event.pgh_context or {}).get("reason", event.pgh_label)).replace("_", " ")
 
     @admin.display(description="status")
     def status_badge(self, event: BeliefEvent) -> SafeString:
@@ -89,7 +89,8 @@ def _curating(act: Act, description: str) -> Callable[..., None]:
     @admin.action(description=description, permissions=["change"])
     def run(model_admin: Any, request: HttpRequest, chosen: models.QuerySet[Belief]) -> None:
         mine = rows_of_member(chosen, request=request, at_least=Role.CURATOR)
-        done, refused = 0, [f"{chosen.count() - mine.count()} left alone: only a curator may do this."]
+        foreign = chosen.count() - mine.count()
+        done, refused = 0, [f"{foreign} left alone: only a curator may do this."] if foreign else []
         for key in mine.order_by("pk").values_list("pk", flat=True):
             try:
                 _curate(request, belief_id=key, act=act)
@@ -97,7 +98,7 @@ def _curating(act: Act, description: str) -> Callable[..., None]:
             except IllegalTransitionError as error:
                 refused.append(f"{key}: {error}")
         model_admin.message_user(request, f"{done} done.", messages.SUCCESS)
-        for reason in refused if refused[0][0] != "0" else refused[1:]:
+        for reason in refused:
             model_admin.message_user(request, reason, messages.WARNING)
 
     run.__name__ = str(act)

@@ -82,8 +82,9 @@ def test_what_was_forgotten_since_still_counts_then_and_is_not_shown(belief: Bel
     """R10: evidence follows its episode's status, then as now."""
     row = Evidence.objects.filter(belief=belief).order_by("pk").first()
     assert row is not None
-    change = {"reason": "asked to", "actor": LENA}
-    change_episode_status(ids=[row.episode_id], new=EpisodeStatus.FORGOTTEN, now=BIRTH + 5 * DAY, **change)
+    change_episode_status(
+        ids=[row.episode_id], new=EpisodeStatus.FORGOTTEN, reason="asked to", actor=LENA, now=BIRTH + 5 * DAY
+    )
     recompute_beliefs(beliefs=[belief], now=BIRTH + 5 * DAY)
 
     then, now = card(belief, day=2), card(belief, day=5)
