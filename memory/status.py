@@ -73,8 +73,8 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
 
 
 def next_cycle_at(*, workspace: Workspace, last: Cycle | None, now: datetime) -> datetime | None:
-    """Return when the schedule starts the next cycle; None while nothing waits (B7)."""
-    if not Episode.objects.for_workspace(workspace).pending().exists():
+    """Return when the schedule starts the next cycle; None while nothing waits (B7) or beliefs are off (B22)."""
+    if not workspace.is_believing or not Episode.objects.for_workspace(workspace).pending().exists():
         return None
     pause = timedelta(hours=settings.POLICY.consolidation.every_hours)
     due = max(last.opened_at + pause, now) if last else now

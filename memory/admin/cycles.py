@@ -1,14 +1,17 @@
 """Cycles of consolidation: what each did, step by step, and what the gates decided."""
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Count, Sum
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
+from memory.admin.history import actor_of
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, facts_of, link_to
+from memory.admin.roles import rows_of_member, workspaces_of
+from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
 from memory.models import (
     Belief,
     ClusterJob,
@@ -19,6 +22,7 @@ from memory.models import (
     GateDecision,
     JobVerdict,
     ModelCall,
+    Role,
 )
 
 
@@ -73,6 +77,7 @@ class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
 class CycleAdmin(AuditAdmin[Cycle]):
     """One run of consolidation for one workspace."""
 
+    actions = ("cancel",)
     list_display = ("id", "workspace", "state_badge", "trigger", "opened_at", "finished_at", "state_reason")
     list_filter = (("workspace", OfMyWorkspaces), "state", "trigger", "opened_at")
     list_select_related = ("workspace",)
@@ -85,7 +90,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
             {
                 "fields": (
                     ("opened_at", "started_at", "finished_at"), ("now", "checkpoint_at"),
-                    ("seen_at", "leased_until"), ("attempt", "deadline_at"), "budget_spent",
+                    ("seen_at", "leased_until"), ("attempt", "deadline_at"), ("budget_spent", "cancelled_by"),
                 ),
                 "classes": ("collapse",),
             },
@@ -107,6 +112,22 @@ class CycleAdmin(AuditAdmin[Cycle]):
     @admin.display(description="counts")
     def counted(self, cycle: Cycle) -> SafeString:
         return facts_of(cycle.counts)
+
+    def has_curate_permission(self, request: HttpRequest) -> bool:
+        return bool(workspaces_of(request, at_least=Role.CURATOR))
+
+    @admin.action(description="Cancel: apply what is complete, put the rest back", permissions=["curate"])
+    def cancel(self, request: HttpRequest, cycles: models.QuerySet[Cycle]) -> None:
+        """Cancel the open ones of the chosen cycles that are the person's to cancel."""
+        mine = rows_of_member(cycles, request=request, at_least=Role.CURATOR)
+        cancelled = 0
+        for key in mine.values_list("pk", flat=True):
+            try:
+                cancel_cycle(cycle_id=key, actor=actor_of(request))
+                cancelled += 1
+            except CycleHasEnded as error:
+                self.message_user(request, str(error), messages.WARNING)
+        self.message_user(request, f"{cancelled} of {cycles.count()} cancelled.", messages.SUCCESS)
 
     @admin.display(description="model calls")
     def cost(self, cycle: Cycle) -> str:
@@ -183,7 +204,8 @@ class ClusterJobAdmin(AuditAdmin[ClusterJob]):
     ordering = ("-id",)
     inlines = (JobMembersInline, JobVerdictsInline)
     fields = (
-        ("state_badge", "state_reason"), ("cycle_link", "kind"), ("outcome", "refusal", "created_belief"),
+        ("state_badge", "state_reason"), ("cycle_link", "kind"), ("outcome", "refusal"),
+        ("created_belief", "suppressed_by"),
         "belief", "candidate", "candidate_language", ("claims", "lease_owner"), ("leased_until", "not_before"),
         "workspace",
     )  # fmt: skip

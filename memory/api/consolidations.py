@@ -1,4 +1,6 @@
-"""POST and GET /consolidations, GET /consolidations/{id}."""
+"""POST and GET /consolidations, GET /consolidations/{id}, POST /consolidations/{id}/cancel."""
+
+from typing import Any
 
 from django.db.models import Count, DecimalField, F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -15,7 +17,9 @@ from memory.api.pagination import PageQuery, page_of
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.api.requests import StrictSerializer, read_body, read_query
 from memory.api.schema import documented, page_schema
+from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.rehearsal import rehearse_cycle
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 
@@ -55,7 +59,44 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
 
 
 class CycleRequest(StrictSerializer):
-    """Nothing needs saying."""
+    """How a cycle is to be started."""
+
+    dry_run = serializers.BooleanField(default=False, help_text="Answer with what it would do, and do nothing.")
+
+
+_STARTED = inline_serializer("CycleStarted", {"id": serializers.CharField(), "state": serializers.CharField()})
+
+
+class PlannedJobSerializer(serializers.Serializer[Any]):
+    """A job that the cycle would have."""
+
+    kind = serializers.CharField()
+    belief = serializers.CharField(allow_null=True, help_text="What single episodes would be judged against.")
+    episodes = serializers.ListField(child=serializers.CharField())
+    calls = serializers.IntegerField(help_text="At most.")
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    """What the calls would come to, at most."""
+
+    calls = serializers.DictField(child=serializers.IntegerField(), help_text="By purpose.")
+    tokens = serializers.IntegerField()
+    cost_usd = serializers.FloatField()
+
+
+class RehearsalSerializer(serializers.Serializer[Any]):
+    """What a cycle would do now."""
+
+    dry_run = serializers.BooleanField(default=True)
+    now = serializers.DateTimeField()
+    episodes = serializers.IntegerField(help_text="New and failed ones that it would take up.")
+    unembedded = serializers.IntegerField(
+        help_text="Those without a vector; a model on a server would have to be asked before they can be grouped."
+    )
+    jobs = PlannedJobSerializer(many=True)
+    put_back = serializers.IntegerField(help_text="Episodes that would wait for a later cycle.")
+    archive_due = serializers.IntegerField(help_text="Beliefs that time alone may archive.")
+    estimate = EstimateSerializer()
 
 
 def costed_cycles(*, workspace: Workspace) -> QuerySet[Cycle]:
@@ -89,14 +130,10 @@ class CycleListView(APIView):
 
     @extend_schema(
         operation_id="start_consolidation",
-        summary="Start a cycle",
+        summary="Start a cycle, or say what it would do",
         request=CycleRequest,
         **documented(
-            {
-                202: inline_serializer(
-                    "CycleStarted", {"id": serializers.CharField(), "state": serializers.CharField()}
-                )
-            },
+            {200: RehearsalSerializer, 202: _STARTED},
             400, 409, 413, 415, 422,
             examples=[
                 OpenApiExample(
@@ -109,8 +146,10 @@ class CycleListView(APIView):
         ),
     )  # fmt: skip
     def post(self, request: Request) -> Response:
-        read_body(CycleRequest, request)
+        asked = read_body(CycleRequest, request)
         workspace = holder_of(request).workspace
+        if asked["dry_run"]:
+            return Response(RehearsalSerializer(rehearse_cycle(workspace=workspace, now=timezone.now())).data)
         cycle, is_new = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
         if is_new:
             return Response({"id": cycle.pk, "state": cycle.state}, status=202)
@@ -128,3 +167,22 @@ class CycleView(APIView):
     def get(self, request: Request, cycle_id: str) -> Response:
         cycle = get_object_or_404(costed_cycles(workspace=holder_of(request).workspace), pk=cycle_id)
         return Response(CycleSerializer(cycle).data)
+
+
+class CycleCancelView(APIView):
+    """The end of a cycle before its time."""
+
+    permission_for = {"POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="cancel_consolidation",
+        summary="Cancel a cycle: apply what is complete, put the rest back",
+        request=None,
+        **documented({202: _STARTED}, 404, 409),
+    )
+    def post(self, request: Request, cycle_id: str) -> Response:
+        holder = holder_of(request)
+        cycle = get_object_or_404(Cycle.objects.for_workspace(holder.workspace), pk=cycle_id)
+        cycle = cancel_cycle(cycle_id=cycle.pk, actor=holder.actor)
+        return Response({"id": cycle.pk, "state": cycle.state}, status=202)

@@ -12,7 +12,11 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
+from memory.consolidation.cancelling import CycleHasEnded
+from memory.consolidation.cycle import BeliefsAreOff
 from memory.domain.lifecycle import IllegalTransitionError
+
+_CONFLICTS = (IllegalTransitionError, CycleHasEnded, BeliefsAreOff)
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
@@ -40,7 +44,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
         body = problem(status=404, detail=NOT_FOUND)
     elif isinstance(error, ValidationError):
         body = problem(status=422, detail="The request is not valid.", errors=error.detail)
-    elif isinstance(error, IllegalTransitionError):
+    elif isinstance(error, _CONFLICTS):
         body = problem(status=409, detail=str(error))
     elif isinstance(error, APIException):
         body = problem(status=error.status_code, detail=str(error.detail))

@@ -4,7 +4,7 @@ from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
 from memory.api.beliefs import BeliefHistoryView, BeliefListView, BeliefView
-from memory.api.consolidations import CycleListView, CycleView
+from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
 from memory.api.recall import RecallView
@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("beliefs/<belief_id:belief_id>/<act:act>", CurationView.as_view()),
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),
+    path("consolidations/<cycle_id:cycle_id>/cancel", CycleCancelView.as_view()),
     path("recall", RecallView.as_view()),
     path("status", StatusView.as_view()),
 ]

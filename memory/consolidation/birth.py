@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from django.conf import settings
+from django.db.models import QuerySet
 
 from memory.consolidation.classify import as_belief
 from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_beliefs
@@ -23,6 +24,7 @@ from memory.models.vectors import store_belief_vectors
 
 TOO_FEW_SUPPORTS = "too_few_supports"
 NOT_CONFIDENT = "not_confident"
+SUPPRESSED = "suppressed"
 
 BORN = "a cluster said something new"
 JOINED = "a cluster said the same"
@@ -50,6 +52,10 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         return []
     candidate = as_belief(job=job, members=members)
     belief = _find_twin(job=job, candidate=candidate, model=model)
+    if belief is None and (tombstone := _find_tombstone(job=job, candidate=candidate, model=model)):
+        job.refusal = job.outcome = SUPPRESSED
+        job.suppressed_by_id = tombstone
+        return []
     job.outcome = "joined" if belief else "created"
     attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if belief else BORN)
     if belief is None:
@@ -89,7 +95,20 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> 
         .active()
         .filter(project=candidate.project_id, user=candidate.user, language=candidate.language)
     )
-    beliefs, vectors = read_beliefs(beliefs=alike, model=model.name)
+    found = _find_same(job=job, candidate=candidate, among=alike, model=model)
+    return lock_beliefs([found])[0] if found else None
+
+
+def _find_tombstone(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> str | None:
+    """Find what says the same and a person archived or had forgotten, where the candidate would be seen (B22)."""
+    beliefs = Belief.objects.for_workspace(job.workspace_id).tombstones().visible_in(candidate.project_id)
+    mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
+    return _find_same(job=job, candidate=candidate, among=mine, model=model)
+
+
+def _find_same(*, job: ClusterJob, candidate: BeliefSource, among: QuerySet[Belief], model: Embedder) -> str | None:
+    """Return the most similar belief that is above 0.92 and passes the guard."""
+    beliefs, vectors = read_beliefs(beliefs=among, model=model.name)
     own = np.asarray([job.candidate_vector], dtype=np.float32)
     cosines = similarities(own, vectors)[0]
     threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
@@ -97,7 +116,7 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> 
         if cosines[place] <= threshold:
             return None
         if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
-            return lock_beliefs([beliefs[place].id])[0]
+            return beliefs[place].id
     return None
 
 

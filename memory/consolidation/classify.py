@@ -39,6 +39,8 @@ from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
 from memory.models.rows import insert_new
 from memory.models.vectors import Vectors
 
+Pair = tuple[str | None, str]  # a belief's id, None for the candidate, and an episode's
+
 CANDIDATE = ""  # the key of what has no belief yet
 
 
@@ -151,13 +153,27 @@ def judge(*, lease: JobLease, members: Sequence[EpisodeSource], targets: Sequenc
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
     if not targets:
         return True
-    _store_without_asking(job=lease.job, members=members, targets=targets)
+    rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
+    insert_new(model=JobVerdict, rows=rows)
     asks = _asks(job=lease.job, members=members, targets=targets)
     by_id = {target.belief.id: target for target in targets}
     return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(lease.job, by_id, answers))
 
 
-def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> None:
+def asks_about_beliefs(
+    *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
+) -> list[Ask]:
+    """Return what a job would ask about the beliefs that are there already; nothing is written."""
+    targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
+    known = _verdicts_without_asking(job=job, members=members, targets=targets)
+    judged: set[Pair] = {(row["belief_id"], row["episode_id"]) for row in known}
+    return _cut_into_asks(job=job, members=members, targets=targets, judged=judged)
+
+
+def _verdicts_without_asking(
+    *, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]
+) -> list[dict[str, Any]]:
+    """Return the verdicts that were given before, and those that the guard gives."""
     hashes = [target.belief.statement_hash for target in targets]
     given = given_verdicts(workspace_id=job.workspace_id, hashes=hashes, episodes=[m.id for m in members])
     rows = []
@@ -167,7 +183,7 @@ def _store_without_asking(*, job: ClusterJob, members: Sequence[EpisodeSource], 
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
         elif _passes_guard(member=member, target=target):
             rows.append(_verdict(job, target, member.id, Verdict.SUPPORTS, Basis.GUARD, "", None))
-    insert_new(model=JobVerdict, rows=rows)
+    return rows
 
 
 def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
@@ -183,10 +199,21 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
 
 
 def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> list[Ask]:
-    """Cut what still lacks a verdict into calls of at most twelve episodes about one statement."""
-    judged = set(job.verdicts.values_list("belief_id", "episode_id"))
+    """Return the calls for what still lacks a verdict."""
+    judged: set[Pair] = set(job.verdicts.values_list("belief_id", "episode_id"))
+    return _cut_into_asks(job=job, members=members, targets=targets, judged=judged)
+
+
+def _cut_into_asks(
+    *,
+    job: ClusterJob,
+    members: Sequence[EpisodeSource],
+    targets: Sequence[Target],
+    judged: set[Pair],
+) -> list[Ask]:
+    """Cut what is neither judged nor evidence into calls of at most twelve episodes about one statement."""
     beliefs = [target.belief.id for target in targets]
-    judged |= evidenced_pairs(workspace_id=job.workspace_id, beliefs=beliefs, episodes=[m.id for m in members])
+    judged = judged | evidenced_pairs(workspace_id=job.workspace_id, beliefs=beliefs, episodes=[m.id for m in members])
     size = settings.POLICY.consolidation.classify_episodes
     asks = []
     for target in targets:

@@ -7,7 +7,7 @@ belief; what is near nothing waits in the pool.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 from django.conf import settings
@@ -76,23 +76,32 @@ def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
 def plan_cycle(*, cycle: Cycle) -> Plan:
     """Cluster the leased and pooled episodes, choose the clusters and the singles; nothing is written."""
     model = embedder()
-    sources, vectors = read_episodes(episodes=_taking_part(cycle), model=model.name)
+    leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk)
+    taking_part = leased | pooled_episodes(workspace_id=cycle.workspace_id, now=cycle.now)
+    sources, vectors = read_episodes(episodes=taking_part, model=model.name)
+    return plan_work(workspace_id=cycle.workspace_id, now=cycle.now, sources=sources, vectors=vectors, model=model)
+
+
+def plan_work(
+    *, workspace_id: int, now: datetime, sources: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
+) -> Plan:
+    """Choose what a cycle does with these episodes, the new ones of which are leased; nothing is written."""
     groups = find_groups(sources=sources, vectors=vectors, model=model)
-    chosen, put_back = _choose_groups(cycle=cycle, groups=groups)
+    chosen, put_back = _choose_groups(workspace_id=workspace_id, now=now, groups=groups)
     taken = {member.id for group in chosen for member in (*group.members, *group.beyond)} | put_back
     alone = [place for place, source in enumerate(sources) if source.id not in taken]
     batches, deferred = gather_singles(
-        workspace_id=cycle.workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
+        workspace_id=workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
     )
     asked = {member.id for batch in batches for member in batch.members}
     return Plan(groups=chosen, singles=batches, put_back=put_back | (deferred - asked), partly_asked=deferred & asked)
 
 
-def _taking_part(cycle: Cycle) -> QuerySet[Episode]:
-    """Select the leased episodes and the pool of the last 90 days."""
-    since = cycle.now - timedelta(days=settings.POLICY.consolidation.pooled_days)
-    active = Episode.objects.for_workspace(cycle.workspace_id).active()
-    return active.filter(leased_by=cycle.pk) | active.filter(state=ConsolidationState.POOLED, pooled_at__gte=since)
+def pooled_episodes(*, workspace_id: int, now: datetime) -> QuerySet[Episode]:
+    """Select the pool of the last 90 days."""
+    since = now - timedelta(days=settings.POLICY.consolidation.pooled_days)
+    active = Episode.objects.for_workspace(workspace_id).active()
+    return active.filter(state=ConsolidationState.POOLED, pooled_at__gte=since)
 
 
 def find_groups(*, sources: Sequence[EpisodeSource], vectors: Vectors, model: Embedder) -> list[Group]:
@@ -122,25 +131,25 @@ def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[n
     return Group(members=central[:most], beyond=central[most:])
 
 
-def _choose_groups(*, cycle: Cycle, groups: Sequence[Group]) -> tuple[list[Group], set[str]]:
+def _choose_groups(*, workspace_id: int, now: datetime, groups: Sequence[Group]) -> tuple[list[Group], set[str]]:
     """Choose the clusters of this cycle; return them and the new episodes that must wait for a later one.
 
     Clusters that failed before come after those that did not, or ten that always fail would let nothing else pass.
     """
-    tried = _tried_sets(workspace_id=cycle.workspace_id, hashes=[group.members_hash for group in groups])
+    tried = _tried_sets(workspace_id=workspace_id, hashes=[group.members_hash for group in groups])
     eligible = [group for group in groups if group.members_hash not in tried]
-    sound = _rank(cycle, [group for group in eligible if not group.has_failed])
-    failed = _rank(cycle, [group for group in eligible if group.has_failed])
+    sound = _rank(now, [group for group in eligible if not group.has_failed])
+    failed = _rank(now, [group for group in eligible if group.has_failed])
     chosen = [*sound, *failed][: settings.POLICY.consolidation.clusters]
     waiting = [group for group in eligible if group not in chosen]
     put_back = {m.id for g in waiting for m in (*g.members, *g.beyond) if m.state == ConsolidationState.LEASED}
     return chosen, put_back
 
 
-def _rank(cycle: Cycle, groups: Sequence[Group]) -> list[Group]:
+def _rank(now: datetime, groups: Sequence[Group]) -> list[Group]:
     ranked = rank_clusters(
         sizes=[len(group.members) for group in groups],
-        days_waited=[_days_waited(cycle, group) for group in groups],
+        days_waited=[_days_waited(now, group) for group in groups],
         policy=settings.POLICY.consolidation,
     )
     return [groups[place] for place in ranked]
@@ -153,10 +162,10 @@ def _tried_sets(*, workspace_id: int, hashes: Sequence[str]) -> set[str]:
     return set(jobs.values_list("members_hash", flat=True))
 
 
-def _days_waited(cycle: Cycle, group: Group) -> float:
+def _days_waited(now: datetime, group: Group) -> float:
     """Return the days since the longest waiting new member was stored."""
     new = [member.created_at for member in group.members if member.state == ConsolidationState.LEASED]
-    return max((cycle.now - min(new)) / timedelta(days=1), 0.0) if new else 0.0
+    return max((now - min(new)) / timedelta(days=1), 0.0) if new else 0.0
 
 
 def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:

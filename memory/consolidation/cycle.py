@@ -32,9 +32,20 @@ def budget_policy() -> BudgetPolicy:
     return policy
 
 
+class BeliefsAreOff(ValueError):
+    """The workspace keeps no beliefs, so that no cycle is opened for it."""
+
+
+def check_believing(*, workspace_id: int) -> None:
+    """Raise BeliefsAreOff where a workspace recalls episodes only (B22)."""
+    if not Workspace.objects.filter(pk=workspace_id, is_believing=True).exists():
+        raise BeliefsAreOff("Beliefs are switched off in this workspace: it recalls episodes only.")
+
+
 @transaction.atomic
 def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
+    check_believing(workspace_id=workspace_id)
     lease = database_now(plus=budget_policy().lease_seconds)
     cycle = None
     while cycle is None:  # one that stood in the way may have ended since, or our id may be taken
@@ -61,7 +72,7 @@ def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
 def _may_wake(workspace_id: int) -> bool:
     """Tell in one look whether new episodes may start a cycle; every write asks this."""
     is_open = Exists(Cycle.objects.open().filter(workspace=OuterRef("pk")))
-    free = Workspace.objects.exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     return free.filter(~is_open, pk=workspace_id).exists()
 
 
@@ -81,7 +92,10 @@ def begin_attempt(*, cycle_id: str) -> int | None:
     Cycle.objects.filter(pk=cycle_id).update(
         attempt=attempt,
         leased_until=database_now(plus=seconds),
-        deadline_at=Case(When(deadline_at__isnull=False, then=Greatest(F("deadline_at"), least))),
+        deadline_at=Case(
+            When(deadline_at__isnull=False, cancelled_by="", then=Greatest(F("deadline_at"), least)),
+            default=F("deadline_at"),
+        ),
     )
     cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
     return attempt
@@ -151,6 +165,12 @@ def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
 def spend_budget(*, cycle_id: str, reason: str) -> None:
     """Note why no more work is started in this cycle; the first reason stays."""
     Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason)
+
+
+def is_cancelled(*, cycle_id: str) -> bool:
+    """Tell whether somebody wants the cycle to end."""
+    exists: bool = Cycle.objects.filter(pk=cycle_id).exclude(cancelled_by="").exists()
+    return exists
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.db.models import Case, IntegerField, Value, When
+from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.asking import embed_patiently
 from memory.consolidation.cycle import (
@@ -24,7 +24,7 @@ from memory.llm.model import CallFailed, FailureKind
 from memory.models import Cycle, Episode
 from memory.models.vectors import store_episode_vectors
 
-_BATCH = 256
+EMBEDDING_BATCH = 256
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
 
 Matter = tuple[str, str]  # an episode's id and what of its text counts
@@ -42,6 +42,12 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
 
 
 def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
+    ids = list(waiting_episodes(workspace_id=workspace_id, is_locking=True).values_list("pk", flat=True))
+    return Episode.objects.filter(pk__in=ids).update(state=ConsolidationState.LEASED, leased_by=cycle_id)
+
+
+def waiting_episodes(*, workspace_id: int, is_locking: bool = False) -> QuerySet[Episode]:
+    """Select the new and failed episodes that a cycle takes up, corrections first (B8.1)."""
     waiting = (
         Episode.objects.for_workspace(workspace_id)
         .active()
@@ -49,12 +55,8 @@ def _lease_new(*, cycle_id: str, workspace_id: int) -> int:
     )
     corrections_first = Case(When(category="correction", then=Value(0)), default=Value(1), output_field=IntegerField())
     chosen = waiting.order_by(corrections_first, "occurred_at", "content_hash", "origin")
-    ids = list(
-        chosen.select_for_update(skip_locked=True).values_list("pk", flat=True)[
-            : settings.POLICY.consolidation.lease_episodes
-        ]
-    )
-    return Episode.objects.filter(pk__in=ids).update(state=ConsolidationState.LEASED, leased_by=cycle_id)
+    chosen = chosen.select_for_update(skip_locked=True) if is_locking else chosen
+    return chosen[: settings.POLICY.consolidation.lease_episodes]
 
 
 def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
@@ -77,12 +79,12 @@ class _Embedding:
 
     def embed(self, waiting: Sequence[Matter]) -> None:
         """Embed and store while there is time; what comes after a failure stays pending with it."""
-        for start in range(0, len(waiting), _BATCH):
+        for start in range(0, len(waiting), EMBEDDING_BATCH):
             if not self.model.is_local and not has_time_for_a_call(cycle_id=self.cycle.pk):
                 spend_budget(cycle_id=self.cycle.pk, reason=TIME_IS_UP)
                 return
             try:
-                self._embed_batch(waiting[start : start + _BATCH])
+                self._embed_batch(waiting[start : start + EMBEDDING_BATCH])
             except CallFailed as failure:
                 fail_unembedded(cycle=self.cycle, ids=[key for key, _ in waiting[start:]], kind=failure.kind)
                 return

@@ -1,8 +1,10 @@
 """The last step: what is due by time, what is left over, and the counts of the cycle."""
 
+from datetime import datetime
+
 import structlog
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import read_current
@@ -23,15 +25,15 @@ def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
     if cycle is None:
         return False
     archive_due(cycle=cycle)
+    if cycle.cancelled_by:
+        return close_cycle(cycle=cycle, attempt=attempt, state=CycleState.CANCELLED, reason=f"by {cycle.cancelled_by}")
     state = CycleState.OVER_BUDGET if cycle.budget_spent else CycleState.FINISHED
     return close_cycle(cycle=cycle, attempt=attempt, state=state, reason=cycle.budget_spent)
 
 
 def archive_due(*, cycle: Cycle) -> int:
     """Walk the gates of every live belief that time alone may archive, in batches; return how many were looked at."""
-    due = Belief.objects.for_workspace(cycle.workspace_id).filter(
-        status=BeliefStatus.ACTIVE, archive_due_at__lte=cycle.now, is_pinned=False
-    )
+    due = beliefs_due(workspace_id=cycle.workspace_id, now=cycle.now)
     seen: set[str] = set()
     while batch := list(
         due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]
@@ -39,6 +41,13 @@ def archive_due(*, cycle: Cycle) -> int:
         walk_gates(cycle=cycle, belief_ids=batch)
         seen.update(batch)
     return len(seen)
+
+
+def beliefs_due(*, workspace_id: int, now: datetime) -> QuerySet[Belief]:
+    """Select the live beliefs that time alone may archive (B14)."""
+    return Belief.objects.for_workspace(workspace_id).filter(
+        status=BeliefStatus.ACTIVE, archive_due_at__lte=now, is_pinned=False
+    )
 
 
 @transaction.atomic

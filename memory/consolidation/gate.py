@@ -153,7 +153,7 @@ def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 def _end(job: ClusterJob, state: JobState) -> None:
     job.state = state
-    job.save(update_fields=["state", "outcome", "refusal", "created_belief"])
+    job.save(update_fields=["state", "outcome", "refusal", "created_belief", "suppressed_by"])
 
 
 def _defer_hopeless(*, cycle: Cycle) -> None:

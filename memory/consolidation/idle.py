@@ -9,7 +9,7 @@ def is_idle_after(*, cycle: Cycle) -> bool:
 
     Episodes stay pending without end where a model keeps failing: a cycle that applied nothing is the last.
     """
-    if cycle.state == CycleState.FAILED:
+    if cycle.state in (CycleState.FAILED, CycleState.CANCELLED):
         return True
     jobs = ClusterJob.objects.filter(cycle=cycle)
     if not Episode.objects.for_workspace(cycle.workspace_id).pending().exists() and not jobs.exists():

@@ -18,7 +18,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
-    free = Workspace.objects.exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     wanted = free.filter(Q(Exists(pending)) | Q(Exists(due)) & ~Q(Exists(recent)))
     opened = []
     for workspace_id in wanted.values_list("pk", flat=True):

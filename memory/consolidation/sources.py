@@ -99,6 +99,11 @@ def _with_vectors(rows: Iterable[dict[str, Any]], model: str) -> tuple[list[Epis
     return [sources[place] for place in order], vectors[np.asarray(order, dtype=np.intp)]
 
 
+def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
+    """Read episodes, with or without vectors."""
+    return [_episode(row) for row in episodes.values(*_EPISODE_COLUMNS)]
+
+
 def _episode(row: dict[str, Any]) -> EpisodeSource:
     text = row.pop("text")
     return EpisodeSource(matter=matter_of(str(text), str(row["speaker"])), **row)

@@ -1,5 +1,6 @@
 """Step 3: one call per cluster for the belief that its episodes support."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -32,8 +33,8 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
         if len(members) < settings.POLICY.consolidation.cluster_min:
             _refuse(lease=lease, refusal=TOO_FEW_MEMBERS)
             return
-        central = members[: settings.POLICY.consolidation.central_episodes]
-        request = SynthesisRequest(episodes=tuple(member.as_text() for member in central))
+        central = _central(members)
+        request = synthesis_request(members=members)
         answers: list[Answer] = []
         if ask_models(lease=lease, asks=[Ask(key="candidate", request=request)], store=answers.extend):
             reply = answers[0].reply
@@ -41,7 +42,16 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
             _store_candidate(lease=lease, reply=reply, members=central)
 
 
-def _store_candidate(*, lease: JobLease, reply: Synthesis, members: list[EpisodeSource]) -> None:
+def synthesis_request(*, members: Sequence[EpisodeSource]) -> SynthesisRequest:
+    """Word the call for a cluster's candidate: its most central episodes (B8.3)."""
+    return SynthesisRequest(episodes=tuple(member.as_text() for member in _central(members)))
+
+
+def _central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]:
+    return members[: settings.POLICY.consolidation.central_episodes]
+
+
+def _store_candidate(*, lease: JobLease, reply: Synthesis, members: Sequence[EpisodeSource]) -> None:
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)

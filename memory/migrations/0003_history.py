@@ -65,6 +65,11 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.AddField(
+            model_name='cycle',
+            name='cancelled_by',
+            field=models.CharField(blank=True, default='', help_text='Who wants it to end.', max_length=200),
+        ),
+        migrations.AddField(
             model_name='clusterjob',
             name='suppressed_by',
             field=models.ForeignKey(blank=True, help_text='What a person archived or had forgotten, and the candidate says again.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='memory.belief'),

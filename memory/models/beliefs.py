@@ -51,6 +51,12 @@ class BeliefQuerySet(WorkspaceQuerySet):
         """Keep what new episodes are judged against: active, challenged and archived beliefs."""
         return self.filter(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED))
 
+    def tombstones(self) -> Self:
+        """B22: keep what a person archived or had forgotten: nothing that says the same is created beside it."""
+        return self.filter(
+            Q(status=BeliefStatus.FORGOTTEN) | Q(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
+        )
+
     def visible_in(self, project_id: int | None) -> Self:
         """B21: keep global beliefs and, with a project, that project's own."""
         if project_id is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from memory.models import Belief, BeliefEvent, Role, Transition, Workspace
+from memory.models import Belief, BeliefEvent, Cycle, CycleStep, Role, Transition, Workspace
 from tests.admin.scene import Scene
 from tests.admin.test_isolation import list_of, page_of
 
@@ -61,3 +61,33 @@ def test_a_curator_elsewhere_acts_on_nothing_here(ours: Scene, theirs: Scene, si
     act(client, "archive", ours.belief)
     ours.belief.refresh_from_db()
     assert ours.belief.status == "active"
+
+
+def cancel(client: Client, cycle: Cycle) -> str:
+    posted = {"action": "cancel", "_selected_action": [cycle.pk]}
+    return client.post(list_of(Cycle), posted, follow=True).content.decode()
+
+
+def test_a_curator_cancels_a_cycle(ours: Scene, sign_in: SignIn) -> None:
+    """B22."""
+    Cycle.objects.filter(pk=ours.cycle.pk).update(state="queued", finished_at=None)
+    CycleStep.objects.all().delete()
+    page = cancel(sign_in(ours.workspace, Role.CURATOR), ours.cycle)
+    ours.cycle.refresh_from_db()
+    assert "1 of 1 cancelled." in page
+    assert ours.cycle.state == "cancelled"
+    assert ours.cycle.cancelled_by.startswith("person ")
+
+
+def test_a_cycle_that_has_ended_is_left_alone(ours: Scene, sign_in: SignIn) -> None:
+    page = cancel(sign_in(ours.workspace, Role.CURATOR), ours.cycle)
+    assert "has ended as finished" in page
+
+
+@pytest.mark.parametrize("whose", ["reader here", "curator elsewhere"])
+def test_nobody_else_cancels(ours: Scene, theirs: Scene, sign_in: SignIn, whose: str) -> None:
+    Cycle.objects.filter(pk=ours.cycle.pk).update(state="queued", finished_at=None)
+    scene, role = (ours, Role.READER) if whose == "reader here" else (theirs, Role.CURATOR)
+    cancel(sign_in(scene.workspace, role), ours.cycle)
+    ours.cycle.refresh_from_db()
+    assert ours.cycle.state == "queued"

@@ -97,3 +97,44 @@ def test_a_key_limited_to_projects_gets_no_consolidations(workspace: Workspace) 
     ):
         assert is_problem(response, 403)
     assert Cycle.objects.count() == 1
+
+
+def test_a_cycle_is_cancelled(workspace: Workspace, curator: Caller) -> None:
+    """B22: one that nobody has taken up ends at once, and says by whom."""
+    started = curator.post("/consolidations").json()["id"]
+    response = curator.post(f"/consolidations/{started}/cancel")
+    cycle = Cycle.objects.get()
+    assert (response.status_code, response.json()) == (202, {"id": started, "state": "cancelled"})
+    assert cycle.cancelled_by.startswith("key engram_")
+    assert cycle.finished_at is not None
+
+
+def test_a_cycle_that_has_ended_cannot_be_cancelled(workspace: Workspace, curator: Caller) -> None:
+    response = curator.post(f"/consolidations/{finished_cycle(workspace).pk}/cancel")
+    assert is_problem(response, 409)
+    assert "ended as finished" in response.json()["detail"]
+
+
+def test_a_dry_run_answers_with_a_plan_and_starts_nothing(workspace: Workspace, curator: Caller) -> None:
+    """B22."""
+    lines = [{"text": "Mara deploys the shop on Tuesday morning.", "session": str(n)} for n in range(3)]
+    caller("write", workspace=workspace).post("/episodes", {"episodes": lines})
+    response = curator.post("/consolidations", {"dry_run": True})
+    shown = response.json()
+    assert response.status_code == 200
+    assert (shown["dry_run"], shown["episodes"], shown["unembedded"], shown["archive_due"]) == (True, 3, 0, 0)
+    assert [(job["kind"], job["belief"], len(job["episodes"])) for job in shown["jobs"]] == [("cluster", None, 3)]
+    assert shown["estimate"] == {
+        "calls": {"embed": 0, "synthesize": 1, "classify": 1}, "tokens": 0, "cost_usd": 0.0,
+    }  # fmt: skip
+    assert not Cycle.objects.exists()
+
+
+@pytest.mark.parametrize("body", [{}, {"dry_run": True}])
+def test_without_beliefs_no_cycle_starts(workspace: Workspace, curator: Caller, body: dict[str, bool]) -> None:
+    """B22: switched off, a workspace recalls episodes only."""
+    Workspace.objects.update(is_believing=False)
+    response = curator.post("/consolidations", body)
+    assert is_problem(response, 409)
+    assert "episodes only" in response.json()["detail"]
+    assert not Cycle.objects.exists()

@@ -61,6 +61,12 @@ def at(path: str) -> Callable[[Rows], str]:
     return lambda rows: path
 
 
+def reopened(rows: Rows) -> str:
+    """Let the cycle be one that can still be cancelled."""
+    Cycle.objects.filter(pk=rows.cycle.pk).update(state="queued", finished_at=None)
+    return rows.cycle.pk
+
+
 CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/episodes", "GET"): Call(permission="read", path=at("/episodes")),
     ("api/v1/episodes", "POST"): Call(permission="write", path=at("/episodes"), body=lambda rows: {"text": SECRET}),
@@ -81,6 +87,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/consolidations", "POST"): Call(permission="curate", path=at("/consolidations"), body=lambda rows: {}),
     ("api/v1/consolidations/<cycle_id:cycle_id>", "GET"): Call(
         permission="read", path=lambda rows: f"/consolidations/{rows.cycle.pk}", names_a_row=True
+    ),
+    ("api/v1/consolidations/<cycle_id:cycle_id>/cancel", "POST"): Call(
+        permission="curate",
+        path=lambda rows: f"/consolidations/{reopened(rows)}/cancel",
+        body=lambda rows: {},
+        names_a_row=True,
     ),
     ("api/v1/recall", "POST"): Call(
         permission="read", path=at("/recall"), body=lambda rows: {"query": SECRET, "limit": 100}
@@ -205,7 +217,8 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
     told = [leaked(send(owner, method, call, rows), rows) for (_, method), call in CALLS.items() if call.names_a_row]
     belief, project = rows.belief.pk, rows.project.slug
     assert told == [
-        {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {rows.cycle.pk}
+        {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {rows.cycle.pk},
+        {rows.cycle.pk},
     ]  # fmt: skip
 
 

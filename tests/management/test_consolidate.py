@@ -122,3 +122,49 @@ def test_an_interrupted_wait_says_what_becomes_of_the_cycle(
     assert end.value.code == 130
     assert err.getvalue() == f"Stopped waiting; cycle {Cycle.objects.get().pk} {becomes}.\n"
     assert Cycle.objects.open().exists()
+
+
+def test_a_dry_run_opens_nothing(acme: Workspace) -> None:
+    """B22: the plan as JSON, with what it would cost."""
+    out = StringIO()
+    call_command("consolidate", "--workspace", "acme", "--dry-run", "--json", stdout=out)
+    shown = json.loads(out.getvalue())
+    assert (shown["dry_run"], shown["episodes"], len(shown["jobs"])) == (True, 3, 1)
+    assert shown["estimate"]["cost_usd"] == 0.0
+    assert not Cycle.objects.exists()
+
+
+def test_a_dry_run_reads_as_sentences(acme: Workspace) -> None:
+    """B22."""
+    out = StringIO()
+    call_command("consolidate", "--workspace", "acme", "--dry-run", stdout=out)
+    assert out.getvalue().splitlines() == [
+        "A cycle would take up 3 episodes.",
+        "  3 episodes alike: at most 2 calls",
+        "Calls, at most: 1 to synthesize, 1 to classify; about 0 tokens, $0.0000.",
+    ]
+
+
+def test_without_beliefs_it_says_so(acme: Workspace) -> None:
+    """B22."""
+    Workspace.objects.filter(pk=acme.pk).update(is_believing=False)
+    with pytest.raises(CommandError, match="episodes only") as error:
+        consolidate()
+    assert error.value.returncode == 1
+
+
+def test_a_cycle_is_cancelled_by_its_id(acme: Workspace) -> None:
+    """B22."""
+    [cycle] = consolidate()
+    out = StringIO()
+    call_command("cancel_cycle", str(cycle["id"]), stdout=out)
+    assert out.getvalue() == f"{cycle['id']} cancelled.\n"
+    assert Cycle.objects.get().cancelled_by.startswith("command cancel_cycle of ")
+    with pytest.raises(CommandError, match="has ended as cancelled"):
+        call_command("cancel_cycle", str(cycle["id"]))
+
+
+def test_a_cycle_that_is_not_there_is_bad_usage() -> None:
+    with pytest.raises(CommandError) as error:
+        call_command("cancel_cycle", "cy_000000000000")
+    assert error.value.returncode == 2

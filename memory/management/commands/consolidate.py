@@ -9,11 +9,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.cycle import open_cycle
+from memory.consolidation.cycle import BeliefsAreOff, open_cycle
 from memory.consolidation.idle import is_idle_after
+from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.failures import named_workspace
+from memory.management.rehearsals import write_rehearsal
 from memory.management.waiting import WorkerHint, ending_on_interrupt
 from memory.management.wording import counted
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
@@ -44,10 +46,22 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", required=True)
         parser.add_argument("--wait", action="store_true", help="wait until the cycle has ended")
         parser.add_argument("--until-idle", action="store_true", help="run cycles until nothing is left to do")
+        parser.add_argument("--dry-run", action="store_true", help="say what a cycle would do and cost; write nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = named_workspace(options["workspace"])
+        try:
+            self._consolidate(workspace, options)
+        except BeliefsAreOff as error:
+            raise CommandError(str(error), returncode=1) from None
+
+    def _consolidate(self, workspace: Workspace, options: dict[str, Any]) -> None:
+        if options["dry_run"]:
+            write_rehearsal(
+                rehearse_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
+            )
+            return
         if not (options["wait"] or options["until_idle"]):
             cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
             self._report([cycle], as_json=options["json"])
@@ -114,5 +128,5 @@ def _interrupted(last: Cycle | None) -> str:
 def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:
     """Tell whether work was given up: failed with a cycle or an episode, or stopped by a budget before all was done."""
     failed = Episode.objects.for_workspace(last.workspace_id).pending().filter(state=ConsolidationState.FAILED)
-    is_cut_short = until_idle and last.state == CycleState.OVER_BUDGET
+    is_cut_short = until_idle and last.state in (CycleState.OVER_BUDGET, CycleState.CANCELLED)
     return last.state == CycleState.FAILED or is_cut_short or failed.exists()

@@ -1,0 +1,192 @@
+"""B22: what a cycle would do now, and about what it would cost, without a write and without a call.
+
+The plan is the cycle's own: the same episodes, clusters and batches. What models would answer is not known, so that
+the calls about candidates, which come last, are counted as if every cluster were new and every member asked about.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+from django.conf import settings
+from django.db import connection, transaction
+
+from memory.consolidation.classify import asks_about_beliefs
+from memory.consolidation.cluster import Plan, plan_work, pooled_episodes
+from memory.consolidation.cycle import check_believing
+from memory.consolidation.extract import EMBEDDING_BATCH, waiting_episodes
+from memory.consolidation.finish import beliefs_due
+from memory.consolidation.sources import EpisodeSource, canonical_key, positions, read_episodes, read_sources
+from memory.consolidation.synthesize import synthesis_request
+from memory.domain.lifecycle import ConsolidationState
+from memory.llm.embeddings import embedder
+from memory.llm.ledger import CallScope, cost_of, find_replies
+from memory.llm.model import language_model
+from memory.llm.prompts import estimate_request, estimate_tokens
+from memory.llm.requests import ClassificationRequest, Purpose, Request
+from memory.models import ClusterJob, Episode, JobKind, Workspace
+from memory.models.vectors import Vectors
+
+# What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
+_REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 30}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedJob:
+    """A job that the cycle would have."""
+
+    kind: str
+    belief: str | None
+    episodes: Sequence[str]
+    calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What calls would come to, at most; replies that are stored already cost nothing."""
+
+    calls: dict[str, int]
+    tokens: int
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """What a cycle would do now."""
+
+    now: datetime
+    episodes: int
+    unembedded: int
+    jobs: Sequence[PlannedJob]
+    put_back: int
+    archive_due: int
+    estimate: Estimate
+
+
+def rehearse_cycle(*, workspace: Workspace, now: datetime) -> Rehearsal:
+    """Plan a cycle of the workspace as of `now`, in a transaction that the database lets write nothing."""
+    check_believing(workspace_id=workspace.pk)
+    with _read_only():
+        return _Rehearsing(workspace=workspace, now=now).run()
+
+
+@contextmanager
+def _read_only() -> Iterator[None]:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        yield
+        transaction.set_rollback(True)  # a savepoint that is released would leave its outer transaction read only
+
+
+class _Rehearsing:
+    """One rehearsal on its way, adding up what the cycle would cost."""
+
+    def __init__(self, *, workspace: Workspace, now: datetime) -> None:
+        self.workspace, self.now = workspace, now
+        self.embedder, self.model = embedder(), language_model()
+        self.calls = {"embed": 0, Purpose.SYNTHESIZE.value: 0, Purpose.CLASSIFY.value: 0}
+        self.tokens, self.cost = 0, Decimal(0)
+
+    def run(self) -> Rehearsal:
+        new = list(waiting_episodes(workspace_id=self.workspace.pk).values_list("pk", flat=True))
+        sources, vectors, unembedded = self._read(new)
+        plan = plan_work(
+            workspace_id=self.workspace.pk, now=self.now, sources=sources, vectors=vectors, model=self.embedder
+        )
+        places = positions(sources)
+        jobs = [
+            self._job(members, vectors[[places[member.id] for member in members]], belief=belief)
+            for members, belief in _members_of_jobs(plan)
+        ]
+        return Rehearsal(
+            now=self.now,
+            episodes=len(new),
+            unembedded=len(unembedded),
+            jobs=jobs,
+            put_back=len(plan.put_back),
+            archive_due=beliefs_due(workspace_id=self.workspace.pk, now=self.now).count(),
+            estimate=Estimate(calls=self.calls, tokens=self.tokens, cost_usd=self.cost),
+        )
+
+    # --- What would take part
+
+    def _read(self, new: Sequence[str]) -> tuple[list[EpisodeSource], Vectors, list[EpisodeSource]]:
+        """Read what would take part, the new ones as if leased, and those that no model has embedded yet."""
+        pooled = pooled_episodes(workspace_id=self.workspace.pk, now=self.now)
+        taking_part = Episode.objects.filter(pk__in=[*new, *pooled.values_list("pk", flat=True)])
+        sources, vectors = read_episodes(episodes=taking_part, model=self.embedder.name)
+        blank = Episode.objects.filter(pk__in=new).exclude(embedding__model=self.embedder.name)
+        unembedded = [source for source in read_sources(episodes=blank) if source.matter]
+        if unembedded and self.embedder.is_local:
+            own = self.embedder.embed([source.matter for source in unembedded])
+            sources, vectors = _in_order([*sources, *unembedded], np.concatenate([vectors, own]))
+        elif unembedded:
+            self._count_embedding([source.matter for source in unembedded])
+        leased = set(new)
+        sources = [replace(s, state=ConsolidationState.LEASED) if s.id in leased else s for s in sources]
+        return sources, vectors, unembedded
+
+    def _count_embedding(self, texts: Sequence[str]) -> None:
+        self.calls["embed"] += -(-len(texts) // EMBEDDING_BATCH)
+        self._add(self.embedder.name, estimate_tokens(*texts), 0)
+
+    # --- What would be asked
+
+    def _job(self, members: Sequence[EpisodeSource], vectors: Vectors, *, belief: str | None) -> PlannedJob:
+        """Count what a job would ask: about beliefs that are there, and of a cluster for and about its candidate."""
+        kind = JobKind.SINGLES if belief else JobKind.CLUSTER
+        job = ClusterJob(workspace=self.workspace, cycle_id="", kind=kind, belief_id=belief)
+        requests: list[Request] = [
+            ask.request for ask in asks_about_beliefs(job=job, members=members, vectors=vectors, model=self.embedder)
+        ]
+        if kind == JobKind.CLUSTER:
+            requests += [synthesis_request(members=members), *_about_candidate(members)]
+        calls = self._count_calls(requests)
+        return PlannedJob(kind=kind.value, belief=belief, episodes=[m.id for m in members], calls=calls)
+
+    def _count_calls(self, requests: Sequence[Request]) -> int:
+        """Count what has no stored reply."""
+        scope = CallScope(workspace_id=self.workspace.pk)
+        stored = find_replies(scope=scope, requests=requests, model=self.model)
+        new = [request for request, reply in zip(requests, stored, strict=True) if reply is None]
+        for request in new:
+            self.calls[request.purpose.value] += 1
+            if not self.model.is_offline:
+                answers = 1 if request.purpose is Purpose.SYNTHESIZE else len(request.episodes)
+                written = _REPLY_TOKENS[request.purpose] * answers
+                self._add(self.model.model_for(request.purpose), estimate_request(request=request), written)
+        return len(new)
+
+    def _add(self, model: str, sent: int, received: int) -> None:
+        self.tokens += sent + received
+        self.cost += cost_of(model=model, input_tokens=sent, output_tokens=received)
+
+
+def _in_order(sources: Sequence[EpisodeSource], vectors: Vectors) -> tuple[list[EpisodeSource], Vectors]:
+    order = sorted(range(len(sources)), key=lambda place: canonical_key(sources[place]))
+    return [sources[place] for place in order], vectors[np.asarray(order, dtype=np.intp)]
+
+
+def _members_of_jobs(plan: Plan) -> list[tuple[Sequence[EpisodeSource], str | None]]:
+    """List each job's members, with the belief that a batch of single episodes is about."""
+    clusters = [(group.members, None) for group in plan.groups]
+    return [*clusters, *((batch.members, batch.belief_id) for batch in plan.singles)]
+
+
+def _about_candidate(members: Sequence[EpisodeSource]) -> list[Request]:
+    """Word the calls about a candidate that nobody has written yet; the most central episode stands in for it."""
+    size = settings.POLICY.consolidation.classify_episodes
+    return [
+        ClassificationRequest(
+            statement=members[0].matter,
+            subject=members[0].speaker,
+            context="general",
+            language=members[0].language,
+            episodes=tuple(member.as_text() for member in members[start : start + size]),
+        )
+        for start in range(0, len(members), size)
+    ]

@@ -1,0 +1,28 @@
+"""Cancel a cycle by hand (B22)."""
+
+import getpass
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
+from memory.domain.actor import Actor, ActorKind
+from memory.management.failures import usage_error
+from memory.models import Cycle
+
+
+class Command(BaseCommand):
+    help = "Cancel a queued or running cycle: what is complete is applied, the rest goes back."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("id", help="cy_…")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        actor = Actor(kind=ActorKind.COMMAND, name=f"cancel_cycle of {getpass.getuser()}")
+        try:
+            cycle = cancel_cycle(cycle_id=options["id"], actor=actor)
+        except Cycle.DoesNotExist:
+            raise usage_error(f"There is no cycle {options['id']}.") from None
+        except CycleHasEnded as error:
+            raise CommandError(str(error), returncode=1) from None
+        self.stdout.write(f"{cycle.pk} {cycle.state}" + ("; it ends soon." if cycle.finished_at is None else "."))
