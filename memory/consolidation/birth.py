@@ -116,7 +116,8 @@ def _find_same(*, job: ClusterJob, candidate: BeliefSource, among: QuerySet[Beli
         if cosines[place] <= threshold:
             return None
         if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
-            return beliefs[place].id
+            same: str = beliefs[place].id
+            return same
     return None
 
 
