@@ -7,14 +7,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory.consolidation.cycle import (
-    TIME_IS_UP,
-    budget_policy,
-    has_time_for_a_call,
-    is_cancelled,
-    seconds_left,
-    spend_budget,
-)
+from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import (
@@ -60,7 +53,7 @@ def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequenc
             budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=budget_policy()),
             model=language_model(),
             store=store,
-            fence=lambda: not is_cancelled(cycle_id=lease.cycle_id) and lease.renew(),
+            fence=lease.renew,
         )
     except MustWait as wait:
         _wait(lease=lease, seconds=wait.seconds)

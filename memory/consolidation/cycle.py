@@ -134,6 +134,11 @@ def hold_cycle(*, cycle_id: str, attempt: int) -> bool:
     return _renew(_running(cycle_id, attempt))
 
 
+def renew_unless_cancelled(*, cycle_id: str, attempt: int) -> bool:
+    """Show a sign of life; false for an attempt that is no longer the cycle's, or a cycle that is to end (B22)."""
+    return _renew(_running(cycle_id, attempt).filter(cancelled_by=""))
+
+
 def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
     """Read a cycle with its workspace if this attempt is still its own, without touching it."""
     cycle: Cycle | None = _running(cycle_id, attempt).select_related("workspace").first()
@@ -165,12 +170,6 @@ def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
 def spend_budget(*, cycle_id: str, reason: str) -> None:
     """Note why no more work is started in this cycle; the first reason stays."""
     Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason)
-
-
-def is_cancelled(*, cycle_id: str) -> bool:
-    """Tell whether somebody wants the cycle to end."""
-    exists: bool = Cycle.objects.filter(pk=cycle_id).exclude(cancelled_by="").exists()
-    return exists
 
 
 @dataclass(slots=True, kw_only=True)

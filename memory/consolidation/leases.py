@@ -63,8 +63,8 @@ class JobLease:
         return policy.last_call_seconds + policy.call_seconds - (time.monotonic() - self.began)
 
     def renew(self) -> bool:
-        """Show a sign of life of job and cycle; false once either has gone to someone else."""
-        if not renew_cycle(cycle_id=self.cycle_id, attempt=self.attempt):
+        """Show a sign of life of job and cycle; false once either has gone to someone else, or is to end (B22)."""
+        if not renew_unless_cancelled(cycle_id=self.cycle_id, attempt=self.attempt):
             return False
         now = time.monotonic()
         if now - self.renewed > FRESH_SECONDS:
