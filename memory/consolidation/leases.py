@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 
 from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_cycle
+from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_unless_cancelled
 from memory.domain.lifecycle import CycleState, JobState
 from memory.models import ClusterJob, Cycle
 
