@@ -121,22 +121,17 @@ def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
 
 def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Show a sign of life, unless somebody just has; false for an attempt that is no longer the cycle's."""
-    mine = _running(cycle_id, attempt)
-    fresh = mine.filter(
-        seen_at__gt=database_now(plus=-FRESH_SECONDS),
-        leased_until__gt=database_now(plus=budget_policy().lease_seconds - FRESH_SECONDS),
-    )
-    return fresh.exists() or _renew(mine)
+    return _renew_stale(_running(cycle_id, attempt))
+
+
+def renew_unless_cancelled(*, cycle_id: str, attempt: int) -> bool:
+    """Do what `renew_cycle` does; false also for a cycle that somebody wants to end (B22)."""
+    return _renew_stale(_running(cycle_id, attempt).filter(cancelled_by=""))
 
 
 def hold_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Show a sign of life and hold the cycle's row until the transaction ends; false for an attempt overtaken."""
     return _renew(_running(cycle_id, attempt))
-
-
-def renew_unless_cancelled(*, cycle_id: str, attempt: int) -> bool:
-    """Show a sign of life; false for an attempt that is no longer the cycle's, or a cycle that is to end (B22)."""
-    return _renew(_running(cycle_id, attempt).filter(cancelled_by=""))
 
 
 def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
@@ -147,6 +142,14 @@ def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
 
 def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
     return Cycle.objects.filter(pk=cycle_id, attempt=attempt, state__in=states)
+
+
+def _renew_stale(cycles: Any) -> bool:
+    fresh = cycles.filter(
+        seen_at__gt=database_now(plus=-FRESH_SECONDS),
+        leased_until__gt=database_now(plus=budget_policy().lease_seconds - FRESH_SECONDS),
+    )
+    return fresh.exists() or _renew(cycles)
 
 
 def _renew(cycles: Any, **also: Any) -> bool:
