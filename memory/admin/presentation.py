@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.contrib.admin.utils import quote
 from django.db import models
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -70,10 +71,10 @@ def _short(value: Any) -> str:
 
 
 def link_to(model: type[models.Model], key: Any, *, text: str | None = None) -> SafeString | str:
-    """Link to a row's page by its key, without reading the row."""
+    """Link to a row's page by its key, quoted as the admin reads it (`_23` is a `#`), without reading the row."""
     if key is None:
         return "–"
-    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[key])
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[quote(key)])
     return format_html('<a href="{}" class="text-link">{}</a>', address, text or key)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.db.models import Model
 from django.test import Client
@@ -27,7 +28,7 @@ def list_of(model: type[Model]) -> str:
 
 
 def page_of(row: Model, page: str = "change") -> str:
-    return reverse(f"admin:memory_{row._meta.model_name}_{page}", args=[row.pk])
+    return reverse(f"admin:memory_{row._meta.model_name}_{page}", args=[quote(row.pk)])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

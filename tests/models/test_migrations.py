@@ -14,6 +14,7 @@ from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.models import Belief, BeliefEvent, Evidence, Workspace
+from memory.models.vectors import _halfvec_type
 from tests.factories import NOW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -135,6 +136,15 @@ def test_the_way_back_loses_nothing_that_the_first_release_knew(old: Any) -> Non
     assert apps.get_model("memory", "Belief").objects.get(pk="bl_000000000002").alpha == 5.0
 
 
+@pytest.fixture
+def _new_types() -> Iterator[None]:
+    """Let nothing be remembered of the types of an extension that was dropped and made again."""
+    yield
+    _halfvec_type.cache_clear()
+    connection.close()
+
+
+@pytest.mark.usefixtures("_new_types")
 def test_from_nothing_forward_and_back_and_forward_again() -> None:
     migrate(None)
     assert not [name for name in connection.introspection.table_names() if name.startswith("memory_")]
