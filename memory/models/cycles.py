@@ -53,7 +53,9 @@ class Cycle(models.Model):
     seen_at = models.DateTimeField(db_default=Now(), help_text="Last sign of life.")
     deadline_at = models.DateTimeField(null=True, blank=True, help_text="When the attempt's working time is up.")
     budget_spent = models.CharField(max_length=100, blank=True, default="", help_text="Why no more work is started.")
-    cancelled_by = models.CharField(max_length=200, blank=True, default="", help_text="Who wants it to end.")
+    cancelled_by = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Who wants it to end."
+    )
     opened_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from memory.admin.presentation import OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE, link_to
-from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Role, Workspace
+from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, JobVerdict, Role, Workspace
 from tests import factories
 from tests.admin.scene import Scene, add_episodes
 from tests.admin.test_isolation import MODELS, list_of, page_of

@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='cycle',
             name='cancelled_by',
-            field=models.CharField(blank=True, default='', help_text='Who wants it to end.', max_length=200),
+            field=models.CharField(blank=True, db_default='', default='', help_text='Who wants it to end.', max_length=200),
         ),
         migrations.AddField(
             model_name='clusterjob',

@@ -21,7 +21,7 @@ FROM memory_belief ORDER BY created_at, id
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0003_history'),
+        ('memory', '0002_history'),
     ]
 
     operations = [
