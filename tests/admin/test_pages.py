@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
@@ -140,6 +141,7 @@ def test_no_list_reads_a_wide_column(
 @pytest.mark.parametrize("model", [Belief, Episode, Cycle])
 def test_a_link_leads_to_its_row_whatever_its_id(model: Any, ours: Scene, sign_in: SignIn) -> None:
     """The admin reads `_23` in an address as `#`, and so would miss one row of forty."""
+    row: Model
     if model is Cycle:
         row = Cycle.objects.create(
             workspace=ours.workspace, id="cy_232425262240", state="finished", finished_at=NOW, now=NOW, trigger="person"
