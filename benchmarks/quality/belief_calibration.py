@@ -1,0 +1,139 @@
+"""Are beliefs as often true as they are confident? Simulated histories with known truth, and a reliability curve.
+
+    python -m benchmarks.quality.belief_calibration [--histories 200] [--seed N] [--json FILE] [--picture FILE]
+
+Histories are drawn as benchmarks/quality/histories.py says: a habit that stays, one that is given up, one that holds in
+one context only, a third each; 15 to 60 episodes over half a year, each wrong with a probability of 10 to 30 %. They
+are lived through the real ingest and the real consolidation with its database, a cycle a week, each in a workspace of
+its own; a scripted model reads the texts without error, so that the noise is the episodes' alone. At 20 random times
+of each history every active belief is a sample: its confidence, and whether its statement is true at that time. What is
+scored is the Brier score (0 is best, always saying ½ gives 0.25), beside that of always saying the share of true
+samples. Nothing of the design was chosen for the score. Exits 1 when it is above the bar.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality.histories import History, Kind, make_histories
+from benchmarks.quality.reliability import (
+    Bin,
+    Sample,
+    base_rate_score,
+    bootstrap_brier,
+    brier_score,
+    reliability_bins,
+)
+from benchmarks.quality.reliability_picture import draw_reliability
+from benchmarks.stage import ROOT, scripted_models, set_up
+
+BAR = 0.15
+SEED = 20_261
+PICTURE = ROOT / "docs" / "reliability.svg"
+
+
+def main() -> int:
+    """Simulate, score, print, draw, and return the exit status."""
+    asked = _read_arguments()
+    samples = simulate(histories=make_histories(count=asked.histories, seed=asked.seed), seed=asked.seed)
+    if not samples:
+        print("no belief was formed: nothing to score")
+        return 1
+    figures = score(samples=samples, seed=asked.seed) | {"histories": asked.histories, "seed": asked.seed}
+    print_figures(figures)
+    if asked.json:
+        asked.json.write_text(json.dumps(figures, indent=2))
+    if asked.picture:
+        title = f"{asked.histories} histories, Brier score {figures['brier']:.3f}"
+        asked.picture.write_text(draw_reliability(bins=reliability_bins(samples), title=title))
+        print(f"curve in {asked.picture}")
+    return 0 if figures["is_met"] else 1
+
+
+def _read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--histories", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--picture", type=Path, help=f"draw the curve to this SVG, as {PICTURE.relative_to(ROOT)}")
+    return parser.parse_args()
+
+
+def simulate(*, histories: Sequence[History], seed: int) -> list[Sample]:
+    """Live through every history and return all samples; progress goes to the terminal."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+    from tests.model_server import ModelServer
+
+    with ModelServer() as server:
+        set_up(**scripted_models(url=server.url))
+        return list(_live_all(histories, server, seed))
+
+
+def _live_all(histories: Sequence[History], server: Any, seed: int) -> Iterator[Sample]:
+    from tqdm import tqdm
+
+    from benchmarks.quality.lived_histories import live_through
+    from memory.models import Workspace
+    from tests import factories
+
+    for history in tqdm(histories, desc="histories", disable=None):
+        workspace = factories.workspace(name=f"belief calibration {os.getpid()} {history.number}")
+        yield from live_through(history=history, server=server, workspace=workspace, seed=seed)
+        server.log.clear()
+        Workspace.objects.filter(pk=workspace.pk).delete()
+
+
+def score(*, samples: Sequence[Sample], seed: int) -> dict[str, Any]:
+    """Return every figure of the samples, ready for JSON."""
+    low, high = bootstrap_brier(samples, seed=seed)
+    brier = brier_score(samples)
+    return {
+        "brier": brier,
+        "interval": [low, high],
+        "base_rate": base_rate_score(samples),
+        "bar": BAR,
+        "is_met": brier <= BAR,
+        "samples": len(samples),
+        "histories_scored": len({sample.history for sample in samples}),
+        "kinds": [_score_kind(kind, [s for s in samples if s.kind == kind]) for kind in Kind],
+        "bins": [_as_figures(one) for one in reliability_bins(samples)],
+    }
+
+
+def _score_kind(kind: str, samples: Sequence[Sample]) -> dict[str, Any]:
+    if not samples:
+        return {"kind": kind, "samples": 0}
+    true = sum(sample.is_true for sample in samples) / len(samples)
+    return {"kind": kind, "samples": len(samples), "brier": brier_score(samples), "true": true}
+
+
+def _as_figures(one: Bin) -> dict[str, Any]:
+    low, high = one.true.interval()
+    figures = {"low": one.low, "high": one.high, "confidence": one.mean_confidence, "n": one.true.total}
+    return figures | {"true": one.true.value, "interval": [low, high]}
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    """Print the score, the kinds and the reliability table."""
+    low, high = figures["interval"]
+    verdict = "kept" if figures["is_met"] else "MISSED"
+    print(f"Brier score {figures['brier']:.3f}  [{low:.3f}, {high:.3f}]  bar {figures['bar']} {verdict}")
+    print(f"base rate   {figures['base_rate']:.3f}")
+    print(f"{figures['samples']} samples of {figures['histories_scored']} of {figures['histories']} histories")
+    print(f"\n{'kind':<16}{'n':>7}{'Brier':>8}{'true':>8}")
+    for kind in figures["kinds"]:
+        rest = f"{kind['brier']:>8.3f}{kind['true']:>8.1%}" if kind["samples"] else ""
+        print(f"{kind['kind']:<16}{kind['samples']:>7}{rest}")
+    print(f"\n{'confidence':<14}{'mean':>6}{'n':>7}{'true':>8}  95 % interval")
+    for one in figures["bins"]:
+        span = f"{one['low']:.1f} – {one['high']:.1f}"
+        low, high = one["interval"]
+        print(f"{span:<14}{one['confidence']:>6.2f}{one['n']:>7}{one['true']:>8.1%}  {low:.1%} – {high:.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
