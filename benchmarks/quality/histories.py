@@ -122,7 +122,7 @@ def make_histories(*, count: int, seed: int) -> list[History]:
 
 
 def _draw(number: int, kind: Kind, rng: random.Random) -> History:
-    person, does, does_not = rng.choice(_HABITS)
+    person, does, does_not = _HABITS[number % len(_HABITS)]  # neighbours differ, so that they can share a workspace
     habit = Habit(person=person, does=does, does_not=does_not, contexts=rng.choice(_CONTEXTS))
     noise = rng.uniform(*NOISE)
     changes_on = SPAN_DAYS * rng.uniform(*CHANGE) if kind is Kind.CHANGE else float("inf")

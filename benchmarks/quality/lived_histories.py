@@ -6,21 +6,24 @@ episodes shown support. Vectors are dictated, too: texts about one habit are ali
 """
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.conf import settings
 
 from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Said, judge, state_majority
 from benchmarks.quality.reliability import Sample
 from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.episodes import take_episodes
+from memory.ingest.replay import plan_replay
 from memory.models import Belief, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
 from tests.model_server import Asked, ModelServer
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=UTC)
-CYCLE_DAYS = 7.0
 SAMPLED_DAYS = 20
 
 # Cosines to the habit and to a context. Two texts of one context have .97, of two contexts .77, and one that names its
@@ -30,14 +33,13 @@ _CLAIMS = (*STATEMENTS, *(Claim(does=does, context=one, elsewhere=True) for does
 
 
 class ScriptedModel:
-    """Answers about one history as a model would that reads its texts without error."""
+    """Answers about the histories of one workspace as a model would that reads their texts without error."""
 
-    def __init__(self, *, history: History) -> None:
-        self.history = history
+    def __init__(self, *, histories: Sequence[History]) -> None:
         self.directions = Directions()
-        self.claims = {history.word(claim): claim for claim in _CLAIMS}
-        for text, claim in self.claims.items():
-            self.directions.place(text, _matters(claim))
+        self.meanings = {history.word(claim): (history, claim) for history in histories for claim in _CLAIMS}
+        for text, (history, claim) in self.meanings.items():
+            self.directions.place(text, _matters(history, claim))
 
     def serve_through(self, server: ModelServer) -> None:
         """Let a server answer for this model from now on."""
@@ -50,80 +52,90 @@ class ScriptedModel:
         return self._state(asked.episodes, STATEMENTS) if asked.purpose == "synthesize" else None
 
     def _judge(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
-        verdict = judge(said=self.claims[episode["text"]], statement=self.claims[statement])
+        verdict = judge(said=self.meanings[episode["text"]][1], statement=self.meanings[statement][1])
         return {"id": episode["id"], "verdict": verdict.value, "reason": "as scripted"}
 
     def _state(self, episodes: Sequence[dict[str, str]], among: Sequence[Claim]) -> dict[str, str]:
-        claim = state_majority((self.claims[episode["text"]] for episode in episodes), among=among)
-        habit = self.history.habit
+        history = self.meanings[episodes[0]["text"]][0]
+        claim = state_majority((self.meanings[episode["text"]][1] for episode in episodes), among=among)
         return {
-            "statement": self.history.word(claim),
-            "subject": habit.person,
-            "predicate": habit.does if claim.does else habit.does_not,
-            "context": "general" if claim.context is None else habit.contexts[claim.context],
+            "statement": history.word(claim),
+            "subject": history.habit.person,
+            "predicate": history.habit.does if claim.does else history.habit.does_not,
+            "context": "general" if claim.context is None else history.habit.contexts[claim.context],
             "timeframe": "current",
         }
 
 
-def _matters(claim: Claim) -> dict[str, float]:
+def _matters(history: History, claim: Claim) -> dict[str, float]:
+    habit, *contexts = (f"{history.number} {part}" for part in ("habit", 0, 1))
     if claim.context is None:
-        return {"habit": _OF_HABIT}
+        return {habit: _OF_HABIT}
     if claim.elsewhere:
-        return {"habit": _OF_HABIT_IN_CONTEXT, "context 0": _OF_BOTH, "context 1": _OF_BOTH}
-    return {"habit": _OF_HABIT_IN_CONTEXT, f"context {claim.context}": _OF_CONTEXT}
+        return {habit: _OF_HABIT_IN_CONTEXT} | dict.fromkeys(contexts, _OF_BOTH)
+    return {habit: _OF_HABIT_IN_CONTEXT, contexts[claim.context]: _OF_CONTEXT}
 
 
-def live_through(*, history: History, server: ModelServer, workspace: Workspace, seed: int) -> list[Sample]:
-    """Live one history in an empty workspace, a cycle a week; return its active beliefs at random times.
+def live_through(
+    *, histories: Sequence[History], server: ModelServer, workspace: Workspace, seed: int
+) -> Iterator[Sample]:
+    """Live histories side by side in an empty workspace; yield its active beliefs at random times of each history.
 
-    The times are drawn uniformly from the whole span; at those before the first belief there is nothing to score.
+    Cycles come as a replay runs them: after 20 episodes, before a longer pause, at the end. The times are uniform over
+    the whole span; at those before the first belief there is nothing to score.
     """
-    model = ScriptedModel(history=history)
+    model = ScriptedModel(histories=histories)
     model.serve_through(server)
+    days = {history.number: _draw_days(history, seed) for history in histories}
+    told = sorted(((one, history) for history in histories for one in history.said), key=lambda pair: pair[0].day)
+    batches = _batches([one.day for one, _ in told])
+    ends = [told[batch[-1]][0].day for batch in batches] + [SPAN_DAYS]
+    for batch, end, following in zip(batches, ends[:-1], ends[1:], strict=True):
+        _store([told[place] for place in batch], workspace=workspace)
+        run_cycle(workspace, _time(end))
+        yield from _read(model, workspace, {number: _between(days[number], end, following) for number in days})
+
+
+def _draw_days(history: History, seed: int) -> list[float]:
     rng = random.Random(f"{seed}/{history.number}/times")
-    days = sorted(rng.uniform(0, SPAN_DAYS) for _ in range(SAMPLED_DAYS))
-    samples: list[Sample] = []
-    for begin, end in _weeks():
-        samples += [sample for day in days if begin <= day < end for sample in _read(model, workspace, day)]
-        said = [said for said in history.said if begin <= said.day < end]
-        if said:
-            _store(said, history=history, workspace=workspace, end=end)
-            run_cycle(workspace, BEGIN + timedelta(days=end))
-    return samples
+    return sorted(rng.uniform(0, SPAN_DAYS) for _ in range(SAMPLED_DAYS))
 
 
-def _weeks() -> Iterator[tuple[float, float]]:
-    begin = 0.0
-    while begin < SPAN_DAYS:
-        yield begin, min(begin + CYCLE_DAYS, SPAN_DAYS)
-        begin += CYCLE_DAYS
+def _between(days: Sequence[float], begin: float, end: float) -> Sequence[float]:
+    return days[bisect_right(days, begin) : bisect_right(days, end)]
 
 
-def _read(model: ScriptedModel, workspace: Workspace, day: float) -> list[Sample]:
-    """Return what is believed now as samples of a day."""
+def _time(day: float) -> datetime:
+    return BEGIN + timedelta(days=day)
+
+
+def _batches(days: Sequence[float]) -> list[range]:
+    gap = timedelta(days=settings.POLICY.ingest.replay_gap_days)
+    every = settings.POLICY.consolidation.trigger_episodes
+    return plan_replay(times=[_time(day) for day in days], every=every, gap=gap)
+
+
+def _read(model: ScriptedModel, workspace: Workspace, days: dict[int, Sequence[float]]) -> Iterator[Sample]:
+    """Yield what is believed now as samples of each history's days."""
     beliefs = Belief.objects.for_workspace(workspace.pk).active().order_by("pk")
-    return [
-        Sample(
-            history=model.history.number,
-            kind=model.history.kind,
-            confidence=confidence,
-            is_true=model.history.is_true(model.claims[statement], day=day),
-        )
-        for statement, confidence in beliefs.values_list("statement", "confidence")
-    ]
+    for statement, confidence in beliefs.values_list("statement", "confidence"):
+        history, claim = model.meanings[statement]
+        for day in days[history.number]:
+            is_true = history.is_true(claim, day=day)
+            yield Sample(history=history.number, kind=history.kind, confidence=confidence, is_true=is_true)
 
 
-def _store(said: Sequence[Said], *, history: History, workspace: Workspace, end: float) -> None:
-    """Store a week's episodes as if each had come when it occurred, from a session of its own."""
+def _store(told: Sequence[tuple[Said, History]], *, workspace: Workspace) -> None:
+    """Store episodes as if each had come when it occurred, from a session of its own."""
     lines = [
         {
             "text": history.word(one.claim),
-            "occurred_at": (BEGIN + timedelta(days=one.day)).isoformat(),
-            "session": f"day {one.day:.6f}",
+            "occurred_at": _time(one.day).isoformat(),
+            "session": f"{history.number} on day {one.day:.6f}",
             "language": "en",
         }
-        for one in said
+        for one, history in told
     ]
-    arrival = Arrival(workspace=workspace, now=BEGIN + timedelta(days=end), is_replay=True)
+    arrival = Arrival(workspace=workspace, now=_time(told[-1][0].day), is_replay=True)
     outcomes = take_episodes(raw_lines=lines, arrival=arrival)
     assert all(isinstance(outcome, Stored) and not outcome.is_duplicate for outcome in outcomes), outcomes
