@@ -177,9 +177,7 @@ def _net_support(heard: Sequence[Claim], statement: Claim) -> int:
 
 def _named_alike(heard: Sequence[Claim], statement: Claim) -> int:
     return sum(
-        claim.context == statement.context
-        for claim in heard
-        if judge(said=claim, statement=statement) is Says.SUPPORTS
+        claim.context == statement.context for claim in heard if judge(said=claim, statement=statement) is Says.SUPPORTS
     )
 
 

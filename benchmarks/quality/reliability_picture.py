@@ -47,7 +47,7 @@ def _frame(title: str) -> list[str]:
         f'<line class="ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
         *(f'<text x="{_x(tick)}" y="{_y(0) + 18}" text-anchor="middle">{tick:.1f}</text>' for tick in ticks),
         *(f'<text x="{_LEFT - 8}" y="{_y(tick) + 4}" text-anchor="end">{tick:.1f}</text>' for tick in ticks),
-        f'<text x="{middle}" y="{_y(0) + 38}" text-anchor="middle">confidence (bars: share of the samples, with n)</text>',
+        f'<text x="{middle}" y="{_y(0) + 38}" text-anchor="middle">confidence (bars: samples, with n)</text>',
         f'<text transform="translate(18 {_TOP + _SIDE / 2}) rotate(-90)" text-anchor="middle">share true</text>',
     ]
 
