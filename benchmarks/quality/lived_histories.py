@@ -2,7 +2,7 @@
 
 Episodes go through the ingest, cycles through every step of consolidation with the database beneath; only the model
 behind the client is scripted: a verdict is what the episode says of the statement, a new statement is what most of the
-episodes shown support. Vectors are dictated, too: texts about one habit are alike, those of one context more so.
+episodes shown support, a division what they say of each context. Vectors are dictated, too: texts about one habit are alike, those of one context more so.
 """
 
 import random
@@ -29,6 +29,7 @@ SAMPLED_DAYS = 20
 # Cosines to the habit and to a context. Two texts of one context have .97, of two contexts .77, and one that names its
 # context has .85 to one that names none; what says yes is as near to what says no, as with every small model.
 _OF_HABIT, _OF_HABIT_IN_CONTEXT, _OF_CONTEXT, _OF_BOTH = 0.97, 0.88, 0.44, 0.31
+_BLANK = dict.fromkeys(("statement", "subject", "predicate"), "") | {"context": "general", "timeframe": "current"}
 _CLAIMS = (*STATEMENTS, *(Claim(does=does, context=one, elsewhere=True) for does in (True, False) for one in (0, 1)))
 
 
@@ -47,15 +48,36 @@ class ScriptedModel:
 
     def answer(self, asked: Asked) -> dict[str, Any] | None:
         """Answer one request; the server's own good sense answers for purposes that are not known here."""
-        if asked.purpose == "classify":
-            return {"verdicts": [self._judge(asked.items[0]["belief"], episode) for episode in asked.episodes]}
-        return self._state(asked.episodes, STATEMENTS) if asked.purpose == "synthesize" else None
+        beliefs = [item["belief"] for item in asked.items if "belief" in item]
+        match asked.purpose:
+            case "synthesize":
+                return self._state(asked.episodes, among=STATEMENTS)
+            case "classify":
+                return {"verdicts": [self._judge(beliefs[0], episode) for episode in asked.episodes]}
+            case "revise":
+                held = self.meanings[beliefs[0]][1]
+                return self._state(asked.episodes, among=[claim for claim in STATEMENTS if claim != held])
+            case "split":
+                return {"parts": self._divide(asked.episodes)}
+            case "merge":
+                return {"same": len(set(beliefs)) == 1, **_BLANK}
+        return None
+
+    def _divide(self, episodes: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+        """State what holds in each context, if the episodes name both."""
+        named = {self.meanings[episode["text"]][1].context for episode in episodes} - {None}
+        if len(named) < 2:
+            return []
+        return [
+            self._state(episodes, among=[claim for claim in STATEMENTS if claim.context == context])
+            for context in (0, 1)
+        ]
 
     def _judge(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
         verdict = judge(said=self.meanings[episode["text"]][1], statement=self.meanings[statement][1])
         return {"id": episode["id"], "verdict": verdict.value, "reason": "as scripted"}
 
-    def _state(self, episodes: Sequence[dict[str, str]], among: Sequence[Claim]) -> dict[str, str]:
+    def _state(self, episodes: Sequence[dict[str, str]], *, among: Sequence[Claim]) -> dict[str, str]:
         history = self.meanings[episodes[0]["text"]][0]
         claim = state_majority((self.meanings[episode["text"]][1] for episode in episodes), among=among)
         return {
