@@ -2,7 +2,8 @@
 
 Episodes go through the ingest, cycles through every step of consolidation with the database beneath; only the model
 behind the client is scripted: a verdict is what the episode says of the statement, a new statement is what most of the
-episodes shown support, a division what they say of each context. Vectors are dictated, too: texts about one habit are alike, those of one context more so.
+episodes shown support, a division what they say of each context. Vectors are dictated, too: texts about one habit are
+alike, those of one context more so.
 """
 
 import random
