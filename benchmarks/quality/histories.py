@@ -149,10 +149,14 @@ def _draw_in_context(context: int, is_noise: bool, rng: random.Random) -> Claim:
 
 
 def judge(*, said: Claim, statement: Claim) -> Says:
-    """Return the verdict of an episode on a statement; one that names no context speaks of all."""
+    """Return the verdict of an episode on a statement, as the prompt of a classification defines them (B11).
+
+    One that names no context speaks of all. One that denies a general statement in a context says that it holds in
+    some circumstances only: PARTIAL, as is one that speaks of both.
+    """
+    if statement.context is None and (said.elsewhere or (said.context is not None and said.does != statement.does)):
+        return Says.PARTIAL
     if said.elsewhere:
-        if statement.context is None:
-            return Says.PARTIAL
         agrees = (said.does == (said.context == statement.context)) == statement.does
     elif None not in (said.context, statement.context) and said.context != statement.context:
         return Says.IRRELEVANT

@@ -70,7 +70,7 @@ def test_where_the_truth_hangs_on_the_context_a_statement_without_one_is_false()
         (YES, YES, Says.SUPPORTS),
         (NO, YES, Says.CONTRADICTS),
         (YES_HERE, YES, Says.SUPPORTS),
-        (NO_HERE, YES, Says.CONTRADICTS),
+        (NO_HERE, YES, Says.PARTIAL),
         (YES, YES_HERE, Says.SUPPORTS),
         (NO, YES_HERE, Says.CONTRADICTS),
         (YES_THERE, YES_HERE, Says.IRRELEVANT),
