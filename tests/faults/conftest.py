@@ -10,11 +10,11 @@ from pytest_django import Settings
 from memory.domain.policy import policy_from_environment
 from memory.llm.openai_model import DIALECTS
 from tests import factories
-from tests.consolidation.world import MODEL, World
+from tests.consolidation.world import MODEL, TroubledServer, World
+from tests.faults.record import LOG_VARIABLE, FaultRecord
 from tests.faults.story import Outcome, await_end, begin, check_whole, read_outcome, tell_story
 from tests.faults.windows import broker
 from tests.faults.workforce import Workforce, worker_environment
-from tests.model_server import ModelServer
 
 HAS_REAL_TIMEOUTS = os.environ.get("ENGRAM_REAL_TIMEOUTS") == "1"
 TIMEOUTS = (
@@ -24,6 +24,7 @@ TIMEOUTS = (
         "ENGRAM_BUDGET_LEASE_SECONDS": "1.5",
         "ENGRAM_BUDGET_RENEW_SECONDS": "0.4",
         "ENGRAM_BUDGET_SWEEP_SECONDS": "0.5",
+        "ENGRAM_BUDGET_CALL_SECONDS": "3",
         "ENGRAM_VISIBILITY_TIMEOUT": "6",
     }
 )
@@ -39,23 +40,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def running_server() -> Iterator[ModelServer]:
+def running_server() -> Iterator[TroubledServer]:
     """Run one server for all tests of the folder, so that a worker can outlive a test."""
-    with ModelServer() as running:
+    with TroubledServer() as running:
         yield running
     DIALECTS.forget()
 
 
 @pytest.fixture
-def server(running_server: ModelServer) -> ModelServer:
-    """Return the server with nothing in its log."""
-    running_server.log.clear()
+def server(running_server: TroubledServer) -> TroubledServer:
+    """Return the server in order, with nothing in its log."""
+    running_server.mend()
     return running_server
 
 
 @pytest.fixture(scope="package")
 def workforce(
-    running_server: ModelServer, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+    running_server: TroubledServer, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workforce]:
     """Return workers on the suite's database and broker, and send them home at the end."""
     with broker() as client:
@@ -67,7 +68,7 @@ def workforce(
 
 
 @pytest.fixture
-def world(transactional_db: None, server: ModelServer, settings: Settings) -> World:
+def world(transactional_db: None, server: TroubledServer, settings: Settings) -> World:
     """Return a workspace of the story, with the models and time-outs that the workers have."""
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
     settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
@@ -76,11 +77,20 @@ def world(transactional_db: None, server: ModelServer, settings: Settings) -> Wo
     return World(server=server, workspace=factories.workspace())
 
 
+@pytest.fixture
+def record() -> Iterator[FaultRecord]:
+    """Return a record of the test's fault, written down where the environment says, once the test is over."""
+    one = FaultRecord()
+    yield one
+    if path := os.environ.get(LOG_VARIABLE):
+        one.write(Path(path))
+
+
 _KNOWN: dict[str, Outcome] = {}
 
 
 @pytest.fixture
-def undisturbed(world: World, workforce: Workforce, server: ModelServer) -> Outcome:
+def undisturbed(world: World, workforce: Workforce, server: TroubledServer) -> Outcome:
     """Return what comes of the story where nothing goes wrong: a real worker's run, made once."""
     if "outcome" not in _KNOWN:
         calm = World(server=server, workspace=factories.workspace())

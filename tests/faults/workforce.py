@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -65,6 +66,13 @@ class Worker:
             child.kill()
         wait_until(lambda: not any(runs(child) for child in killed), what="killed children to be gone")
 
+    def kill_parent(self) -> list[psutil.Process]:
+        """End the parent alone; return the children that it leaves behind."""
+        orphans = self.children()
+        self._process.kill()
+        self._process.wait()
+        return orphans
+
     def kill_group(self) -> None:
         """End parent and children at once, as a crash of the machine does."""
         os.killpg(self._process.pid, signal.SIGKILL)
@@ -77,6 +85,29 @@ class Worker:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.kill_group()
+
+
+class Beat:
+    """One sender of the schedule, with a memory of its own."""
+
+    def __init__(self, *, folder: Path, environment: Mapping[str, str]) -> None:
+        memory = Path(tempfile.mkdtemp(dir=folder)) / "schedule"
+        command = [sys.executable, "-m", "celery", "-A", "beliefsite", "beat", "-s", memory, "--pidfile=", "-l", "INFO"]
+        with (folder / "beat.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=settings.BASE_DIR, env=dict(environment), start_new_session=True
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once; nothing that it keeps is worth a gentle end."""
+        self._process.kill()
+        self._process.wait()
 
 
 class Workforce:
@@ -92,9 +123,14 @@ class Workforce:
             self._worker = self.another()
         return self._worker
 
-    def another(self, *, app: str = "beliefsite", concurrency: int = 1) -> Worker:
-        """Start a worker that the caller ends."""
-        return Worker(folder=self._folder, environment=self._environment, app=app, concurrency=concurrency)
+    def another(self, *, app: str = "beliefsite", concurrency: int = 1, **environment: str) -> Worker:
+        """Start a worker that the caller ends, with variables of its own."""
+        own = {**self._environment, **environment}
+        return Worker(folder=self._folder, environment=own, app=app, concurrency=concurrency)
+
+    def beat(self, **environment: str) -> Beat:
+        """Start a beat that the caller ends, with variables of its own."""
+        return Beat(folder=self._folder, environment={**self._environment, **environment})
 
     def go_home(self) -> None:
         """End what still works."""

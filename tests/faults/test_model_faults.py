@@ -1,0 +1,76 @@
+"""The model server misbehaves while real workers ask it: each fault alone, then all of them."""
+
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+
+from memory.models import Episode
+from tests.consolidation.world import World
+from tests.faults.record import FaultRecord
+from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
+from tests.faults.workforce import Workforce
+from tests.model_server import (
+    Act,
+    close_socket,
+    garbage,
+    half_reply,
+    refuse,
+    stall,
+    truncated_json,
+    wrong_schema,
+)
+
+FAULTS: dict[str, Callable[[], Act]] = {
+    "429 with Retry-After": lambda: refuse(429, retry_after=1),
+    "500": lambda: refuse(500),
+    "time-out": lambda: stall(settings.POLICY.budget.call_seconds + 2),
+    "closed connection": close_socket,
+    "half a reply": half_reply,
+    "truncated JSON": truncated_json,
+    "garbage": garbage,
+    "wrong schema": wrong_schema,
+}
+MOST_CYCLES = 4
+
+
+@pytest.mark.parametrize("purpose", ["synthesize", "classify"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_model_server_costs_one_call(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, fault: str, purpose: str
+) -> None:
+    """B9, B11: the call is made once more, and all is as if nothing had happened."""
+    tell_story(world)
+    workforce.worker()
+    world.server.then(FAULTS[fault](), purpose=purpose)
+    record.strike(f"model server: {fault}, {purpose}")
+
+    check_whole(await_end(begin(world)))
+    record.recover("one call more, the same outcome")
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) - CALLS == {purpose: 1}
+
+
+def test_all_faults_of_the_model_server_together(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+) -> None:
+    """B11: each once in either kind of call; over as many cycles as it takes nothing is lost and nothing doubled."""
+    tell_story(world)
+    workforce.worker()
+    for make in FAULTS.values():
+        world.server.then(make(), purpose="synthesize")
+        world.server.then(make(), purpose="classify")
+    record.strike("model server: all of these mixed")
+
+    ended, cycles = await_end(begin(world)), 1
+    while _is_pending(world) and cycles < MOST_CYCLES:
+        ended, cycles = await_end(begin(world)), cycles + 1
+    record.recover(f"the same outcome after {cycles} cycles")
+    check_whole(ended, cycles=cycles)
+    assert read_outcome(world.workspace) == undisturbed
+    assert (count_calls(world) - CALLS).total() <= 2 * len(FAULTS)
+
+
+def _is_pending(world: World) -> bool:
+    pending: bool = Episode.objects.for_workspace(world.workspace.pk).pending().exists()
+    return pending
