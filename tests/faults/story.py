@@ -45,11 +45,12 @@ def tell_story(world: World) -> None:
 
 
 def tell_ten_matters(world: World) -> None:
-    """Store what becomes ten clusters, each with a synthesis and a classification to ask for."""
+    """Store what becomes ten clusters, each with a synthesis and a classification to ask for, and noise."""
     for shelf in SHELVES:
         texts = [f"The {shelf} shelf holds {boxes} boxes." for boxes in (5, 7, 9, 11)]
         world.statements[shelf] = texts[0]
         world.say_all(texts, about=shelf)
+    world.say("A blackbird sang.", about="birds")
 
 
 def begin(world: World) -> Cycle:
