@@ -7,6 +7,7 @@ import pytest
 
 from memory.models import CallOutcome, Cycle, CycleStep, Evidence, GateDecision, ModelCall
 from tests.consolidation.world import World
+from tests.faults.record import FaultRecord
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
 from tests.faults.windows import HeldReply, locked, paused_broker
@@ -25,7 +26,7 @@ def test_nothing_goes_wrong(undisturbed: Outcome) -> None:
 
 @pytest.mark.parametrize("purpose", ["synthesize", "classify"])
 def test_a_child_dies_between_a_reply_and_its_storing(
-    world: World, workforce: Workforce, undisturbed: Outcome, purpose: str
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, purpose: str
 ) -> None:
     """B8, B9: the call is made again, its first reply counts for nothing."""
     tell_story(world)
@@ -37,9 +38,11 @@ def test_a_child_dies_between_a_reply_and_its_storing(
         held.let_go()
         ledger.await_writer()
         worker.kill_children()
+        record.strike(f"SIGKILL of a worker's child, {purpose}, its reply not stored yet")
         ledger.forget_writers()
 
     check_whole(ended := await_end(cycle))
+    record.recover("the call was made again, its first reply counts for nothing")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS + Counter([purpose])
     assert _outcomes(ended) == {CallOutcome.OK: CALLS.total(), CallOutcome.ABANDONED: 1}
@@ -50,11 +53,12 @@ WRITES: dict[str, type[Evidence] | type[GateDecision]] = {
     "memory_evidence": Evidence,
     "memory_gatedecision": GateDecision,
 }
+THINGS = {"memory_evidence": "evidence", "memory_gatedecision": "decisions"}
 
 
 @pytest.mark.parametrize("table", WRITES)
 def test_a_gates_child_dies_before_its_commit(
-    world: World, workforce: Workforce, undisturbed: Outcome, table: str
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, table: str
 ) -> None:
     """B8.5: nothing of the transaction stays, and no call is made again."""
     tell_story(world)
@@ -63,40 +67,46 @@ def test_a_gates_child_dies_before_its_commit(
         cycle = begin(world)
         window.await_writer()
         worker.kill_children()
+        record.strike(f"SIGKILL of a worker's child, gate, before it commits {THINGS[table]}")
         window.forget_writers()
     assert not WRITES[table].objects.filter(cycle=cycle).exists()
 
     check_whole(await_end(cycle))
+    record.recover("the transaction left nothing; done again, no call made twice")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
 
 
 @pytest.mark.parametrize("table", WRITES)
 def test_a_gates_child_dies_after_its_commit(
-    world: World, workforce: Workforce, undisturbed: Outcome, table: str
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, table: str
 ) -> None:
     """B8.5: the step runs again and counts nothing again."""
     tell_story(world)
     worker = workforce.worker()
     cycle = _commit_without_an_ack(world, table, then=worker.kill_children)
+    record.strike(f"SIGKILL of a worker's child, gate, {THINGS[table]} committed, no message acknowledged")
 
     check_whole(await_end(cycle))
+    record.recover("the step ran again and counted nothing again")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
 
 
 @pytest.mark.parametrize("table", WRITES)
 def test_a_whole_worker_dies_between_commit_and_ack(
-    world: World, workforce: Workforce, undisturbed: Outcome, table: str
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, table: str
 ) -> None:
     """B8.5: another worker finds the evidence counted and counts none of it again."""
     tell_story(world)
     worker = workforce.worker()
     cycle = _commit_without_an_ack(world, table, then=worker.kill_group)
+    record.strike(f"SIGKILL of a whole worker, gate, {THINGS[table]} committed, no message acknowledged")
     assert not worker.is_alive
 
     workforce.worker()
     check_whole(await_end(cycle))
+    record.recover("another worker counted nothing again")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
 

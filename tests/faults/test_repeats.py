@@ -8,6 +8,7 @@ from django.db import connection
 from memory.consolidation.sweep import sweep
 from memory.models import Cycle
 from tests.consolidation.world import World
+from tests.faults.record import FaultRecord
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
 from tests.faults.windows import broker, locked
@@ -17,22 +18,28 @@ from workers.canvas import start_cycle
 SWEEPERS = 6
 
 
-def test_every_message_is_delivered_twice(world: World, workforce: Workforce, undisturbed: Outcome) -> None:
+def test_every_message_is_delivered_twice(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+) -> None:
     """B4, B8: four children race for the copies; no call is made twice and nothing counts twice."""
     tell_story(world)
     workforce.go_home()
     with workforce.another(app="tests.faults.doubling", concurrency=4):
+        record.strike("every message delivered twice")
         cycle = begin(world)
         start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
         ended = await_end(cycle)
         wait_until(lambda: _messages("consolidation", "llm") == 0, what="the last copy to be taken")
 
     check_whole(ended)
+    record.recover("no call made twice, nothing counted twice")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
 
 
-def test_sweepers_wake_an_abandoned_cycle_once(world: World, workforce: Workforce, undisturbed: Outcome) -> None:
+def test_sweepers_wake_an_abandoned_cycle_once(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+) -> None:
     """B8: of several sweepers at the same moment one begins the next attempt, and sends it once."""
     tell_story(world)
     worker = workforce.worker()
@@ -40,6 +47,7 @@ def test_sweepers_wake_an_abandoned_cycle_once(world: World, workforce: Workforc
         cycle = begin(world)
         evidence.await_writer()
         worker.kill_group()
+        record.strike(f"{SWEEPERS} sweepers at one moment, the worker and all its messages lost")
         evidence.forget_writers()
     wait_until(Cycle.objects.abandoned().filter(pk=cycle.pk).exists, what="the lease to run out")
     with broker() as client:
@@ -52,6 +60,7 @@ def test_sweepers_wake_an_abandoned_cycle_once(world: World, workforce: Workforc
     assert _messages("consolidation") == 1
     workforce.worker()
     check_whole(await_end(cycle))
+    record.recover("one of them began the next attempt, and sent it once")
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
 
