@@ -66,7 +66,7 @@ def test_two_beats_start_one_cycle(
     tell_story(today)
     workforce.worker()
     record.strike("two beats at once")
-    with workforce.beat(**TICKS), workforce.beat(**TICKS):
+    with workforce.beat(own=TICKS), workforce.beat(own=TICKS):
         ended = _await_end_by_others(today.workspace)
         record.recover("one cycle, begun and swept by both")
         _await_sweeps(SWEEPS_AFTERWARDS)
@@ -80,7 +80,8 @@ def _await_end_by_others(workspace: Workspace) -> Cycle:
     """Wait for the end of a workspace's first cycle, without sweeping ourselves."""
     cycles = Cycle.objects.filter(workspace=workspace)
     wait_until(cycles.filter(finished_at__isnull=False).exists, what="the cycle to end", seconds=120.0)
-    return cycles.select_related("workspace").earliest("pk")
+    first: Cycle = cycles.select_related("workspace").earliest("opened_at")
+    return first
 
 
 def _await_sweeps(count: int) -> None:

@@ -43,14 +43,14 @@ def test_a_worker_takes_over_from_one_whose_clock_differs(
     tell_story(world)
     workforce.go_home()
     skews = [SKEW, {}] if ahead == "first" else [{}, SKEW]
-    with workforce.another(**skews[0]) as first, held_in("gate", world) as window:
+    with workforce.another(own=skews[0]) as first, held_in("gate", world) as window:
         cycle = begin(world)
         window.await_worker()
         first.kill_group()
         record.strike(f"clock of the {ahead} of two workers ten minutes ahead, the first killed amid a cycle")
         window.forget()
 
-    with workforce.another(**skews[1]):
+    with workforce.another(own=skews[1]):
         assert not Cycle.objects.get(pk=cycle.pk).finished_at
         check_whole(ended := await_end(cycle))
     record.recover(f"went on in attempt {ended.attempt}, no call made twice")
@@ -66,7 +66,7 @@ def test_workers_ten_minutes_apart_share_a_cycle(
     world.server.latency = 0.3
     workforce.go_home()
     record.strike("two workers at once, their clocks ten minutes apart")
-    with workforce.another(concurrency=2, **SKEW), workforce.another(concurrency=2):
+    with workforce.another(concurrency=2, own=SKEW), workforce.another(concurrency=2):
         check_whole(ended := await_end(begin(world)))
     record.recover(f"ended in attempt {ended.attempt} as ever")
     assert read_outcome(world.workspace) == undisturbed
@@ -89,7 +89,7 @@ def test_a_worker_that_is_ahead_still_sweeps(
         client.flushdb()  # the killed worker's messages never come back: nothing but a sweep can help
 
     workforce.go_home()
-    with workforce.another(**SKEW), workforce.beat():
+    with workforce.another(own=SKEW), workforce.beat():
         wait_until(Cycle.objects.filter(pk=cycle.pk, finished_at__isnull=False).exists, what="the end", seconds=120.0)
     check_whole(ended := Cycle.objects.select_related("workspace").get(pk=cycle.pk))
     record.recover(f"swept all the same, ended in attempt {ended.attempt}")

@@ -91,7 +91,7 @@ class Beat:
     """One sender of the schedule, with a memory of its own."""
 
     def __init__(self, *, folder: Path, environment: Mapping[str, str]) -> None:
-        memory = Path(tempfile.mkdtemp(dir=folder)) / "schedule"
+        memory = f"{tempfile.mkdtemp(dir=folder)}/schedule"
         command = [sys.executable, "-m", "celery", "-A", "beliefsite", "beat", "-s", memory, "--pidfile=", "-l", "INFO"]
         with (folder / "beat.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -123,14 +123,14 @@ class Workforce:
             self._worker = self.another()
         return self._worker
 
-    def another(self, *, app: str = "beliefsite", concurrency: int = 1, **environment: str) -> Worker:
-        """Start a worker that the caller ends, with variables of its own."""
-        own = {**self._environment, **environment}
-        return Worker(folder=self._folder, environment=own, app=app, concurrency=concurrency)
+    def another(self, *, app: str = "beliefsite", concurrency: int = 1, own: Mapping[str, str] | None = None) -> Worker:
+        """Start a worker that the caller ends, perhaps with variables of its own."""
+        environment = {**self._environment, **(own or {})}
+        return Worker(folder=self._folder, environment=environment, app=app, concurrency=concurrency)
 
-    def beat(self, **environment: str) -> Beat:
-        """Start a beat that the caller ends, with variables of its own."""
-        return Beat(folder=self._folder, environment={**self._environment, **environment})
+    def beat(self, *, own: Mapping[str, str] | None = None) -> Beat:
+        """Start a beat that the caller ends, perhaps with variables of its own."""
+        return Beat(folder=self._folder, environment={**self._environment, **(own or {})})
 
     def go_home(self) -> None:
         """End what still works."""

@@ -24,7 +24,7 @@ class _AnyDatetime(type):
         return issubclass(subclass, _true_datetime)
 
 
-class _Datetime(_true_datetime, metaclass=_AnyDatetime):
+class _Datetime(_true_datetime, metaclass=_AnyDatetime):  # type: ignore[valid-type,misc]  # a name bound above
     @classmethod
     def now(cls, tz: Any = None) -> Any:
         return _true_datetime.now(tz) + _DELTA
