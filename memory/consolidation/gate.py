@@ -123,7 +123,8 @@ def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
 def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     """Apply one job in one transaction; return the ids of the beliefs that it touched."""
     lock_workspace(cycle.workspace_id)
-    jobs = ClusterJob.objects.select_related("cycle", "workspace").select_for_update(of=("self", "cycle"), no_key=True)
+    # Rows are locked in the order named here: whoever closes a cycle holds it before its jobs.
+    jobs = ClusterJob.objects.select_related("cycle", "workspace").select_for_update(of=("cycle", "self"), no_key=True)
     job = jobs.filter(
         pk=job_id, state=JobState.CLASSIFIED, cycle__attempt=attempt, cycle__state=CycleState.RUNNING
     ).first()

@@ -37,7 +37,7 @@ UPDATE memory_episode e SET
     failures = CASE fate WHEN 'failed' THEN failures + 1 WHEN 'put back' THEN failures
                          WHEN 'partly asked' THEN failures ELSE 0 END,
     pooled_at = CASE fate WHEN 'pooled' THEN coalesce(pooled_at, %(now)s) ELSE pooled_at END
-FROM ended WHERE e.id = ended.id
+FROM ended WHERE e.id = ended.id AND e.leased_by_id = %(cycle)s  -- asked again of a row that somebody just changed
 """
 
 
