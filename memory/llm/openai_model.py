@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 TEMPERATURE = 0.0
+MOST_TOKENS = 10_000_000  # no model reads or writes as much in one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def _text_of(answer: Any) -> str:
 
 def _usage(counted: Any, prompt: Prompt, raw: str) -> Usage:
     sent, received = getattr(counted, "prompt_tokens", None), getattr(counted, "completion_tokens", None)
-    if isinstance(sent, int) and isinstance(received, int) and sent > 0:
+    if isinstance(sent, int) and isinstance(received, int) and 0 < sent <= MOST_TOKENS and 0 <= received <= MOST_TOKENS:
         return Usage(input_tokens=sent, output_tokens=received, tokens_estimated=False)
     return Usage(
         input_tokens=estimate_tokens(prompt.system, prompt.user),

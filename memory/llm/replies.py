@@ -18,7 +18,12 @@ class MalformedReply(ValueError):
     """A reply that cannot be read as an answer to its request."""
 
 
-Words = Annotated[str, AfterValidator(str.strip)]
+def _clean(text: str) -> str:
+    """Drop what PostgreSQL's text cannot hold, though JSON can spell it: a stored reply must stay usable."""
+    return text.replace("\0", "").strip()
+
+
+Words = Annotated[str, AfterValidator(_clean)]
 
 
 class _Reply(BaseModel):
@@ -46,7 +51,7 @@ class EpisodeVerdict(_Reply):
 
     id: str
     verdict: Verdict
-    reason: str
+    reason: Words
 
 
 class Verdicts(_Reply):

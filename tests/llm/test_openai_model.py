@@ -4,11 +4,13 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 
 import pytest
 
 from memory.llm.model import CallFailed, FailureKind
-from memory.llm.openai_model import OpenAIModel
+from memory.llm.openai_model import OpenAIModel, _usage
+from memory.llm.prompts import Prompt
 from memory.llm.requests import ClassificationRequest
 from tests.llm.asking import classification, synthesis
 from tests.llm.conftest import openai_model
@@ -122,6 +124,14 @@ def test_tokens_are_estimated_and_flagged_where_a_server_counts_none(server: Mod
     failure = fail(model)
     assert failure.tokens_estimated
     assert failure.input_tokens > 100
+
+
+@pytest.mark.parametrize(("sent", "received"), [(100, -1), (100, 10**12), (10**12, 5)])
+def test_counts_that_no_model_can_have_are_taken_for_none(sent: int, received: int) -> None:
+    """What no column holds would cost the replies that are settled together with this one."""
+    usage = _usage(SimpleNamespace(prompt_tokens=sent, completion_tokens=received), Prompt(system="a", user="b"), "c")
+    assert usage.tokens_estimated
+    assert 0 <= usage.output_tokens <= usage.input_tokens < 100
 
 
 def test_a_lost_answer_is_counted_as_if_it_was_billed(server: ModelServer, model: OpenAIModel) -> None:

@@ -33,6 +33,19 @@ def test_a_blank_statement_is_an_answer_that_says_there_is_none() -> None:
     assert reply.statement == ""
 
 
+def test_what_no_column_holds_is_dropped_from_a_reply() -> None:
+    """JSON can spell NUL; PostgreSQL's text and jsonb cannot hold it, and a stored reply is read again and again."""
+    stated = validate_reply(synthesis(), json.dumps(GOOD | {"statement": "Mara prefers\0 tea."}))
+    assert isinstance(stated, Synthesis)
+    assert stated.statement == "Mara prefers tea."
+    said = [
+        {"id": episode.id, "verdict": "SUPPORTS", "reason": "It\0 says so."} for episode in classification().episodes
+    ]
+    judged = validate_reply(classification(), json.dumps({"verdicts": said}))
+    assert isinstance(judged, Verdicts)
+    assert {verdict.reason for verdict in judged.verdicts} == {"It says so."}
+
+
 @pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "```\n{}\n```", "\n ```JSON\n{}```\n"])
 def test_code_fences_around_a_reply_are_tolerated(wrapped: str) -> None:
     reply = validate_reply(synthesis(), wrapped.replace("{}", json.dumps(GOOD)))
