@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import httpx
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from memory.consolidation.sweep import SWEEP
 from memory.models import Heartbeat
@@ -24,15 +24,24 @@ def find_missing(*, environment: Mapping[str, str], swept_before: datetime | Non
     """
     pages = {"web": f"{environment['PORT']}/healthz", "Flower": f"{environment['FLOWER_PORT']}/healthcheck"}
     missing = [name for name, page in pages.items() if not _answers(f"http://127.0.0.1:{page}")]
-    if last_sweep() == swept_before:
-        missing.append("worker and beat")
+    missing += _missing_of_rows(swept_before)
     connection.close()
     return missing
 
 
-def _answers(address: str) -> bool:
-    """Tell whether a server answers; one that knows no `127.0.0.1`, or wants HTTPS, refuses us and is there."""
+def _missing_of_rows(swept_before: datetime | None) -> list[str]:
     try:
-        return not httpx.get(address, timeout=_ANSWER_SECONDS).is_server_error
+        return ["worker and beat"] if last_sweep() == swept_before else []
+    except (OperationalError, InterfaceError):  # it may come back; who waits must go on to keep the stack in hand
+        return ["database"]
+
+
+def _answers(address: str) -> bool:
+    """Tell whether a server answers; one that knows no `127.0.0.1`, or wants HTTPS, refuses us and is there.
+
+    Asked past any proxy: one would answer in its place.
+    """
+    try:
+        return not httpx.get(address, timeout=_ANSWER_SECONDS, trust_env=False).is_server_error
     except httpx.TransportError:
         return False

@@ -5,6 +5,7 @@ that restarts nothing would leave a stack that looks alive and does no work.
 """
 
 import configparser
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
     for name, command in processes.items():
         config[f"program:{name}"] = _program(command, log=logs / f"{name}.log")
     config["eventlistener:lines"] = {
-        "command": _escape(f"{sys.executable} -m workers.echo_lines {logs}"),
+        "command": _escape(shlex.join([sys.executable, "-m", "workers.echo_lines", str(logs)])),
         "events": "PROCESS_LOG,PROCESS_STATE",
         "buffer_size": "1000",
         "stderr_logfile": "/dev/stderr",

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -73,6 +74,13 @@ def test_each_process_writes_a_log_of_its_name(tmp_path: Path) -> None:
 )
 def test_the_terminal_hears_of_errors_and_deaths_alone(event: str, text: str, news: list[str]) -> None:
     assert news_of(event=event, text=text) == news
+
+
+def test_the_listener_is_started_from_a_folder_whose_name_has_a_space(tmp_path: Path) -> None:
+    """supervisord splits a command as a shell would."""
+    listener = _rendered(tmp_path / "my memories", worker="work")["eventlistener:lines"]
+    logs = str(tmp_path / "my memories" / "logs")
+    assert shlex.split(listener["command"]) == [sys.executable, "-m", "workers.echo_lines", logs]
 
 
 @pytest.fixture
