@@ -73,11 +73,11 @@ class PlannedJobSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField()
     belief = serializers.CharField(allow_null=True, help_text="What single episodes would be judged against.")
     episodes = serializers.ListField(child=serializers.CharField())
-    calls = serializers.IntegerField(help_text="At most.")
+    calls = serializers.IntegerField(help_text="An estimate.")
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    """What the calls would come to, at most."""
+    """What the calls would come to, about."""
 
     calls = serializers.DictField(child=serializers.IntegerField(), help_text="By purpose.")
     tokens = serializers.IntegerField()

@@ -1,7 +1,8 @@
 """B22: what a cycle would do now, and about what it would cost, without a write and without a call.
 
 The plan is the cycle's own: the same episodes, clusters and batches. What models would answer is not known, so that
-the calls about candidates, which come last, are counted as if every cluster were new and every member asked about.
+the calls about candidates, which come last, are counted as if every cluster were new and every member asked about;
+a belief that lies near a candidate alone is not foreseen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from memory.models.vectors import Vectors
 
 # What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
 _REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 30}
+_STATEMENT_TOKENS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What calls would come to, at most; replies that are stored already cost nothing."""
+    """What calls would come to, about; replies that are stored already cost nothing."""
 
     calls: dict[str, int]
     tokens: int
@@ -146,6 +148,10 @@ class _Rehearsing:
         if kind == JobKind.CLUSTER:
             requests += [synthesis_request(members=members), *_about_candidate(members)]
         calls = self._count_calls(requests)
+        if kind == JobKind.CLUSTER and not self.embedder.is_local:
+            calls += 1
+            self.calls["embed"] += 1
+            self._add(self.embedder.name, _STATEMENT_TOKENS, 0)
         return PlannedJob(kind=kind.value, belief=belief, episodes=[m.id for m in members], calls=calls)
 
     def _count_calls(self, requests: Sequence[Request]) -> int:

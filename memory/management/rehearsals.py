@@ -27,12 +27,12 @@ def _lines(rehearsal: Rehearsal) -> list[str]:
     lines = [f"A cycle would take up {counted(rehearsal.episodes, 'episode')}."]
     for job in rehearsal.jobs:
         about = f"near belief {job.belief}" if job.belief else "alike"
-        lines.append(f"  {counted(len(job.episodes), 'episode')} {about}: at most {counted(job.calls, 'call')}")
+        lines.append(f"  {counted(len(job.episodes), 'episode')} {about}: about {counted(job.calls, 'call')}")
     if rehearsal.unembedded:
         lines.append(f"{counted(rehearsal.unembedded, 'episode')} had no vector yet.")
     if rehearsal.put_back:
         lines.append(f"{counted(rehearsal.put_back, 'episode')} would wait for a later cycle.")
     if rehearsal.archive_due:
         lines.append(f"{counted(rehearsal.archive_due, 'belief')} may be archived for age.")
-    lines.append(f"Calls, at most: {calls}; about {estimate.tokens:,} tokens, ${estimate.cost_usd:.4f}.")
+    lines.append(f"Calls: about {calls}; about {estimate.tokens:,} tokens, ${estimate.cost_usd:.4f}.")
     return lines

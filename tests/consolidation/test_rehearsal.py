@@ -99,8 +99,11 @@ def test_the_estimate_is_not_exceeded(busy: World, settings: Any) -> None:
 
     busy.cycle()
 
-    made = {purpose: ModelCall.objects.filter(purpose=purpose).count() for purpose in ("synthesize", "classify")}
+    made = {
+        purpose: ModelCall.objects.filter(purpose=purpose).count() for purpose in ("synthesize", "classify", "embed")
+    }
     assert made["synthesize"] == estimate.calls["synthesize"] == 10
+    assert made["embed"] == estimate.calls["embed"] == 10
     assert 0 < made["classify"] <= estimate.calls["classify"]
     assert estimate.tokens > 0
     assert estimate.cost_usd > Decimal(0)
@@ -116,7 +119,7 @@ def test_what_is_answered_already_costs_nothing(world: World) -> None:
         step.run(1)
     rehearsal = rehearse_cycle(workspace=world.workspace, now=world.now)
     assert rehearsal.estimate.calls["synthesize"] == 1
-    assert sorted(job.calls for job in rehearsal.jobs) == [1, 2]
+    assert sorted(job.calls for job in rehearsal.jobs) == [2, 3]
 
 
 def test_episodes_without_a_vector_are_told_apart(world: World) -> None:

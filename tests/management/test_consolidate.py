@@ -140,8 +140,8 @@ def test_a_dry_run_reads_as_sentences(acme: Workspace) -> None:
     call_command("consolidate", "--workspace", "acme", "--dry-run", stdout=out)
     assert out.getvalue().splitlines() == [
         "A cycle would take up 3 episodes.",
-        "  3 episodes alike: at most 2 calls",
-        "Calls, at most: 1 to synthesize, 1 to classify; about 0 tokens, $0.0000.",
+        "  3 episodes alike: about 2 calls",
+        "Calls: about 1 to synthesize, 1 to classify; about 0 tokens, $0.0000.",
     ]
 
 
