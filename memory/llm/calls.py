@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.connection import rest_connection
@@ -34,6 +35,7 @@ log = structlog.get_logger(__name__)
 BACKOFF_SECONDS = 0.5
 JITTER_SHARE = 0.25
 GATHER_SECONDS = 0.03  # how long the first of several answers waits for the others
+OUTAGE_PAUSE_SECONDS = 1.0  # between two tries to settle while the database is away
 POLL_SECONDS = 0.1  # between two looks for a free place while the workspace has all the calls in flight it may have
 HOPELESS = {FailureKind.AUTH, FailureKind.BILLING}
 
@@ -226,7 +228,7 @@ class _Round:
         now = time.monotonic()
         overdue = [future for future, flight in self.flying.items() if now > flight.overdue_at]
         landed += [(self.flying.pop(future), _no_answer()) for future in overdue]
-        settle_calls(settlements=[self._settlement(flight, result) for flight, result in landed])
+        _settle_patiently([self._settlement(flight, result) for flight, result in landed])
         self._succeed([(flight, result) for flight, result in landed if isinstance(result, Completion)])
         for flight, result in landed:
             if isinstance(result, CallFailed):
@@ -309,10 +311,31 @@ def _answer(ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> Answer:
 
 
 def _result_of(future: Future[Completion]) -> Completion | CallFailed:
+    """Return what came of a call; an error of our own is a failed call, so that those beside it are settled."""
     try:
         return future.result()
     except CallFailed as failure:
         return failure
+    except Exception as error:
+        log.exception("model_call_broke")
+        return CallFailed(f"{type(error).__name__}: {error}", kind=FailureKind.BAD_REQUEST)
+
+
+def _settle_patiently(settlements: Sequence[Settlement]) -> None:
+    """Settle calls, outliving an outage of the database: the replies are paid for and exist only here."""
+    began = time.monotonic()
+    while True:
+        try:
+            settle_calls(settlements=settlements)
+        except (OperationalError, InterfaceError):
+            late = time.monotonic() - began > settings.POLICY.budget.outage_seconds
+            if late or connection.in_atomic_block:
+                raise
+            log.warning("replies_wait_for_the_database", calls=len(settlements))
+            connection.close()
+            time.sleep(OUTAGE_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _no_answer() -> CallFailed:

@@ -153,7 +153,10 @@ def settle_calls(*, settlements: Sequence[Settlement]) -> None:
     """Close rows with what came of their calls, in one go."""
     if settlements:
         with connection.cursor() as cursor:
-            cursor.executemany(_SETTLE, [_columns(one) for one in settlements])
+            in_order = sorted(
+                settlements, key=lambda one: one.call_id
+            )  # so that two who settle cannot block each other
+            cursor.executemany(_SETTLE, [_columns(one) for one in in_order])
 
 
 def _columns(one: Settlement) -> dict[str, Any]:

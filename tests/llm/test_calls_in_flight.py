@@ -1,15 +1,19 @@
 """How many calls a step and a workspace make at once, and what is held meanwhile (B9)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import psycopg
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
 from pytest_django import Settings
 
+from memory.llm import calls
 from memory.llm.calls import MustWait
+from memory.llm.ledger import Settlement, settle_calls
+from memory.llm.model import Completion
+from memory.llm.requests import Request
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
 from tests.model_server import Asked, ModelServer
@@ -26,8 +30,8 @@ def test_asks_of_a_step_are_in_flight_together(step: Step, server: ModelServer) 
 def test_no_more_are_in_flight_than_the_step_allows(step: Step, server: ModelServer) -> None:
     server.latency = 0.1
     step.ask(*(batch(f"text {n}", key=str(n)) for n in range(4)), max_parallel=1)
-    calls = sorted(server.log, key=lambda call: call.came_at)
-    assert all((before.left_at or 0) <= after.came_at for before, after in pairwise(calls))
+    made = sorted(server.log, key=lambda call: call.came_at)
+    assert all(after.came_at - before.came_at >= server.latency for before, after in pairwise(made))
 
 
 def open_calls(workspace: Workspace, count: int) -> None:
@@ -70,8 +74,8 @@ def test_a_crowded_workspace_lets_asks_through_one_by_one(
     open_calls(workspace, 1)
     server.latency = 0.15
     assert step.ask(*(batch(f"text {n}", key=str(n)) for n in range(3))) == []
-    calls = sorted(server.log, key=lambda call: call.came_at)
-    assert all((before.left_at or 0) <= after.came_at for before, after in pairwise(calls))
+    made = sorted(server.log, key=lambda call: call.came_at)
+    assert all(after.came_at - before.came_at >= server.latency for before, after in pairwise(made))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -108,3 +112,36 @@ def test_a_kept_connection_that_dies_while_a_model_thinks_costs_no_reply(
     assert step.ask(batch("a")) == []
     assert (len(ended), ModelCall.objects.get().outcome) == (1, "ok")
     assert mine.connection.info.backend_pid not in ended
+
+
+@pytest.mark.django_db(transaction=True)
+def test_replies_wait_for_a_database_that_is_away(
+    step: Step, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply that is paid for outlives a restart of the database: it exists nowhere else yet."""
+    refusals = [OperationalError("the database system is starting up")] * 2
+
+    def settle(*, settlements: Sequence[Settlement]) -> None:
+        if refusals:
+            raise refusals.pop()
+        settle_calls(settlements=settlements)
+
+    monkeypatch.setattr(calls, "settle_calls", settle)
+    monkeypatch.setattr(calls, "OUTAGE_PAUSE_SECONDS", 0.01)
+    assert step.ask(batch("a")) == []
+    assert (len(step.answers), len(server.log), ModelCall.objects.get().outcome) == (1, 1, "ok")
+
+
+def test_an_error_of_our_own_costs_no_reply_beside_it(step: Step, server: ModelServer) -> None:
+    """What comes back with a call that broke is settled and handed on all the same."""
+    complete = step.model.complete
+
+    def break_on_b(*, request: Request, timeout: float) -> Completion:
+        if "b" in [episode.text for episode in request.episodes]:
+            raise ZeroDivisionError
+        return complete(request=request, timeout=timeout)
+
+    step.model.complete = break_on_b  # type: ignore[method-assign]
+    failures = step.ask(batch("a", key="1"), batch("b", key="2"))
+    assert [answer.key for answer in step.answers] == ["1"]
+    assert [(failure.key, failure.message) for failure in failures] == [("2", "ZeroDivisionError: ")]
