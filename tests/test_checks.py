@@ -171,6 +171,8 @@ def _names_read_by_settings() -> Iterator[str]:
 
 
 def _names_read_by_commands() -> Iterator[str]:
-    """Find each ${NAME:-default} of the Procfile and each variable that the Makefile gives to tests."""
+    """Find each ${NAME:-default} of the Procfile and each variable that decides how the fault suite runs."""
     yield from re.findall(r"\$\{([A-Z_]+)", (ROOT / "Procfile").read_text())
-    yield from (name for name in re.findall(r"(ENGRAM_[A-Z_]+)=", (ROOT / "Makefile").read_text()))
+    yield from re.findall(
+        r'os\.environ\.get\("(ENGRAM_[A-Z_]+)"', (ROOT / "tests" / "faults" / "conftest.py").read_text()
+    )

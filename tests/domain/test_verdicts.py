@@ -1,7 +1,7 @@
 """Rule verdicts (B11, B8): what an episode says of a belief when no model is asked."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory.domain.matching import Claim
@@ -130,6 +130,8 @@ def test_high_similarity_and_the_guard_vouch_for_a_missing_word() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=80), other=st.text(max_size=80))
+@example(text="Mara keeps 5² jars and ¹ lid.", other="Mara keeps ① jar.")
+@example(text="1,²3 jars.", other="It is 9:¹.")
 def test_any_text_gets_a_verdict_and_a_reason(text: str, other: str) -> None:
     judgement = judge_by_rules(episode=Claim(text=text), belief=Claim(text=other))
     assert judgement.verdict in Verdict

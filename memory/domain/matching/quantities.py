@@ -39,11 +39,11 @@ def read_quantities(tokens: Sequence[Token], *, lexicon: Lexicon) -> tuple[Quant
 
 
 def _read_value(token: Token, *, lexicon: Lexicon) -> float | str | None:
-    if not token.surface[0].isdigit():
-        return lexicon.numbers.get(token.lower)
     text = token.surface
-    if ":" in text:
-        return text
+    if not text[0].isdigit():
+        return lexicon.numbers.get(token.lower)
+    if ":" in text or not text.replace(".", "").replace(",", "").isdecimal():
+        return text  # a time of day, or digits that are no numeral: ², ①
     if "," in text and (lexicon.language == "de" or len(text.split(",")[-1]) != 3):
         text = text.replace(".", "").replace(",", ".")
     text = text.replace(",", "")
