@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
+from types import MappingProxyType
 
 from honcho.environ import parse_procfile
 
@@ -21,10 +22,12 @@ _LOG_BYTES = "8MB"
 _OLD_LOGS = "2"
 
 
-def write_configuration(*, procfile: Path, folder: Path) -> Path:
-    """Write supervisord's configuration for a Procfile into a folder, which gets the logs; return its path."""
+def write_configuration(*, procfile: Path, folder: Path, also: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Write supervisord's configuration for a Procfile, and further processes, into a folder, which gets the logs;
+    return its path.
+    """
     (folder / LOG_FOLDER).mkdir(exist_ok=True)
-    processes = parse_procfile(procfile.read_text()).processes
+    processes = {**also, **parse_procfile(procfile.read_text()).processes}
     target = folder / "supervisord.conf"
     target.write_text(render(processes=processes, folder=folder, root=procfile.parent))
     return target
@@ -55,6 +58,12 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
     text = StringIO()
     config.write(text)
     return text.getvalue()
+
+
+def keeper(*, database: bool, broker: bool) -> dict[str, str]:
+    """Name the process that looks after the embedded servers, none where both are somebody else's."""
+    kept = [flag for flag, is_ours in (("--database", database), ("--broker", broker)) if is_ours]
+    return {"servers": f".venv/bin/python -m beliefsite.embedded {' '.join(kept)}"} if kept else {}
 
 
 def _program(command: str, *, log: Path) -> dict[str, str]:

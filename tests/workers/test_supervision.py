@@ -1,11 +1,8 @@
 """The supervisor's configuration, and the stack that it keeps alive."""
 
 import configparser
-import os
 import shlex
 import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +11,11 @@ import psutil
 import pytest
 from django.conf import settings
 
+from tests.faults.stack import START_SECONDS, Stack, running_stack
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import runs
 from workers.echo_lines import news_of
-from workers.supervision import render, write_configuration
-
-START_SECONDS = 120.0
+from workers.supervision import keeper, render, write_configuration
 
 
 def _rendered(tmp_path: Path, **processes: str) -> configparser.RawConfigParser:
@@ -83,37 +79,28 @@ def test_the_listener_is_started_from_a_folder_whose_name_has_a_space(tmp_path: 
     assert shlex.split(listener["command"]) == [sys.executable, "-m", "workers.echo_lines", logs]
 
 
+def test_embedded_servers_have_a_process_that_looks_after_them(tmp_path: Path) -> None:
+    """Nobody is a server's parent, so none would be started again by itself."""
+    kept = keeper(database=True, broker=True)
+    written = configparser.RawConfigParser()
+    written.read(write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=tmp_path, also=kept))
+    assert written["program:servers"]["command"].endswith("-m beliefsite.embedded --database --broker'")
+
+
+def test_servers_of_somebody_else_are_left_to_them() -> None:
+    assert keeper(database=False, broker=False) == {}
+
+
 @pytest.fixture
-def stack(tmp_path: Path) -> Iterator[psutil.Process]:
+def stack(tmp_path: Path) -> Iterator[Stack]:
     """Run `manage.py up` on free ports and data of its own, and leave nothing of it behind."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    environment |= {
-        "ENGRAM_DATA_DIR": str(tmp_path / "data"),
-        "PORT": str(_free_port()),
-        "FLOWER_PORT": str(_free_port()),
-        "ENGRAM_WORKERS": "1",
-    }
-    with (tmp_path / "up.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
-            cwd=settings.BASE_DIR,
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    started = psutil.Process(process.pid)
-    try:
-        yield started
-    finally:
-        for left in {*_family(started), *_servers(tmp_path)}:
-            left.kill()
-        process.wait()
+    with running_stack(tmp_path) as running:
+        yield running
 
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_a_dead_worker_comes_back_and_a_term_ends_everything(stack: psutil.Process, tmp_path: Path) -> None:
+def test_a_dead_worker_comes_back_and_a_term_ends_everything(stack: Stack) -> None:
     """A killed parent of the workers is replaced without orphans; SIGTERM leaves no process and no server behind."""
     wait_until(lambda: len(_workers(stack)) == 1, what="a worker", seconds=START_SECONDS)
     wait_until(lambda: bool(_workers(stack)[0].children()), what="its child", seconds=START_SECONDS)
@@ -125,34 +112,16 @@ def test_a_dead_worker_comes_back_and_a_term_ends_everything(stack: psutil.Proce
     wait_until(lambda: _workers(stack) not in ([], [first]), what="another worker", seconds=START_SECONDS)
     wait_until(lambda: not any(runs(orphan) for orphan in orphans), what="the first one's children to end")
 
-    everything = [*_family(stack), *(servers := _servers(tmp_path))]
+    everything = [*stack.family(), *(servers := stack.servers())]
     assert len(servers) >= 2  # a database and a broker
-    stack.send_signal(signal.SIGTERM)
+    stack.process.send_signal(signal.SIGTERM)
     wait_until(lambda: not any(runs(process) for process in everything), what="everything to end")
 
 
-def _family(process: psutil.Process) -> list[psutil.Process]:
-    """List a process with all that it started, also what has ended meanwhile."""
-    try:
-        return [process, *process.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _servers(folder: Path) -> list[psutil.Process]:
-    """List the servers whose data lie in a folder: they are nobody's children."""
-    return [
-        process
-        for process in psutil.process_iter(["cwd", "cmdline"])
-        if process.pid != os.getpid()
-        and str(folder) in " ".join([process.info["cwd"] or "", *(process.info["cmdline"] or [])])
-    ]
-
-
-def _workers(stack: psutil.Process) -> list[psutil.Process]:
+def _workers(stack: Stack) -> list[psutil.Process]:
     """List the parents of workers: Celery processes whose own parent is none."""
     found = []
-    for process in _family(stack):
+    for process in stack.family():
         try:
             parent = process.parent()
             if _is_worker(process) and parent is not None and not _is_worker(parent):
@@ -165,10 +134,3 @@ def _workers(stack: psutil.Process) -> list[psutil.Process]:
 def _is_worker(process: psutil.Process) -> bool:
     words = process.cmdline()
     return "worker" in words and any(word.endswith("celery") for word in words)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

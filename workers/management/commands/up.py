@@ -24,7 +24,7 @@ from memory.access.keys import create_key
 from memory.access.workspaces import create_workspace
 from memory.models import Membership, Permission, Role, Workspace
 from workers.readiness import find_missing, last_sweep
-from workers.supervision import LOG_FOLDER, PID_FILE, start_supervisor, write_configuration
+from workers.supervision import LOG_FOLDER, PID_FILE, keeper, start_supervisor, write_configuration
 
 _PORTS = {"PORT": "8000", "FLOWER_PORT": "5555"}
 _FIRST_WORKSPACE = "default"
@@ -42,6 +42,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         _check_alone()
         environment = _ENVIRONMENT_DEFAULTS | _PORTS | dict(os.environ)
+        environment["ENGRAM_DATA_DIR"] = str(settings.DATA_DIR.resolve())
         for name in _PORTS:
             _check_port(name, environment[name])
         call_command("migrate", verbosity=0)
@@ -52,7 +53,10 @@ class Command(BaseCommand):
 
     def _run(self, environment: Mapping[str, str], ways_in: Mapping[str, str]) -> None:
         """Run supervisord until it ends; whatever ends us ends it: SIGTERM, Ctrl-C, a terminal that closes."""
-        configuration = write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=settings.DATA_DIR)
+        servers = keeper(database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
+        configuration = write_configuration(
+            procfile=settings.BASE_DIR / "Procfile", folder=settings.DATA_DIR, also=servers
+        )
         swept_before = last_sweep()
         process = start_supervisor(configuration=configuration, environment=environment)
         for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

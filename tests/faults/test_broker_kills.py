@@ -1,0 +1,77 @@
+"""The broker dies again and again under `manage.py up`; nobody does anything, and the stack works on."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.faults.conftest import TIMEOUTS
+from tests.faults.stack import Stack, await_ready, running_stack
+from tests.faults.waiting import wait_until
+
+KILLS = 4
+WITHIN_SECONDS = 10.0
+MATTER = ["Mara prefers tabs over spaces.", "Mara likes tabs better than spaces.", "Mara prefers tabs to spaces."]
+
+
+@pytest.mark.slow
+def test_the_stack_outlives_four_kills_of_its_broker_in_ten_seconds(tmp_path: Path) -> None:
+    """B8: a cycle that was opened meanwhile ends, and so does one that begins afterwards."""
+    with running_stack(tmp_path, **TIMEOUTS) as stack:
+        await_ready(stack)
+        with httpx.Client(base_url=f"{stack.address}/api/v1", headers=_owner(stack), timeout=30) as api:
+            _tell(api, MATTER)
+            began = time.monotonic()
+            killed = [_kill_broker(stack, at=began + number * WITHIN_SECONDS / KILLS) for number in range(KILLS - 1)]
+            meanwhile = _open_cycle(api)
+            killed.append(_kill_broker(stack, at=began + WITHIN_SECONDS * (KILLS - 1) / KILLS))
+            assert time.monotonic() - began < WITHIN_SECONDS
+            assert len(set(killed)) == KILLS  # each time another process: somebody had started it again
+
+            await_ready(stack)
+            first = _await_end(api, meanwhile)
+            _tell(api, ["Mara changed her editor to use spaces instead of tabs."])
+            second = _await_end(api, _open_cycle(api))
+            beliefs = api.get("/beliefs").raise_for_status().json()["results"]
+
+    assert (first["state"], first["counts"]["created"]) == ("finished", 1)
+    assert (second["state"], len(beliefs)) == ("finished", 1)
+
+
+def _owner(stack: Stack) -> dict[str, str]:
+    key = stack.manage("create_api_key", "default", "--permissions", "owner").splitlines()[-1]
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _tell(api: httpx.Client, texts: list[str]) -> None:
+    episodes = [{"text": text, "session": text} for text in texts]
+    api.post("/episodes", json={"episodes": episodes}).raise_for_status()
+
+
+def _open_cycle(api: httpx.Client) -> str:
+    opened: str = api.post("/consolidations", json={}).raise_for_status().json()["id"]
+    return opened
+
+
+def _await_end(api: httpx.Client, cycle: str) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+
+    def has_ended() -> bool:
+        seen.update(api.get(f"/consolidations/{cycle}").raise_for_status().json())
+        return seen["state"] not in {"queued", "running"}
+
+    wait_until(has_ended, what=f"{cycle} to end", every=0.3)
+    return seen
+
+
+def _kill_broker(stack: Stack, *, at: float) -> psutil.Process:
+    """Kill the broker at a reading of the clock, as soon as there is one; return what was killed."""
+    time.sleep(max(at - time.monotonic(), 0.0))
+    wait_until(lambda: stack.broker() is not None, what="a broker to kill", seconds=WITHIN_SECONDS)
+    broker = stack.broker()
+    assert broker is not None
+    broker.kill()
+    return broker
