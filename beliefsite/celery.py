@@ -13,6 +13,7 @@ app = Celery("engram")
 app.set_default()  # for every thread: a web server's threads send tasks, too
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
+app.steps["consumer"].add("workers.presence:Presence")
 
 
 @app.on_after_finalize.connect

@@ -60,7 +60,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENGRAM_HTTPS
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("ENGRAM_BEHIND_PROXY", default=False) else None
 )
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 X_FRAME_OPTIONS = "DENY"
 
 
@@ -154,6 +154,9 @@ ENGRAM_KEEP_CONNECTIONS = env.bool("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_D
 DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
 
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
+
+
+ENGRAM_METRICS_TOKEN = env.str("ENGRAM_METRICS_TOKEN", default="")
 
 
 # --- The project's own rules and models --------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Addresses: the admin, the API with its schema, and the probes."""
+"""Addresses: the admin, the API with its schema, and what machines ask: probes and metrics."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path
@@ -6,6 +6,8 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from memory.api import health, problems
+from workers.presence import see_worker
+from workers.probes import metrics
 
 handler400 = problems.bad_request
 handler500 = problems.server_error
@@ -14,7 +16,8 @@ urlpatterns = [
     path("", RedirectView.as_view(url="/admin/")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
-    path("readyz", health.readyz),
+    path("readyz", health.readyz, {"also": {"worker": see_worker}}),
+    path("metrics", metrics),
     path("api/v1/", include("memory.api.urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),

@@ -8,7 +8,7 @@ sweeper begins another attempt at what the rows show unfinished.
 
 from celery import Signature, chain, chord, signature
 
-from memory.consolidation.jobs import jobs_to_judge
+from memory.consolidation.jobs import JobToJudge, jobs_to_judge
 from memory.models import JobKind
 
 
@@ -23,7 +23,7 @@ def judge_jobs(*, cycle_id: str, attempt: int) -> None:
     Only the rows of a clustered cycle say which jobs there are: the chain cannot hold them from the start.
     """
     gate = _step("gate", cycle_id, attempt)
-    headers = [_judging(job_id, kind, attempt) for job_id, kind in jobs_to_judge(cycle_id=cycle_id)]
+    headers = [_judging(job, cycle_id, attempt) for job in jobs_to_judge(cycle_id=cycle_id)]
     if headers:
         chord(headers, gate).delay()
     else:
@@ -40,11 +40,18 @@ def end_cycle(*, cycle_id: str, attempt: int) -> None:
     _step("finish", cycle_id, attempt).delay()
 
 
-def _judging(job_id: int, kind: str, attempt: int) -> Signature[None]:
-    classify = _step("classify", job_id, attempt)
-    return classify if kind == JobKind.SINGLES else chain(_step("synthesize", job_id, attempt), classify)
+def _judging(job: JobToJudge, cycle_id: str, attempt: int) -> Signature[None]:
+    about = f"{cycle_id}, job {job.number} of {job.of}"
+    classify = _step("classify", job.id, attempt, about=about)
+    if job.kind == JobKind.SINGLES:
+        return classify
+    return chain(_step("synthesize", job.id, attempt, about=about), classify)
 
 
-def _step(name: str, *ids: str | int) -> Signature[None]:
-    """Name a task and its ids; what the task before it returned is none of its business."""
-    return signature(f"workers.{name}", args=ids, immutable=True)
+def _step(name: str, key: str | int, attempt: int, *, about: str = "") -> Signature[None]:
+    """Name a task and its ids; what the task before it returned is none of its business.
+
+    Whoever looks at queues and tasks sees what the task is about in place of its arguments.
+    """
+    shown = f"({about or key}, attempt {attempt})"
+    return signature(f"workers.{name}", args=(key, attempt), immutable=True, argsrepr=shown, kwargsrepr="{}")

@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
 
+import psutil
 from honcho.environ import parse_procfile
 
 PID_FILE = "supervisord.pid"
@@ -82,6 +83,15 @@ def _program(command: str, *, log: Path) -> dict[str, str]:
         "stdout_logfile_backups": _OLD_LOGS,
         "stdout_events_enabled": "true",
     }
+
+
+def running_stack(*, folder: Path) -> int | None:
+    """Return the process id of the supervisord that runs on a folder's data, None if there is none."""
+    noted = folder / PID_FILE
+    if not noted.exists() or not psutil.pid_exists(int(noted.read_text())):
+        return None
+    process = psutil.Process(int(noted.read_text()))
+    return process.pid if "supervisord" in " ".join(process.cmdline()) else None
 
 
 def _quote(command: str) -> str:

@@ -1,6 +1,8 @@
 """The tasks: each calls one service and decides nothing. Ids only; domain time is in the cycle's row."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -8,16 +10,18 @@ from celery import Task, shared_task
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
+from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
-from memory.consolidation.jobs import cycle_to_apply
+from memory.consolidation.jobs import cycle_to_apply, place_of
 from memory.consolidation.schedule import open_due_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
+from memory.metrics import count_redelivery
 from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
@@ -42,16 +46,37 @@ class Step(Task[Any, Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.request.called_directly:
             close_old_connections()  # as before a web request: kept ones are looked at before they are used
-        try:
-            return super().__call__(*args, **kwargs)
-        except _OUTAGE as error:
-            if self.request.called_directly or self.request.retries >= _OUTAGE_RETRIES:
-                log.exception("step_gave_up", task=self.name)
+        with _own_log_fields():
+            try:
+                bind_contextvars(task=self.name, **place_of(*args[:1]))
+                self._count_redelivery()
+                return super().__call__(*args, **kwargs)
+            except _OUTAGE as error:
+                if self.request.called_directly or self.request.retries >= _OUTAGE_RETRIES:
+                    log.exception("step_gave_up", task=self.name)
+                    return None
+                raise self.retry(exc=error, countdown=_PAUSE_SECONDS) from error
+            except Exception:
+                log.exception("step_failed", task=self.name, arguments=list(args))
                 return None
-            raise self.retry(exc=error, countdown=_PAUSE_SECONDS) from error
-        except Exception:
-            log.exception("step_failed", task=self.name, arguments=list(args))
-            return None
+
+    def _count_redelivery(self) -> None:
+        """Count a message that came before: by the broker after a lost worker, or by ourselves after an outage."""
+        if (self.request.delivery_info or {}).get("redelivered"):
+            count_redelivery(task=self.name, reason="redelivered")
+        elif self.request.retries:
+            count_redelivery(task=self.name, reason="retried")
+
+
+@contextmanager
+def _own_log_fields() -> Iterator[None]:
+    """Keep what a step binds to its log lines from the next step of this process."""
+    outside = get_contextvars()
+    try:
+        yield
+    finally:
+        clear_contextvars()
+        bind_contextvars(**outside)
 
 
 @shared_task(base=Step, name="workers.extract")

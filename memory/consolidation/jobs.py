@@ -1,13 +1,27 @@
 """Which jobs of a cycle want to be sent to a worker."""
 
+from dataclasses import dataclass
+
 from memory.domain.lifecycle import JobState
-from memory.models import ClusterJob
+from memory.models import ClusterJob, Cycle
 
 
-def jobs_to_judge(*, cycle_id: str) -> list[tuple[int, str]]:
-    """List the jobs with calls to make that nobody holds and that need not wait: (id, kind), in their order."""
-    jobs = ClusterJob.objects.filter(cycle=cycle_id).to_judge().free().order_by("number")
-    return list(jobs.values_list("pk", "kind"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobToJudge:
+    """A job that wants a worker: the `number`th of so many in its cycle."""
+
+    id: int
+    kind: str
+    number: int
+    of: int
+
+
+def jobs_to_judge(*, cycle_id: str) -> list[JobToJudge]:
+    """List the jobs with calls to make that nobody holds and that need not wait, in their order."""
+    jobs = ClusterJob.objects.filter(cycle=cycle_id)
+    free = jobs.to_judge().free().order_by("number").values_list("pk", "kind", "number")
+    of = jobs.count()
+    return [JobToJudge(id=key, kind=kind, number=number, of=of) for key, kind, number in free]
 
 
 def cycle_to_apply(*, job_id: int) -> str | None:
@@ -17,3 +31,12 @@ def cycle_to_apply(*, job_id: int) -> str | None:
         return None
     cycle_id: str = job.cycle_id
     return cycle_id
+
+
+def place_of(key: str | int | None = None) -> dict[str, str | int]:
+    """Name what the lines of a log are about, by the id of a cycle or of a job: cycle, workspace and job."""
+    if isinstance(key, str):
+        workspace = Cycle.objects.filter(pk=key).values_list("workspace_id", flat=True).first()
+        return {"cycle": key} if workspace is None else {"cycle": key, "workspace": workspace}
+    job = ClusterJob.objects.filter(pk=key).values("cycle", "workspace").first() if key else None
+    return {} if key is None else {"job": key, **(job or {})}

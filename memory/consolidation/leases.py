@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,7 +145,8 @@ def hold_back(*, lease: JobLease, seconds: float) -> None:
 def kept_alive(renew: Callable[[], bool]) -> Iterator[None]:
     """Renew a lease from a timer thread while the body works."""
     done = threading.Event()
-    timer = threading.Thread(target=_renew_until, args=(done, renew), daemon=True)
+    context = copy_context()  # so that the thread's log lines say what they are about, too
+    timer = threading.Thread(target=context.run, args=(_renew_until, done, renew), daemon=True)
     timer.start()
     try:
         yield

@@ -26,6 +26,7 @@ from memory.models.cycles import (
 from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
+from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Role",
     "Scope",
     "Source",
+    "Tally",
     "Transition",
     "Trigger",
     "Workspace",

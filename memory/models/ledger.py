@@ -63,6 +63,11 @@ class ModelCall(models.Model):
             ),
             models.Index(fields=["workspace", "started_at"], condition=Q(outcome="open"), name="call_in_flight"),
             models.Index(fields=["workspace", "-started_at"], name="call_newest"),
+            models.Index(  # adding up all calls reads this alone, and never the wide rows
+                fields=["purpose", "outcome"],
+                include=["input_tokens", "output_tokens", "cost_usd", "latency_ms", "finished_at"],
+                name="call_totals",
+            ),
         ]
 
     def __str__(self) -> str:

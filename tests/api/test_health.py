@@ -1,5 +1,6 @@
 """GET /healthz and /readyz."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -9,6 +10,8 @@ from django.test import Client
 from memory.consolidation.sweep import SWEEP, sweep
 from memory.models import Heartbeat
 from tests.api.caller import is_problem
+from workers import presence
+from workers.presence import forget_presence, note_presence
 
 pytestmark = pytest.mark.django_db
 
@@ -18,17 +21,37 @@ def test_a_living_process_says_so(client: Client) -> None:
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_ready_with_database_broker_and_a_recent_sweep(client: Client) -> None:
+@pytest.fixture
+def worker() -> Iterator[None]:
+    """Let a worker have been seen just now."""
+    note_presence("test@here")
+    yield
+    forget_presence("test@here")
+
+
+@pytest.mark.usefixtures("worker")
+def test_ready_with_database_broker_worker_and_a_recent_sweep(client: Client) -> None:
     sweep()
     response = client.get("/readyz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.usefixtures("worker")
 def test_not_ready_without_a_sweep_within_three_minutes(client: Client) -> None:
     Heartbeat.objects.create(name=SWEEP, seen_at=Now() - timedelta(minutes=3, seconds=1))
     response = client.get("/readyz")
     assert is_problem(response, 503)
-    assert response.json()["detail"] == "Not ready: workers."
+    assert response.json()["detail"] == "Not ready: sweep."
+
+
+def test_not_ready_without_a_worker_that_lives(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep of a minute ago says nothing about now: a killed worker is missed after twenty seconds."""
+    sweep()
+    note_presence("killed@here")
+    monkeypatch.setattr(presence, "_GONE_AFTER_SECONDS", -1.0)
+    response = client.get("/readyz")
+    assert is_problem(response, 503)
+    assert response.json()["detail"] == "Not ready: worker."
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "redis+socket:///nowhere/redis.sock"])
@@ -37,4 +60,4 @@ def test_not_ready_without_a_broker(client: Client, settings: object, url: str) 
     settings.BROKER_URL = url  # type: ignore[attr-defined]
     response = client.get("/readyz")
     assert is_problem(response, 503)
-    assert response.json()["detail"] == "Not ready: broker."
+    assert response.json()["detail"] == "Not ready: broker, worker."

@@ -19,6 +19,7 @@ from memory.models import (
     Heartbeat,
     Lineage,
     Project,
+    Tally,
     Workspace,
 )
 from memory.models.tenancy import WorkspaceQuerySet
@@ -105,6 +106,7 @@ PUBLIC = {
     "": "leads to the admin",
     "healthz": "a probe that tells nothing but that the process lives",
     "readyz": "a probe that names what is missing",
+    "metrics": "counts over all workspaces, for the operator: this machine, or the token",
     "api/schema": "describes the API and holds no rows",
     "api/docs": "shows the schema",
     "^api/(?P<rest>.*)$": "answers 404 to what is no route",
@@ -160,6 +162,7 @@ def tenant_models() -> list[Any]:
 
 WITHOUT_WORKSPACE: dict[type, str] = {
     Workspace: "the tenant itself",
+    Tally: "counts what happens to messages of every workspace",
     Heartbeat: "a sign of life of a process that serves every workspace",
 }
 

@@ -26,10 +26,10 @@ def run_steps(cycle: Cycle, *, before_gate: Callable[[], object] = lambda: None)
     """Take an open cycle through its steps, as the canvas orders them."""
     extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
     cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
-    for job_id, kind in jobs_to_judge(cycle_id=cycle.pk):
-        if kind == JobKind.CLUSTER:
-            synthesize_cluster(job_id=job_id, attempt=cycle.attempt)
-        classify_cluster(job_id=job_id, attempt=cycle.attempt)
+    for job in jobs_to_judge(cycle_id=cycle.pk):
+        if job.kind == JobKind.CLUSTER:
+            synthesize_cluster(job_id=job.id, attempt=cycle.attempt)
+        classify_cluster(job_id=job.id, attempt=cycle.attempt)
     before_gate()
     if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
         finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)

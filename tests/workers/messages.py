@@ -12,9 +12,10 @@ QUEUES = ("consolidation", "llm", "maintenance")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A task as it was sent: its name, its arguments, and what is to be sent after it."""
+    """A task as it was sent: its name, its arguments, what people see of them, and what is to be sent after it."""
 
     task: str
+    about: str
     arguments: list[Any]
     content_type: str
     followed_by: list[dict[str, Any]]
@@ -30,6 +31,7 @@ def _read(raw: dict[str, Any]) -> Message:
     arguments, _, embedded = json.loads(base64.b64decode(raw["body"]))
     return Message(
         task=raw["headers"]["task"],
+        about=raw["headers"]["argsrepr"],
         arguments=arguments,
         content_type=raw["content-type"],
         followed_by=embedded["chain"] or [],

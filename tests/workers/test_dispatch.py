@@ -16,6 +16,8 @@ from tests import factories
 from tests.faults.windows import broker
 from tests.workers.messages import QUEUES, read_messages
 from workers import tasks
+from workers.canvas import judge_jobs
+from workers.probes import TASKS
 from workers.schedule import BEAT_SCHEDULE
 
 pytestmark = pytest.mark.usefixtures("queues")
@@ -62,6 +64,26 @@ def test_messages_hold_ids_in_json_and_nothing_else(workspace: Workspace) -> Non
     assert {step["task"]: list(step["args"]) for step in message.followed_by} == {
         "workers.cluster": [cycle.pk, 1],
     }
+
+
+def test_a_message_shows_people_what_it_is_about(workspace: Workspace) -> None:
+    """Flower shows this in place of the arguments."""
+    cycle = _open(workspace)
+    [message] = read_messages("consolidation")
+    assert message.about == f"({cycle.pk}, attempt 1)"
+
+
+def test_the_message_of_a_job_names_its_cycle_and_its_place(workspace: Workspace) -> None:
+    """A job's id alone would tell a person nothing."""
+    cycle = _open(workspace)
+    jobs = [
+        ClusterJob.objects.create(workspace=workspace, cycle=cycle, number=number, kind=JobKind.CLUSTER)
+        for number in (1, 2)
+    ]
+    judge_jobs(cycle_id=cycle.pk, attempt=1)
+    messages = read_messages("llm")
+    assert [message.arguments for message in messages] == [[job.pk, 1] for job in jobs]
+    assert [message.about for message in messages] == [f"({cycle.pk}, job {n} of 2, attempt 1)" for n in (1, 2)]
 
 
 def test_a_lost_message_is_sent_again_by_the_sweep(workspace: Workspace) -> None:
@@ -137,10 +159,7 @@ def test_every_task_goes_to_its_queue(task: str, queue: str) -> None:
 
 def test_every_task_of_ours_is_routed_on_purpose() -> None:
     ours = {name for name in app.tasks if name.startswith("workers.")}
-    assert ours == {f"workers.{name}" for name in _STEPS}
-
-
-_STEPS = ("extract", "cluster", "synthesize", "classify", "apply", "gate", "finish", "sweep", "tick")
+    assert ours == {f"workers.{name}" for name in TASKS}
 
 
 def test_beat_sends_the_tick_and_the_sweep() -> None:

@@ -3,16 +3,18 @@
 from unittest.mock import Mock
 
 import pytest
+import structlog
 from django.db import OperationalError
 
-from memory.models import Cycle, CycleStep, Heartbeat, Trigger
+from memory.models import ClusterJob, Cycle, CycleStep, Heartbeat, JobKind, Tally, Trigger
 from tests import factories
 from workers import tasks
+
+pytestmark = pytest.mark.django_db
 
 UNKNOWN = "cy_000000000000"
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["extract", "cluster", "gate", "finish"])
 def test_a_step_of_an_overtaken_attempt_does_nothing(name: str) -> None:
     """B8: messages of an attempt that is no longer the cycle's find nothing to do."""
@@ -24,7 +26,6 @@ def test_a_step_of_an_overtaken_attempt_does_nothing(name: str) -> None:
     assert not CycleStep.objects.filter(cycle=cycle).exists()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["synthesize", "classify"])
 def test_a_step_of_a_job_that_is_gone_does_nothing(name: str) -> None:
     """B8: a message may outlive the rows that it names."""
@@ -59,14 +60,12 @@ def test_an_outage_without_end_is_left_to_the_sweep(monkeypatch: pytest.MonkeyPa
     assert work.call_count == tasks.Step.max_retries + 1
 
 
-@pytest.mark.django_db
 def test_the_sweep_leaves_a_sign_of_life() -> None:
     """B8: readiness asks when somebody last swept."""
     tasks.sweep()
     assert Heartbeat.objects.filter(name="sweep").exists()
 
 
-@pytest.mark.django_db
 def test_the_tick_opens_a_cycle_where_episodes_wait() -> None:
     """B7: the schedule starts what is due, and only there."""
     waiting, idle = factories.workspace(), factories.workspace()
@@ -74,3 +73,30 @@ def test_the_tick_opens_a_cycle_where_episodes_wait() -> None:
     tasks.tick()
     assert Cycle.objects.filter(workspace=waiting, trigger=Trigger.SCHEDULE).count() == 1
     assert not Cycle.objects.filter(workspace=idle).exists()
+
+
+def test_the_lines_of_a_step_say_which_cycle_and_workspace_they_are_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever logs within a step, in whichever library, and no line after it."""
+    cycle = Cycle.objects.create(workspace=factories.workspace(), now=factories.NOW, trigger=Trigger.PERSON)
+    fields: list[dict[str, object]] = []
+    monkeypatch.setattr(tasks, "extract_episodes", lambda **_: fields.append(structlog.contextvars.get_contextvars()))
+    tasks.extract(cycle.pk, 1)
+    assert fields == [{"task": "workers.extract", "cycle": cycle.pk, "workspace": cycle.workspace_id}]
+    assert structlog.contextvars.get_contextvars() == {}
+
+
+def test_the_lines_of_a_job_name_its_cycle_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    cycle = Cycle.objects.create(workspace=factories.workspace(), now=factories.NOW, trigger=Trigger.PERSON)
+    job = ClusterJob.objects.create(workspace=cycle.workspace, cycle=cycle, number=1, kind=JobKind.CLUSTER)
+    fields: list[dict[str, object]] = []
+    monkeypatch.setattr(tasks, "synthesize_cluster", lambda **_: fields.append(structlog.contextvars.get_contextvars()))
+    tasks.synthesize(job.pk, 1)
+    assert fields == [{"task": "workers.synthesize", "job": job.pk, "cycle": cycle.pk, "workspace": cycle.workspace_id}]
+
+
+def test_a_message_that_comes_again_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its task, and by who sent it again: an outage of the database does so itself."""
+    work = Mock(side_effect=[OperationalError("the database is starting up"), True])
+    monkeypatch.setattr(tasks, "extract_episodes", work)
+    tasks.extract.apply(args=(UNKNOWN, 1))
+    assert list(Tally.objects.values_list("label", "count")) == [("workers.extract retried", 1)]

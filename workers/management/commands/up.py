@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
@@ -24,7 +23,7 @@ from memory.access.keys import create_key
 from memory.access.workspaces import create_workspace
 from memory.models import Membership, Permission, Role, Workspace
 from workers.readiness import find_missing, last_sweep
-from workers.supervision import LOG_FOLDER, PID_FILE, keeper, start_supervisor, write_configuration
+from workers.supervision import LOG_FOLDER, keeper, running_stack, start_supervisor, write_configuration
 
 _PORTS = {"PORT": "8000", "FLOWER_PORT": "5555"}
 _FIRST_WORKSPACE = "default"
@@ -158,12 +157,10 @@ _ENVIRONMENT_DEFAULTS = {"TOKENIZERS_PARALLELISM": "false"}
 
 def _check_alone() -> None:
     """Refuse to run a second stack on the same data."""
-    noted = settings.DATA_DIR / PID_FILE
-    if noted.exists() and psutil.pid_exists(int(noted.read_text())):
-        process = psutil.Process(int(noted.read_text()))
-        if "supervisord" in " ".join(process.cmdline()):
-            message = f"The stack runs here already, under supervisord. This ends all of it: kill {process.pid}"
-            raise CommandError(message, returncode=1)
+    stack = running_stack(folder=settings.DATA_DIR)
+    if stack is not None:
+        message = f"The stack runs here already, under supervisord. This ends all of it: kill {stack}"
+        raise CommandError(message, returncode=1)
 
 
 def _check_port(name: str, port: str) -> None:

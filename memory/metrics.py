@@ -1,0 +1,182 @@
+"""What Prometheus is told, read from the rows: it survives restarts, and every process says the same.
+
+A counter may only grow. So calls count once nothing about them can change any more, and each label value is there from
+the first scrape, at zero. Only removing rows (a workspace, erased memories) makes counters smaller, which Prometheus
+takes for a restart.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from itertools import product
+
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, Extract, Now
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from memory.consolidation.sweep import SWEEP
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
+from memory.llm.embedding_calls import PURPOSE as EMBED
+from memory.llm.requests import Purpose
+from memory.models import Belief, CallOutcome, Cycle, CycleStep, Episode, Heartbeat, ModelCall, Tally
+from memory.models.cycles import OPEN_CYCLE_STATES
+from memory.models.episodes import PENDING_STATES
+from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
+
+STEPS = ("extract", "cluster", "gate", "finish")
+BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
+
+_PURPOSES = (*Purpose, EMBED)
+_ENDED = tuple(state for state in CycleState if state not in OPEN_CYCLE_STATES)
+_SETTLED = tuple(outcome for outcome in CallOutcome.values if outcome != CallOutcome.OPEN)
+_LATE = timedelta(minutes=2)  # an answer that nobody waited for may still come, and changes its row
+
+
+class RowCollector(Collector):
+    """Reads the rows anew at every scrape; `tasks` are the names that a message may carry."""
+
+    def __init__(self, *, tasks: Sequence[str]) -> None:
+        self._tasks = tasks
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family of metrics."""
+        yield from _cycles()
+        yield from _durations()
+        yield from _calls()
+        yield from _memory()
+        yield from _deliveries(self._tasks)
+        yield _sweeps()
+
+
+def render_metrics(*, tasks: Sequence[str]) -> bytes:
+    """Return the metrics in Prometheus's text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(RowCollector(tasks=tasks))
+    return generate_latest(registry)
+
+
+def count_redelivery(*, task: str, reason: str) -> None:
+    """Count a message that a worker was given again."""
+    Tally.objects.add(name=REDELIVERIES, label=f"{task} {reason}")
+
+
+def _cycles() -> Iterator[Metric]:
+    rows = Cycle.objects.order_by().values_list("state").annotate(count=Count("*"), attempts=Sum("attempt"))
+    found = {state: (count, attempts) for state, count, attempts in rows}
+    ended = CounterMetricFamily("engram_cycles", "Consolidation cycles that have ended, by outcome", labels=["state"])
+    _fill(ended, {(state,): found.get(state, (0, 0))[0] for state in _ENDED})
+    yield ended
+    under_way = GaugeMetricFamily("engram_open_cycles", "Cycles under way", labels=["state"])
+    _fill(under_way, {(state,): found.get(state, (0, 0))[0] for state in OPEN_CYCLE_STATES})
+    yield under_way
+    further = sum(attempts - count for count, attempts in found.values())
+    yield CounterMetricFamily(
+        "engram_cycle_takeovers", "Attempts at cycles after their first: a worker or a message was lost", value=further
+    )
+
+
+def _durations() -> Iterator[Metric]:
+    steps = CycleStep.objects.filter(finished_at__isnull=False).order_by()
+    yield _histogram("engram_step_seconds", "How long steps of cycles took", "step", "name", steps, STEPS)
+    cycles = Cycle.objects.filter(state__in=_ENDED, started_at__isnull=False).order_by()
+    yield _histogram("engram_cycle_seconds", "How long cycles took from their start", "state", "state", cycles, _ENDED)
+
+
+def _histogram(
+    name: str, documentation: str, label: str, column: str, rows: QuerySet[Cycle] | QuerySet[CycleStep],
+    expected: Iterable[str],
+) -> HistogramMetricFamily:  # fmt: skip
+    """Count rows by the seconds from their start to their finish, cumulatively, as Prometheus wants it."""
+    took = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
+    within = {
+        f"le{n}": Count("finished_at", filter=Q(took__lte=timedelta(seconds=top))) for n, top in enumerate(BUCKETS)
+    }
+    measured = rows.annotate(took=took).values(column).annotate(count=Count("*"), total=Sum("took"), **within)
+    found = {row[column]: row for row in measured}
+    family = HistogramMetricFamily(name, documentation, labels=[label])
+    for value in dict.fromkeys([*expected, *found]):
+        row = found.get(value, {})
+        counts = [(str(top), row.get(f"le{n}", 0)) for n, top in enumerate(BUCKETS)]
+        seconds = row["total"].total_seconds() if row else 0.0
+        family.add_metric([value], buckets=[*counts, ("+Inf", row.get("count", 0))], sum_value=seconds)
+    return family
+
+
+def _calls() -> Iterator[Metric]:
+    """Add up the ledger: one pass over an index that holds all of these columns."""
+    is_final = Q(outcome__in=_SETTLED) & (~Q(outcome=CallOutcome.ABANDONED) | Q(finished_at__lt=Now() - _LATE))
+    rows = list(
+        ModelCall.objects.filter(is_final).order_by().values("purpose", "outcome").annotate(
+            count=Count("*"), input=Sum("input_tokens"), output=Sum("output_tokens"), cost=Sum("cost_usd"),
+            answered=Count("latency_ms"), milliseconds=Coalesce(Sum("latency_ms"), 0),
+        )
+    )  # fmt: skip
+    purposes = dict.fromkeys([*_PURPOSES, *(row["purpose"] for row in rows)])
+    calls = CounterMetricFamily("engram_model_calls", "Calls to models", labels=["purpose", "outcome"])
+    _fill(
+        calls, dict.fromkeys(product(purposes, _SETTLED), 0) | {(r["purpose"], r["outcome"]): r["count"] for r in rows}
+    )
+    yield calls
+    tokens = CounterMetricFamily("engram_model_tokens", "Tokens of calls", labels=["purpose", "direction"])
+    cost = CounterMetricFamily("engram_model_cost_usd", "US dollars that calls cost", labels=["purpose"])
+    seconds = SummaryMetricFamily("engram_model_call_seconds", "How long calls took", labels=["purpose"])
+    for purpose in purposes:
+        own = [row for row in rows if row["purpose"] == purpose]
+        for direction in ("input", "output"):
+            tokens.add_metric([purpose, direction], sum(row[direction] for row in own))
+        cost.add_metric([purpose], float(sum(row["cost"] for row in own)))
+        seconds.add_metric(
+            [purpose], sum(row["answered"] for row in own), sum(row["milliseconds"] for row in own) / 1000
+        )
+    yield from (tokens, cost, seconds)
+    flying = ModelCall.objects.filter(outcome=CallOutcome.OPEN).count()
+    yield GaugeMetricFamily("engram_open_model_calls", "Calls that have not been answered yet", value=flying)
+
+
+def _memory() -> Iterator[Metric]:
+    """Count what waits, and what is believed."""
+    pending = Episode.objects.pending()
+    waiting = dict(pending.order_by().values_list("state").annotate(count=Count("*")))
+    episodes = GaugeMetricFamily("engram_pending_episodes", "Episodes that wait for consolidation", labels=["state"])
+    _fill(episodes, {(state,): waiting.get(state, 0) for state in PENDING_STATES})
+    yield episodes
+    pooled = Episode.objects.active().filter(state=ConsolidationState.POOLED).count()
+    yield GaugeMetricFamily("engram_pooled_episodes", "Episodes that wait for others like them", value=pooled)
+    failed = waiting.get(ConsolidationState.FAILED, 0)
+    yield GaugeMetricFamily("engram_dead_letters", "Episodes whose work failed", value=failed)
+    age = pending.aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]
+    yield GaugeMetricFamily("engram_oldest_pending_seconds", "Age of the oldest pending episode", value=age or 0.0)
+    held = dict(Belief.objects.order_by().values_list("status").annotate(count=Count("*")))
+    beliefs = GaugeMetricFamily("engram_beliefs", "Beliefs", labels=["status"])
+    _fill(beliefs, {(status,): held.get(status, 0) for status in BeliefStatus})
+    yield beliefs
+
+
+def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:
+    counted = dict(Tally.objects.filter(name=REDELIVERIES).values_list("label", "count"))
+    family = CounterMetricFamily(
+        "engram_redeliveries", "Messages that workers were given again", labels=["task", "reason"]
+    )
+    for task, reason in product(tasks, REDELIVERY_REASONS):
+        family.add_metric([task, reason], counted.get(f"{task} {reason}", 0))
+    yield family
+
+
+def _sweeps() -> Metric:
+    seen = Heartbeat.objects.filter(name=SWEEP).values_list("seen_at", flat=True).first()
+    return GaugeMetricFamily(
+        "engram_last_sweep_timestamp_seconds", "When a sweep was last done; 0: never",
+        value=seen.timestamp() if seen else 0.0,
+    )  # fmt: skip
+
+
+def _fill(family: CounterMetricFamily | GaugeMetricFamily, values: dict[tuple[str, ...], float]) -> None:
+    for labels, value in values.items():
+        family.add_metric(labels, value)
