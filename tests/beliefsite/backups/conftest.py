@@ -1,17 +1,26 @@
 """Databases of their own, on the suite's server, to be backed up and restored."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
+from pytest_django.plugin import DjangoDbBlocker
 
+from memory.consolidation.evidence import recompute_beliefs
+from memory.models import DIMENSIONS
+from memory.models.vectors import store_belief_vectors
+from tests import factories
+
+EMPTY, MIGRATED, FILLED = "template0", "backup_migrated", "backup_filled"
+Move = Callable[[str], None]
 _numbers = count(1)
 
 
@@ -25,30 +34,77 @@ def _maintenance() -> Iterator[psycopg.Connection[Any]]:
         yield opened
 
 
-@pytest.fixture
-def elsewhere(transactional_db: None) -> Iterator[Any]:
-    """Return a function that moves this process to a new database, migrated or as empty as a new one is."""
-    own = connection.settings_dict["NAME"]
-    made: list[str] = []
+def _create(name: str, *, like: str) -> None:
+    connection.close()
+    with _maintenance() as opened:
+        opened.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        opened.execute(f'CREATE DATABASE "{name}" TEMPLATE "{like}"')
 
-    def move(*, migrated: bool) -> str:
-        name = f"backup_{own}_{next(_numbers)}"
-        with _maintenance() as opened:
-            opened.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            opened.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
-        made.append(name)
+
+@contextmanager
+def _inside(name: str) -> Iterator[None]:
+    """Let Django use a database."""
+    own, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], name
+    try:
+        yield
+    finally:
         connection.close()
-        connection.settings_dict["NAME"] = name
-        if migrated:
-            call_command("migrate", verbosity=0)
-        return name
+        connection.settings_dict["NAME"] = own
 
-    yield move
+
+@pytest.fixture(scope="package")
+def templates(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Make a database with tables alone, and one with a memory in it, for others to be copied from."""
+    with django_db_blocker.unblock():
+        _create(MIGRATED, like=EMPTY)
+        with _inside(MIGRATED):
+            call_command("migrate", verbosity=0)
+        _create(FILLED, like=MIGRATED)
+        with _inside(FILLED):
+            _remember()
+        yield
+        with _maintenance() as opened:
+            for name in (MIGRATED, FILLED):
+                opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _remember() -> None:
+    """Store a workspace with a belief, its evidence and its vector."""
+    workspace = factories.workspace(name="kept")
+    belief = factories.belief(workspace=workspace, statement="Mara prefers tabs.", storage_strength=1.0)
+    for number in range(3):
+        episode = factories.episode(workspace=workspace, text=f"Mara used tabs in file {number}.")
+        factories.evidence(belief=belief, episode=episode)
+    recompute_beliefs(beliefs=[belief], now=factories.NOW)
+    vector = np.zeros(DIMENSIONS, dtype=np.float32)
+    vector[:2] = 0.6, 0.8
+    store_belief_vectors(workspace_id=workspace.pk, model="m", vectors={belief.pk: vector})
+
+
+@pytest.fixture
+def move(templates: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Move]:
+    """Return the way to a new database, a copy of one of the templates; nothing is written to the suite's own."""
+    own, made = connection.settings_dict["NAME"], list[str]()
+
+    def go(like: str) -> None:
+        made.append(f"backup_{next(_numbers)}")
+        _create(made[-1], like=like)
+        connection.settings_dict["NAME"] = made[-1]
+
+    with django_db_blocker.unblock():
+        yield go
     connection.close()
     connection.settings_dict["NAME"] = own
     with _maintenance() as opened:
         for name in made:
-            opened.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def memory(move: Move) -> Move:
+    """Go to a database with a memory in it, and return the way to another."""
+    move(FILLED)
+    return move
 
 
 @pytest.fixture

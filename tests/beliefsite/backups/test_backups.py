@@ -16,34 +16,11 @@ from django.db import connection
 from beliefsite.backups import BackupError, inspect_backup, restore_backup, write_backup
 from beliefsite.backups.archive import DUMP, MANIFEST
 from beliefsite.backups.writing import count_rows
-from memory.consolidation.evidence import recompute_beliefs
 from memory.models import Belief, BeliefEmbedding, Episode, Heartbeat, Workspace
-from memory.models.vectors import store_belief_vectors
 from tests import factories
+from tests.beliefsite.backups.conftest import EMPTY, MIGRATED, Move
 
 pytestmark = pytest.mark.usefixtures("data_dir")
-
-Move = Callable[..., str]
-
-
-def _remember() -> Belief:
-    """Store a workspace with a belief, its evidence and its vector."""
-    workspace = factories.workspace(name="kept")
-    belief = factories.belief(workspace=workspace, statement="Mara prefers tabs.", storage_strength=1.0)
-    for number in range(3):
-        episode = factories.episode(workspace=workspace, text=f"Mara used tabs in file {number}.")
-        factories.evidence(belief=belief, episode=episode)
-    recompute_beliefs(belief_ids=[belief.pk])
-    store_belief_vectors(workspace_id=workspace.pk, model="m", vectors={belief.pk: [0.6, 0.8] + [0.0] * 766})
-    return belief
-
-
-@pytest.fixture
-def memory(elsewhere: Move) -> Move:
-    """Fill a database of its own, and return the way to another."""
-    elsewhere(migrated=True)
-    _remember()
-    return elsewhere
 
 
 @pytest.fixture
@@ -52,7 +29,7 @@ def backup(memory: Move, tmp_path: Path) -> Path:
 
 
 def _restore(file: Path, **given: Any) -> Any:
-    options = {"now": factories.NOW, "force": False, "settings_file": file.parent / "restored.env"}
+    options: dict[str, Any] = {"now": factories.NOW, "force": False, "settings_file": file.parent / "restored.env"}
     return restore_backup(file=file, **options | given)
 
 
@@ -62,14 +39,14 @@ def _rows() -> dict[str, Any]:
         "counts": count_rows(),
         "beliefs": list(Belief.objects.order_by("pk").values()),
         "episodes": list(Episode.objects.order_by("pk").values()),
-        "vectors": [list(row.vector.to_list()) for row in BeliefEmbedding.objects.order_by("pk")],
+        "vectors": [list(row.vector) for row in BeliefEmbedding.objects.order_by("pk")],
     }
 
 
 def test_a_new_database_gets_everything_back(memory: Move, backup: Path) -> None:
     """B22: rows, vectors, constraints and triggers; beliefs equal their evidence."""
     before = _rows()
-    memory(migrated=False)
+    memory(EMPTY)
     restored = _restore(backup)
     assert _rows() == before
     assert (restored.beliefs, restored.former) == (1, None)
@@ -79,7 +56,7 @@ def test_a_new_database_gets_everything_back(memory: Move, backup: Path) -> None
 
 def test_a_database_that_is_migrated_and_empty_is_as_good(memory: Move, backup: Path) -> None:
     before = _rows()
-    memory(migrated=True)
+    memory(MIGRATED)
     Heartbeat.objects.create(name="sweep")
     _restore(backup)
     assert _rows() == before
@@ -98,13 +75,13 @@ def test_what_is_stored_meanwhile_is_in_neither_the_dump_nor_its_counts(memory: 
     file = write_backup(to=tmp_path, now=factories.NOW, on_bytes=write_on)
     assert inspect_backup(file=file).tables == counted
     assert count_rows() != counted
-    memory(migrated=False)
+    memory(EMPTY)
     _restore(file)
     assert count_rows() == counted
 
 
 def test_a_database_with_a_memory_in_it_is_left_alone(memory: Move, backup: Path) -> None:
-    memory(migrated=True)
+    memory(MIGRATED)
     factories.workspace(name="other")
     with pytest.raises(BackupError, match="not empty"):
         _restore(backup)
@@ -112,17 +89,17 @@ def test_a_database_with_a_memory_in_it_is_left_alone(memory: Move, backup: Path
 
 
 def test_force_replaces_it_and_keeps_what_was_there(memory: Move, backup: Path) -> None:
-    memory(migrated=True)
+    memory(MIGRATED)
     factories.workspace(name="other")
     restored = _restore(backup, force=True)
     assert list(Workspace.objects.values_list("name", flat=True)) == ["kept"]
-    memory(migrated=False)
+    memory(EMPTY)
     _restore(restored.former)
     assert list(Workspace.objects.values_list("name", flat=True)) == ["other"]
 
 
 def test_a_table_of_somebody_else_is_never_touched(memory: Move, backup: Path) -> None:
-    memory(migrated=False)
+    memory(EMPTY)
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE ledger_of_somebody (id int)")
     with pytest.raises(BackupError, match="ledger_of_somebody"):
@@ -131,7 +108,7 @@ def test_a_table_of_somebody_else_is_never_touched(memory: Move, backup: Path) -
 
 
 def test_a_database_that_others_use_is_left_alone(memory: Move, backup: Path) -> None:
-    memory(migrated=True)
+    memory(MIGRATED)
     other = connection.copy()
     other.ensure_connection()
     with pytest.raises(BackupError, match="in use by 1 other"):
@@ -235,7 +212,7 @@ def test_settings_come_along_and_secrets_stay_behind(
     assert "DATABASE_URL" not in manifest.settings
 
     monkeypatch.delenv("ENGRAM_PRICES")
-    memory(migrated=False)
+    memory(EMPTY)
     restored = _restore(file, settings_file=tmp_path / ".env")
     assert restored.settings_file == tmp_path / ".env"
     environ.Env.read_env(str(restored.settings_file))
@@ -255,7 +232,7 @@ def test_settings_of_a_person_are_left_as_they_are(
     file = write_backup(to=tmp_path / "one.backup", now=factories.NOW)
     monkeypatch.setenv("ENGRAM_WORKERS", "3")
     (tmp_path / ".env").write_text("ENGRAM_WORKERS=3\n")
-    memory(migrated=False)
+    memory(EMPTY)
     restored = _restore(file, settings_file=tmp_path / ".env")
     assert (tmp_path / ".env").read_text() == "ENGRAM_WORKERS=3\n"
     assert restored.settings_file == tmp_path / ".env.restored"
@@ -264,7 +241,7 @@ def test_settings_of_a_person_are_left_as_they_are(
 def test_the_commands_say_what_they_did(memory: Move, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("backup", str(tmp_path), json=True)
     wrote = json.loads(capsys.readouterr().out)
-    memory(migrated=False)
+    memory(EMPTY)
     call_command("restore", wrote["file"], json=True, settings_file=tmp_path / "restored.env")
     assert json.loads(capsys.readouterr().out)["beliefs"] == 1
     with pytest.raises(CommandError, match="There is no file"):
