@@ -2,10 +2,11 @@
 
 import gc
 import os
+import threading
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, setup_logging, worker_init
+from celery.signals import beat_init, setup_logging, worker_init, worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
 
@@ -39,3 +40,20 @@ def start_services(**_: Any) -> None:
     ensure_services()
     preload()  # in the parent, so that its children share the memory
     gc.freeze()  # what is loaded by now stays: children need not go through it in every collection
+
+
+@worker_init.connect
+def share_ending(sender: Any, **_: Any) -> None:
+    """Before children are forked: what tells them that the worker was asked to end."""
+    from workers.ending import share_page
+
+    sender.page_of_ending = share_page()
+
+
+@worker_ready.connect
+def note_endings(sender: Any, **_: Any) -> None:
+    """After Celery has set its signal handlers, which is later than any of its signals but this one."""
+    from workers.ending import note_endings
+
+    if threading.current_thread() is threading.main_thread():  # elsewhere, as in tests, nobody may handle signals
+        note_endings(page=sender.controller.page_of_ending)

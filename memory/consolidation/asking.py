@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
+from memory.ending import is_ending
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import (
     BACKOFF_SECONDS,
@@ -62,7 +63,7 @@ def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequenc
         spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
         return False
     except OutOfBudget:
-        _stop(lease=lease, is_cycle_spent=of_cycle <= of_step)
+        _stop(lease=lease, is_cycle_spent=of_cycle <= of_step and not is_ending())
         return False
     except LeaseLost:
         return False

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from memory.domain.policy import BudgetPolicy
+from memory.ending import is_ending
 
 
 class MustWait(Exception):
@@ -55,8 +56,8 @@ class CallBudget:
         return self.deadline - time.monotonic()
 
     def allows_call(self, *, after: float = 0.0) -> bool:
-        """Tell whether a call begun after so many seconds would end before the deadline."""
-        return self.seconds_left() - after > self.call_timeout + self.margin
+        """Tell whether a call begun after so many seconds would end before the deadline, and the process goes on."""
+        return not is_ending() and self.seconds_left() - after > self.call_timeout + self.margin
 
     def take_attempt(self) -> bool:
         """Spend one further attempt; return False where none is left."""

@@ -78,8 +78,14 @@ class Worker:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the worker's parent alone."""
+        self._process.send_signal(number)
+
     def stop(self) -> None:
         """End it gently, else for good."""
+        if not self.is_alive:
+            return
         self._process.terminate()
         try:
             self._process.wait(timeout=10)
