@@ -43,6 +43,7 @@ bench: .venv/.installed-dev  ## benchmarks, as ratios within one run
 faults: .venv/.installed-dev  ## the fault suite three times at real time-outs, in random order; keeps docs/faults.md
 	$(BIN)/python -m tests.faults
 
-lock: .venv/.installed-dev  ## make both requirement files from pyproject.toml
+lock: .venv/.installed-dev  ## make the requirement files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --group dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --extra otel -c requirements.txt pyproject.toml -o requirements-otel.txt
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --group dev --extra otel -c requirements-otel.txt pyproject.toml -o requirements-dev.txt

@@ -6,7 +6,9 @@ import threading
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, setup_logging, worker_init, worker_ready
+from celery.signals import beat_init, setup_logging, worker_init, worker_process_init, worker_ready
+
+from beliefsite.tracing import start_tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
 
@@ -40,6 +42,18 @@ def start_services(**_: Any) -> None:
     ensure_services()
     preload()  # in the parent, so that its children share the memory
     gc.freeze()  # what is loaded by now stays: children need not go through it in every collection
+
+
+@worker_process_init.connect
+def trace_tasks(**_: Any) -> None:
+    """Each child exports its own spans: the thread that does so is not forked along."""
+    start_tracing(process="worker")
+
+
+@beat_init.connect
+def trace_schedule(**_: Any) -> None:
+    """Let a sweep's trace begin where it was asked for."""
+    start_tracing(process="beat")
 
 
 @worker_init.connect

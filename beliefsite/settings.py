@@ -1,7 +1,6 @@
 """Every setting of the project, read once from the environment (and .env) and typed here."""
 
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
-from beliefsite.embedded.server import make_private_folder
+from beliefsite.kept_secrets import kept_secret
 from memory.domain.policy import PolicyError, policy_from_environment
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
@@ -36,23 +35,11 @@ DATABASE_URL = env.str("DATABASE_URL", default="")
 REDIS_URL = env.str("REDIS_URL", default="")
 
 
-def _kept_secret() -> str:
-    """Make the secret key once and keep it beside the data, readable by its owner alone."""
-    path = DATA_DIR / "secret-key"
-    make_private_folder(DATA_DIR)
-    try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(64))
-    except FileExistsError:
-        pass
-    return path.read_text()
-
-
 SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if DATABASE_URL and not DEBUG:
         raise ImproperlyConfigured("SECRET_KEY must be given where DATABASE_URL is set and DEBUG is off")
-    SECRET_KEY = _kept_secret()
+    SECRET_KEY = kept_secret(path=DATA_DIR / "secret-key", bytes_of_chance=64)
 
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENGRAM_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if ENGRAM_HTTPS else 0
@@ -156,6 +143,7 @@ DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATAB
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
 
 
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")  # unset: no traces
 ENGRAM_METRICS_TOKEN = env.str("ENGRAM_METRICS_TOKEN", default="")
 
 

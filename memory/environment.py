@@ -43,6 +43,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("ENGRAM_VISIBILITY_TIMEOUT", "180", "Seconds after which an unanswered message comes again"),
             Variable("ENGRAM_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR"),
             Variable("ENGRAM_LOG_FORMAT", "json", "json or console; by default console on a terminal"),
+            Variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", "Where traces go; unset: there are none"),
             Variable("ENGRAM_METRICS_TOKEN", "", "Bearer token that /metrics asks for; unset: loopback callers only"),
         ),
     ),

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
+from beliefsite.tracing import describe_span
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
@@ -48,7 +49,10 @@ class Step(Task[Any, Any]):
             close_old_connections()  # as before a web request: kept ones are looked at before they are used
         with _own_log_fields():
             try:
-                bind_contextvars(task=self.name, **place_of(*args[:1]))
+                bind_contextvars(task=self.name)
+                place = place_of(*args[:1])
+                bind_contextvars(**place)
+                describe_span(place)
                 self._count_redelivery()
                 return super().__call__(*args, **kwargs)
             except _OUTAGE as error:

@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from beliefsite.kept_secrets import flower_login
 from beliefsite.services import describe_services
 from memory.access.keys import create_key
 from memory.access.workspaces import create_workspace
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         for name in _PORTS:
             _check_port(name, environment[name])
         call_command("migrate", verbosity=0)
-        environment["FLOWER_BASIC_AUTH"] = environment.get("FLOWER_BASIC_AUTH") or f"flower:{_flower_password()}"
+        environment["FLOWER_BASIC_AUTH"] = flower_login()
         ways_in = _make_first_ways_in() or _name_ways_in()
         self._say("Starting web, worker, beat and Flower; this takes some 20 s …")
         self._run(environment, ways_in)
@@ -170,12 +171,3 @@ def _check_port(name: str, port: str) -> None:
             probe.bind(("127.0.0.1", int(port)))
         except (OSError, ValueError, OverflowError) as error:
             raise CommandError(f"Port {port} cannot be used ({error}); set {name} to another.", returncode=1) from error
-
-
-def _flower_password() -> str:
-    """Make Flower's password once and keep it beside the data; its pages show task arguments to whoever enters."""
-    path: Path = settings.DATA_DIR / "flower-password"
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(12))
-    return path.read_text()
