@@ -103,8 +103,8 @@ class EmbeddedPostgres(EmbeddedServer):
         if major != MAJOR:
             raise DataVersionError(
                 f"{self.layout.data} was made by PostgreSQL {major}, but this is {MAJOR}. To move over: run "
-                f"pg_dump with the release that made it, move the folder away, and read the dump here with "
-                f"`manage.py dbshell` (docs/operations.md)."
+                f"`manage.py backup` with the release that made it, move the folder away, and run "
+                f"`manage.py restore` here (docs/operations.md)."
             )
 
     def _forget_the_dead(self) -> None:

@@ -180,16 +180,18 @@ def test_a_second_start_names_the_command_that_ends_the_first(stack: Stack) -> N
 
 
 @pytest.mark.slow
-def test_a_dump_is_read_into_a_new_database(stack: Stack, tmp_path: Path) -> None:
-    """docs/operations.md, Backups: written while the stack runs, read where there is nothing yet."""
-    find_programs, write, read = blocks(OPERATIONS, "sh")
-    dump = shlex.quote(str(tmp_path / "engram.sql"))
-    _run(find_programs + write.replace("engram.sql", dump), stack=stack)
+def test_a_backup_is_restored_into_a_new_database(stack: Stack, tmp_path: Path) -> None:
+    """docs/operations.md, Backups: written while the stack runs, restored where there is nothing yet."""
+    write, restore = blocks(OPERATIONS, "sh")
+    _run(write.replace("backups/", f"{tmp_path}/backups/"), stack=stack)
+    [file] = (tmp_path / "backups").iterdir()
 
-    again = find_programs + read.replace("engram.sql", dump) + ".venv/bin/python manage.py migrate --check\n"
+    again = restore.replace("backups/engram-20260301-120000.backup", f"{file} --settings-file {tmp_path}/env")
+    again += ".venv/bin/python manage.py migrate --check\n"
     again += ".venv/bin/python manage.py create_project default restored\n"
     printed = _run(again, stack=stack, ENGRAM_DATA_DIR=str(tmp_path / "new"))
 
+    assert "beliefs equal their evidence." in printed
     assert "Created project restored in workspace default." in printed
 
 
