@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Count, OuterRef, Subquery
+
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, Cycle
 
@@ -18,10 +20,10 @@ class JobToJudge:
 
 def jobs_to_judge(*, cycle_id: str) -> list[JobToJudge]:
     """List the jobs with calls to make that nobody holds and that need not wait, in their order."""
-    jobs = ClusterJob.objects.filter(cycle=cycle_id)
-    free = jobs.to_judge().free().order_by("number").values_list("pk", "kind", "number")
-    of = jobs.count()
-    return [JobToJudge(id=key, kind=kind, number=number, of=of) for key, kind, number in free]
+    everyone = ClusterJob.objects.filter(cycle=OuterRef("cycle")).order_by().values("cycle").annotate(of=Count("*"))
+    jobs = ClusterJob.objects.filter(cycle=cycle_id).to_judge().free().order_by("number")
+    rows = jobs.annotate(of=Subquery(everyone.values("of"))).values_list("pk", "kind", "number", "of")
+    return [JobToJudge(id=key, kind=kind, number=number, of=of) for key, kind, number, of in rows]
 
 
 def cycle_to_apply(*, job_id: int) -> str | None:
