@@ -12,6 +12,8 @@ from workers import tasks
 
 pytestmark = pytest.mark.django_db
 
+closes_connections = pytest.mark.django_db(transaction=True)  # as a step does that was sent
+
 UNKNOWN = "cy_000000000000"
 
 
@@ -42,6 +44,7 @@ def test_a_step_that_fails_says_so_and_does_not_raise(
     assert "step_failed" in caplog.text
 
 
+@closes_connections
 def test_a_step_outlives_an_outage_of_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     """B8: it is tried again, for longer than a crash recovery takes, and gives up without raising."""
     work = Mock(side_effect=[OperationalError("the database is starting up")] * 2 + [True])
@@ -52,6 +55,7 @@ def test_a_step_outlives_an_outage_of_the_database(monkeypatch: pytest.MonkeyPat
     assert tasks.Step.max_retries * 3 >= 60
 
 
+@closes_connections
 def test_an_outage_without_end_is_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """B8: the last retry returns, so that the chord's body runs and the rows show what is missing."""
     work = Mock(side_effect=OperationalError("gone"))
@@ -94,6 +98,7 @@ def test_the_lines_of_a_job_name_its_cycle_too(monkeypatch: pytest.MonkeyPatch) 
     assert fields == [{"task": "workers.synthesize", "job": job.pk, "cycle": cycle.pk, "workspace": cycle.workspace_id}]
 
 
+@closes_connections
 def test_a_message_that_comes_again_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its task, and by who sent it again: an outage of the database does so itself."""
     work = Mock(side_effect=[OperationalError("the database is starting up"), True])
