@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tests.faults.conftest import TIMEOUTS
+from tests.faults.record import FaultRecord
 from tests.faults.stack import Stack, await_ready, running_stack
 from tests.faults.waiting import wait_until
 
@@ -18,7 +19,7 @@ MATTER = ["Mara prefers tabs over spaces.", "Mara likes tabs better than spaces.
 
 
 @pytest.mark.slow
-def test_the_stack_outlives_four_kills_of_its_broker_in_ten_seconds(tmp_path: Path) -> None:
+def test_the_stack_outlives_four_kills_of_its_broker_in_ten_seconds(tmp_path: Path, record: FaultRecord) -> None:
     """B8: a cycle that was opened meanwhile ends, and so does one that begins afterwards."""
     with running_stack(tmp_path, **TIMEOUTS) as stack:
         await_ready(stack)
@@ -28,11 +29,13 @@ def test_the_stack_outlives_four_kills_of_its_broker_in_ten_seconds(tmp_path: Pa
             killed = [_kill_broker(stack, at=began + number * WITHIN_SECONDS / KILLS) for number in range(KILLS - 1)]
             meanwhile = _open_cycle(api)
             killed.append(_kill_broker(stack, at=began + WITHIN_SECONDS * (KILLS - 1) / KILLS))
+            record.strike("embedded broker killed four times in ten seconds under `make up`")
             assert time.monotonic() - began < WITHIN_SECONDS
             assert len(set(killed)) == KILLS  # each time another process: somebody had started it again
 
             await_ready(stack)
             first = _await_end(api, meanwhile)
+            record.recover("ready again; the cycle opened meanwhile has ended")
             _tell(api, ["Mara changed her editor to use spaces instead of tabs."])
             second = _await_end(api, _open_cycle(api))
             beliefs = api.get("/beliefs").raise_for_status().json()["results"]

@@ -6,6 +6,7 @@ import pytest
 
 from memory.models import CallOutcome, ModelCall
 from tests.consolidation.world import World
+from tests.faults.record import FaultRecord
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import Workforce
@@ -17,7 +18,7 @@ SOFT_SHUTDOWN = {"REMAP_SIGTERM": "SIGQUIT"}
 
 @pytest.mark.parametrize("environment", [{}, SOFT_SHUTDOWN], ids=["warm", "soft"])
 def test_a_worker_is_ended_during_a_call(
-    world: World, workforce: Workforce, undisturbed: Outcome, environment: dict[str, str]
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, environment: dict[str, str]
 ) -> None:
     """B9: the reply is stored, no call is made twice, and another worker makes the rest."""
     tell_story(world)
@@ -26,6 +27,7 @@ def test_a_worker_is_ended_during_a_call(
     with workforce.another(own=environment) as worker:
         cycle = begin(world)
         wait_until(lambda: bool(count_calls(world)), what="a call")
+        record.strike(f"SIGTERM to a worker during a model call, {'soft' if environment else 'warm'} shutdown")
         worker.send_signal(signal.SIGTERM)
         wait_until(lambda: not worker.is_alive, what="the worker to end")
     world.server.latency = 0.0
@@ -35,6 +37,7 @@ def test_a_worker_is_ended_during_a_call(
 
     workforce.worker()
     ended = await_end(cycle)
+    record.recover("the reply stored, no call made twice; the rest by another worker")
     check_whole(ended)
     assert read_outcome(world.workspace) == undisturbed
     assert count_calls(world) == CALLS
