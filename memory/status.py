@@ -9,24 +9,28 @@ from django.conf import settings
 from django.db.models import Count
 
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
+from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
 from memory.llm.embeddings import embedder
-from memory.llm.ledger import spent_today
 from memory.llm.model import language_model
 from memory.llm.requests import Purpose
-from memory.models import Cycle, Episode, Workspace
+from memory.models import Cycle, Episode, Pause, PauseReason, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.tenancy import WorkspaceQuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What models used since midnight UTC, and the caps; None for no cap."""
+    """What models used since midnight UTC, recall's embeddings apart, and the caps; None for no cap."""
 
     tokens_today: int
     daily_token_cap: int | None
     cost_usd_today: Decimal
     daily_cost_cap_usd: Decimal | None
+    is_cap_reached: bool
+    recall_tokens_today: int
+    daily_recall_token_cap: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ class Status:
     dead_letters: int
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
+    pause: Pause | None
     budget: Budget | None
     models: Models
 
@@ -57,27 +62,36 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
     """Count what the viewer may see, and say what comes next."""
     workspace, is_whole = viewer.workspace, not viewer.is_limited
     episodes = visible_episodes(viewer=viewer)
-    states = _count_by(episodes.active(), "state")
+    states, dead = _count_by(episodes.active(), "state"), episodes.dead().count()
+    pause = find_pause(workspace=workspace) if is_whole else None
     last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
     return Status(
         episodes=_count_by(episodes, "status"),
         beliefs=_count_by(visible_beliefs(viewer=viewer), "status"),
-        pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES),
+        pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
-        dead_letters=states.get(ConsolidationState.FAILED, 0),
+        dead_letters=dead,
         last_cycle=last,
-        next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now) if is_whole else None,
-        budget=_budget(workspace) if is_whole else None,
+        next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
+        pause=pause,
+        budget=_budget(workspace, pause) if is_whole else None,
         models=_models(),
     )
 
 
-def next_cycle_at(*, workspace: Workspace, last: Cycle | None, now: datetime) -> datetime | None:
-    """Return when the schedule starts the next cycle; None while nothing waits (B7) or beliefs are off (B22)."""
+def next_cycle_at(
+    *, workspace: Workspace, last: Cycle | None, now: datetime, pause: Pause | None = None
+) -> datetime | None:
+    """Return when the next cycle starts by itself; None while nothing waits (B7) or beliefs are off (B22).
+
+    A pause ends with one (B9).
+    """
     if not workspace.is_believing or not Episode.objects.for_workspace(workspace).pending().exists():
         return None
-    pause = timedelta(hours=settings.POLICY.consolidation.every_hours)
-    due = max(last.opened_at + pause, now) if last else now
+    hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
+    due = max(last.opened_at + hours, now) if last else now
+    if pause is not None:
+        due = max(pause.until, now)
     return max(due, workspace.next_cycle_held_until or due)
 
 
@@ -85,9 +99,13 @@ def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
     return dict(rows.order_by(column).values_list(column).annotate(Count("pk")))
 
 
-def _budget(workspace: Workspace) -> Budget:
+def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
     spent = spent_today(workspace_id=workspace.pk)
     return Budget(
+        is_cap_reached=(pause is not None and pause.reason == PauseReason.CAP)
+        or bool(cap_reached(workspace=workspace, spent=spent)),
+        recall_tokens_today=recall_tokens_today(workspace_id=workspace.pk),
+        daily_recall_token_cap=recall_token_cap(workspace=workspace),
         tokens_today=spent.tokens,
         daily_token_cap=workspace.daily_token_cap,
         cost_usd_today=spent.cost_usd,

@@ -19,7 +19,7 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
 from memory.consolidation.jobs import cycle_to_apply, place_of
-from memory.consolidation.schedule import open_due_cycles
+from memory.consolidation.schedule import open_due_cycles, open_rested_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.metrics import count_redelivery
@@ -125,6 +125,7 @@ def finish(cycle_id: str, attempt: int) -> None:
 @shared_task(base=Step, name="workers.sweep")
 def sweep() -> None:
     sweep_rows()
+    open_rested_cycles(now=timezone.now())
 
 
 @shared_task(base=Step, name="workers.tick")

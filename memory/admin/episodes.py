@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.postgres.search import SearchQuery
 from django.core.exceptions import ValidationError
@@ -16,6 +16,8 @@ from django.utils.safestring import SafeString
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, last_use, link_to, passage
+from memory.admin.roles import rows_of_member
+from memory.consolidation.dead_letters import retry_dead_letters
 from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
@@ -70,11 +72,13 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     """One remembered thing; what consolidation made of it stands below."""
 
     changes = Role.CURATOR
+    actions = ("retry",)
     form = EpisodeForm
     paginator = PagesWithoutCount
     list_display = ("opening", "speaker", "project", "session", "status_badge", "state", "importance", "occurred_at")
     list_filter = (
-        ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "state", "source", "occurred_at",
+        ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "state",
+        ("dead_at", admin.EmptyFieldListFilter), "source", "occurred_at",
     )  # fmt: skip
     search_fields = ("text",)
     search_help_text = "Words of the text, as a search engine reads them, or an id (ep_…)"
@@ -99,7 +103,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
         (
             "Use",
             {
-                "fields": (("recalled", "embedded"), ("failures", "pooled_at", "leased_by")),
+                "fields": (("recalled", "embedded"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
                 "classes": ("collapse",),
             },
         ),
@@ -117,6 +121,12 @@ class EpisodeAdmin(MembersAdmin[Episode]):
         self, request: HttpRequest, queryset: models.QuerySet[Episode], search_term: str
     ) -> tuple[models.QuerySet[Episode], bool]:
         return (rows_with_words(queryset, search_term) if search_term else queryset), False
+
+    @admin.action(description="Try the chosen dead letters again", permissions=["change"])
+    def retry(self, request: HttpRequest, episodes: models.QuerySet[Episode]) -> None:
+        """Let dead letters of workspaces that the person curates take part again, and say how many there were."""
+        mine = rows_of_member(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
+        self.message_user(request, f"{retry_dead_letters(letters=mine)} to be tried again.", messages.SUCCESS)
 
     @admin.display(description="text")
     def opening(self, episode: Episode) -> str:

@@ -16,7 +16,9 @@ from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.presentation import badge
 from memory.admin.roles import rows_of_member
 from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices
-from memory.models import ApiKey, Membership, Project, Role, Workspace
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.pausing import describe_pause, find_pause, resume
+from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
 
 
 class MembersInline(AuditInline[Membership, Workspace]):
@@ -33,10 +35,14 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     """A superuser may found one and becomes its owner; nobody deletes one here."""
 
     changes = Role.OWNER
-    list_display = ("name", "is_believing", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "created_at")
+    actions = ("resume",)
+    list_display = (
+        "name", "is_believing", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "rests", "created_at",
+    )  # fmt: skip
+    list_select_related = ("pause",)
     search_fields = ("name",)
     ordering = ("name",)
-    readonly_fields = ("created_at", "next_cycle_held_until")
+    readonly_fields = ("created_at", "next_cycle_held_until", "rests")
     inlines = (MembersInline,)
     fieldsets = (
         (None, {"fields": ("name", "created_at")}),
@@ -44,11 +50,28 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         (
             "Caps per day (UTC)",
             {
-                "fields": ("daily_token_cap", "daily_cost_cap_usd", "next_cycle_held_until"),
-                "description": "Over a cap, consolidation stops starting model calls until the next day.",
+                "fields": ("daily_token_cap", "daily_cost_cap_usd", "daily_recall_token_cap"),
+                "description": "At a cap, consolidation makes no model call until the next day. Recall's embeddings "
+                "are counted apart; beyond theirs, recall searches by words alone.",
             },
         ),
+        ("When cycles start", {"fields": ("rests", "next_cycle_held_until")}),
     )
+
+    @admin.display(description="rests")
+    def rests(self, workspace: Workspace) -> str:
+        """Say why no cycle starts by itself, if so."""
+        pause = find_pause(workspace=workspace) if hasattr(workspace, "pause") else None
+        return f"until {pause.until:%Y-%m-%d %H:%M} UTC: {describe_pause(pause)}" if pause else "no"
+
+    @admin.action(description="Resume consolidation: end the rest and start a cycle", permissions=["change"])
+    def resume(self, request: HttpRequest, workspaces: models.QuerySet[Workspace]) -> None:
+        """Start a cycle in each chosen workspace that the person owns, rested or not."""
+        owned = rows_of_member(workspaces, request=request, at_least=Role.OWNER).filter(is_believing=True)
+        for workspace_id in owned.values_list("pk", flat=True):
+            resume(workspace_id=workspace_id)
+            open_cycle(workspace_id=workspace_id, now=timezone.now(), trigger=Trigger.PERSON)
+        self.message_user(request, f"{owned.count()} resumed.", messages.SUCCESS)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return super().has_module_permission(request) or self.has_add_permission(request)

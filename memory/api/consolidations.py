@@ -20,6 +20,7 @@ from memory.api.schema import documented, page_schema
 from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rehearsal import rehearse_cycle
+from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 
@@ -64,7 +65,11 @@ class CycleRequest(StrictSerializer):
     dry_run = serializers.BooleanField(default=False, help_text="Answer with what it would do, and do nothing.")
 
 
-_STARTED = inline_serializer("CycleStarted", {"id": serializers.CharField(), "state": serializers.CharField()})
+_STARTED = inline_serializer("CycleStarted", {
+        "id": serializers.CharField(),
+        "state": serializers.CharField(),
+        "note": serializers.CharField(required=False, help_text="Why none would have started by itself just now."),
+    })
 
 
 class PlannedJobSerializer(serializers.Serializer[Any]):
@@ -150,9 +155,11 @@ class CycleListView(APIView):
         workspace = holder_of(request).workspace
         if asked["dry_run"]:
             return Response(RehearsalSerializer(rehearse_cycle(workspace=workspace, now=timezone.now())).data)
+        pause = find_pause(workspace=workspace)
         cycle, is_new = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
         if is_new:
-            return Response({"id": cycle.pk, "state": cycle.state}, status=202)
+            note = {"note": f"Started by hand while the workspace rests: {describe_pause(pause)}."} if pause else {}
+            return Response({"id": cycle.pk, "state": cycle.state} | note, status=202)
         body = problem(status=409, detail="A cycle of this workspace is queued or running.", id=cycle.pk)
         return Response(body, status=409, content_type=CONTENT_TYPE)
 

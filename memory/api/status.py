@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from memory.api.requests import StrictSerializer, read_query, viewer_from
 from memory.api.schema import documented
-from memory.models import Permission
+from memory.models import PauseReason, Permission
 from memory.status import read_status
 
 
@@ -25,12 +25,25 @@ class LastCycleSerializer(serializers.Serializer[Any]):
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
-    """What models used since midnight UTC, and the caps; null for no cap."""
+    """What models used since midnight UTC, recall's embeddings apart, and the caps; null for no cap."""
 
     tokens_today = serializers.IntegerField()
     daily_token_cap = serializers.IntegerField(allow_null=True)
     cost_usd_today = serializers.FloatField()
     daily_cost_cap_usd = serializers.FloatField(allow_null=True)
+    is_cap_reached = serializers.BooleanField(help_text="Consolidation makes no call until midnight UTC.")
+    recall_tokens_today = serializers.IntegerField(help_text="Of recall's embeddings, counted apart.")
+    daily_recall_token_cap = serializers.IntegerField(help_text="Beyond it recall searches by words alone.")
+
+
+class PauseSerializer(serializers.Serializer[Any]):
+    """Why no cycle starts by itself."""
+
+    reason = serializers.ChoiceField(choices=PauseReason.choices)
+    detail = serializers.CharField()
+    failures = serializers.IntegerField(help_text="Cycles in a row that got nothing done.")
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
 
 
 class ModelsSerializer(serializers.Serializer[Any]):
@@ -48,9 +61,10 @@ class StatusSerializer(serializers.Serializer[Any]):
     beliefs = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
-    dead_letters = serializers.IntegerField(help_text="Episodes whose work failed; they are tried again.")
+    dead_letters = serializers.IntegerField(help_text="Episodes whose work failed too often; they wait for a person.")
     last_cycle = LastCycleSerializer(allow_null=True)
     next_cycle_at = serializers.DateTimeField(allow_null=True)
+    pause = PauseSerializer(allow_null=True)
     budget = BudgetSerializer(allow_null=True)
     models = ModelsSerializer()
 

@@ -7,6 +7,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from memory.consolidation.blame import blame_episodes
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
 from memory.ending import is_ending
@@ -18,6 +19,7 @@ from memory.llm.calls import (
     Ask,
     CallBudget,
     CallScope,
+    Failure,
     LeaseLost,
     MustWait,
     OutOfBudget,
@@ -68,8 +70,17 @@ def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequenc
     except LeaseLost:
         return False
     if failures:
-        fail_job(job_id=job.pk, owner=lease.owner, reason=f"{failures[0].kind}: {failures[0].message}")
+        _fail(lease, failures)
     return not failures
+
+
+def _fail(lease: JobLease, failures: Sequence[Failure]) -> None:
+    """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls."""
+    reason = f"{failures[0].kind}: {failures[0].message}"
+    if failures[0].kind in HOPELESS:
+        spend_budget(cycle_id=lease.cycle_id, reason=reason)
+    blame_episodes(job_id=lease.job_id, failures=failures)
+    fail_job(job_id=lease.job_id, owner=lease.owner, reason=reason)
 
 
 def _scope(job: ClusterJob) -> CallScope:
@@ -83,17 +94,25 @@ def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
         return None
     try:
         vector: Vector = embed_patiently(scope=_scope(lease.job), texts=[statement])[0]
+    except DailyCapReached as spent:
+        spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
+        return None
     except CallFailed as failure:
         if failure.retry_after is not None:
             _wait(lease=lease, seconds=failure.retry_after)
         else:
+            if failure.kind in HOPELESS:
+                spend_budget(cycle_id=lease.cycle_id, reason=f"embedding: {failure.kind}")
             fail_job(job_id=lease.job_id, owner=lease.owner, reason=f"embedding: {failure.kind}")
         return None
     return vector
 
 
 def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collection[str] = ()) -> Vector:
-    """Embed texts (n, 768), asking again after short pauses; raise the last CallFailed, or one that asks for long."""
+    """Embed texts (n, 768), asking again after short pauses; raise the last CallFailed, or one that asks for long.
+
+    Several texts that together take too long are not sent again: the caller cuts them into fewer.
+    """
     policy = budget_policy()
     for pauses in range(policy.call_attempts):
         try:
@@ -103,7 +122,8 @@ def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collect
         except CallFailed as failure:
             pause = BACKOFF_SECONDS * 2**pauses if failure.retry_after is None else failure.retry_after
             is_last = pauses + 1 == policy.call_attempts
-            if is_last or failure.kind in _NEVER_BETTER or pause > policy.wait_seconds:
+            is_hopeless = failure.kind in _NEVER_BETTER or (failure.kind is FailureKind.TIMEOUT and len(texts) > 1)
+            if is_last or is_hopeless or pause > policy.wait_seconds:
                 raise
             time.sleep(pause)
     raise AssertionError("the last attempt returns or raises")

@@ -16,6 +16,7 @@ from django.db.models import Case, DateTimeField, DurationField, Exists, Express
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
+from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
@@ -59,12 +60,12 @@ def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[C
 
 
 def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
-    """Open a cycle where enough new episodes wait, none is open and no replay holds the workspace (B7)."""
+    """Open a cycle where enough new episodes wait, none is open, no replay holds the workspace and it does not rest."""
     if not _may_wake(workspace_id):
         return None
     enough = settings.POLICY.consolidation.trigger_episodes
     waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
-    if len(waiting.values_list("pk")[:enough]) < enough:
+    if len(waiting.values_list("pk")[:enough]) < enough or _rests(workspace_id):
         return None
     return open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)[0]
 
@@ -74,6 +75,10 @@ def _may_wake(workspace_id: int) -> bool:
     is_open = Exists(Cycle.objects.open().filter(workspace=OuterRef("pk")))
     free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     return free.filter(~is_open, pk=workspace_id).exists()
+
+
+def _rests(workspace_id: int) -> bool:
+    return find_pause(workspace=Workspace.objects.get(pk=workspace_id)) is not None
 
 
 @transaction.atomic
@@ -114,6 +119,8 @@ def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
     return _renew(
         _running(cycle_id, attempt, states=(CycleState.QUEUED, CycleState.RUNNING)),
         state=CycleState.RUNNING,
+        taken_attempt=attempt,
+        claims=F("claims") + Case(When(taken_attempt__lt=attempt, then=1), default=0),
         started_at=Coalesce(F("started_at"), Now()),
         deadline_at=ExpressionWrapper(Now() + left, output_field=DateTimeField()),
     )
@@ -159,8 +166,11 @@ def _renew(cycles: Any, **also: Any) -> bool:
 
 
 def seconds_left(*, cycle_id: str) -> float:
-    """Return the working time that the running attempt has left, by the database's clock."""
-    deadline, clock = Cycle.objects.filter(pk=cycle_id).values_list("deadline_at", Now()).get()
+    """Return the working time that the running attempt has left, by the database's clock; none over budget."""
+    cycle = Cycle.objects.filter(pk=cycle_id)
+    deadline, clock, spent = cycle.values_list("deadline_at", Now(), "budget_spent").get()
+    if spent:
+        return 0.0
     return (deadline - clock).total_seconds() if deadline else budget_policy().working_seconds
 
 
@@ -172,7 +182,7 @@ def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
 
 def spend_budget(*, cycle_id: str, reason: str) -> None:
     """Note why no more work is started in this cycle; the first reason stays."""
-    Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason)
+    Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason[:100])
 
 
 @dataclass(slots=True, kw_only=True)

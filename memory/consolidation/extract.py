@@ -1,6 +1,8 @@
 """Step 1: lease what is new, corrections first, and see that it has a vector."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from django.conf import settings
 from django.db.models import Case, IntegerField, QuerySet, Value, When
@@ -18,6 +20,8 @@ from memory.consolidation.leases import kept_alive
 from memory.consolidation.settling import fail_unembedded, settle_echoes
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
+from memory.llm.budget import DailyCapReached
+from memory.llm.calls import HOPELESS
 from memory.llm.embeddings import embedder
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
@@ -26,6 +30,8 @@ from memory.models.vectors import store_episode_vectors
 
 EMBEDDING_BATCH = 256
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
+# How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
+_PARTS = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}
 
 Matter = tuple[str, str]  # an episode's id and what of its text counts
 
@@ -51,10 +57,11 @@ def waiting_episodes(*, workspace_id: int, is_locking: bool = False) -> QuerySet
     waiting = (
         Episode.objects.for_workspace(workspace_id)
         .active()
-        .filter(state__in=(ConsolidationState.NEW, ConsolidationState.FAILED), is_derived=False)
+        .filter(state__in=(ConsolidationState.NEW, ConsolidationState.FAILED), dead_at=None, is_derived=False)
     )
+    sound_first = Case(When(failures=0, then=Value(0)), default=Value(1), output_field=IntegerField())
     corrections_first = Case(When(category="correction", then=Value(0)), default=Value(1), output_field=IntegerField())
-    chosen = waiting.order_by(corrections_first, "occurred_at", "content_hash", "origin")
+    chosen = waiting.order_by(sound_first, corrections_first, "occurred_at", "content_hash", "origin")
     chosen = chosen.select_for_update(skip_locked=True) if is_locking else chosen
     return chosen[: settings.POLICY.consolidation.lease_episodes]
 
@@ -62,7 +69,9 @@ def waiting_episodes(*, workspace_id: int, is_locking: bool = False) -> QuerySet
 def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     """Embed the leased episodes that have no vector of today's model; those that cannot be stay pending as failed."""
     missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle)
-    blank = missing.exclude(embedding__model=embedder().name).order_by("occurred_at", "content_hash", "origin")
+    blank = missing.exclude(embedding__model=embedder().name).order_by(
+        "failures", "occurred_at", "content_hash", "origin"
+    )
     rows = blank.values_list("pk", "text", "speaker")
     matters = {key: matter_of(text, speaker) for key, text, speaker in rows}
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
@@ -75,30 +84,36 @@ class _Embedding:
     """The embedding of one cycle's episodes, batch by batch, for as long as a server answers."""
 
     def __init__(self, *, cycle: Cycle) -> None:
-        self.cycle, self.model, self.refused = cycle, embedder(), 0
+        self.cycle, self.model, self.refused, self.has_answered = cycle, embedder(), 0, False
 
     def embed(self, waiting: Sequence[Matter]) -> None:
-        """Embed and store while there is time; what comes after a failure stays pending with it."""
-        for start in range(0, len(waiting), EMBEDDING_BATCH):
+        """Embed and store while there is time; what comes after a server's failure stays pending with it."""
+        batches = deque(_cut(waiting, size=EMBEDDING_BATCH))
+        while batches:
             if not self.model.is_local and not has_time_for_a_call(cycle_id=self.cycle.pk):
                 spend_budget(cycle_id=self.cycle.pk, reason=TIME_IS_UP)
                 return
+            batch = batches.popleft()
             try:
-                self._embed_batch(waiting[start : start + EMBEDDING_BATCH])
-            except CallFailed as failure:
-                fail_unembedded(cycle=self.cycle, ids=[key for key, _ in waiting[start:]], kind=failure.kind)
+                self._embed_batch(batch)
+            except DailyCapReached as spent:
+                spend_budget(cycle_id=self.cycle.pk, reason=str(spent))
                 return
+            except CallFailed as failure:
+                if not self._is_about_texts(batch, failure):
+                    if failure.kind in HOPELESS:
+                        spend_budget(cycle_id=self.cycle.pk, reason=f"embedding: {failure.kind}")
+                    self._fail([*batch, *chain.from_iterable(batches)], failure)
+                    return
+                batches.extendleft(reversed(self._divide(batch, failure)))
 
     def _embed_batch(self, batch: Sequence[Matter]) -> None:
-        try:
-            vectors = embed_patiently(
-                scope=CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk),
-                texts=[text for _, text in batch],
-                episodes=[key for key, _ in batch],
-            )
-        except CallFailed as failure:
-            self._divide(batch, failure)
-            return
+        vectors = embed_patiently(
+            scope=CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk),
+            texts=[text for _, text in batch],
+            episodes=[key for key, _ in batch],
+        )
+        self.has_answered = True
         store_episode_vectors(
             workspace_id=self.cycle.workspace_id,
             model=self.model.name,
@@ -106,14 +121,25 @@ class _Embedding:
             chunked=[key for key, text in batch if self.model.is_overlong(text)],
         )
 
-    def _divide(self, batch: Sequence[Matter], failure: CallFailed) -> None:
-        """Halve a batch that is refused, so that one bad text takes none with it; some servers refuse everything."""
+    def _is_about_texts(self, batch: Sequence[Matter], failure: CallFailed) -> bool:
+        """Tell whether fewer texts may fare better; some servers refuse everything, and some are not there."""
         self.refused += 1
-        if failure.kind is not FailureKind.BAD_REQUEST or self.refused > _REFUSALS:
-            raise failure
+        if failure.kind not in _PARTS or self.refused > _REFUSALS:
+            return False
+        return failure.kind is FailureKind.BAD_REQUEST or len(batch) > 1 or self.has_answered
+
+    def _divide(self, batch: Sequence[Matter], failure: CallFailed) -> list[Sequence[Matter]]:
+        """Cut a batch that failed into parts, so that one bad text takes none with it; one alone fails."""
         if len(batch) == 1:
-            fail_unembedded(cycle=self.cycle, ids=[batch[0][0]], kind=failure.kind)
-            return
-        middle = len(batch) // 2
-        self._embed_batch(batch[:middle])
-        self._embed_batch(batch[middle:])
+            self._fail(batch, failure, is_blamed=self.has_answered)
+            return []
+        return list(_cut(batch, size=-(-len(batch) // _PARTS[failure.kind])))
+
+    def _fail(self, batch: Sequence[Matter], failure: CallFailed, *, is_blamed: bool = False) -> None:
+        ids = [key for key, _ in batch]
+        fail_unembedded(cycle=self.cycle, ids=ids, kind=failure.kind, is_blamed=is_blamed)
+
+
+def _cut(matters: Sequence[Matter], *, size: int) -> Iterator[Sequence[Matter]]:
+    for start in range(0, len(matters), size):
+        yield matters[start : start + size]

@@ -8,6 +8,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import read_current
+from memory.consolidation.pausing import note_outcome
 from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.walk import walk_gates
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
@@ -78,6 +79,7 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
         counts=counts,
         checkpoint_at=newest.aggregate(newest=Max("created_at"))["newest"],
     )
+    note_outcome(cycle=cycle, state=state, budget_spent=cycle.budget_spent)
     log.info("cycle_closed", cycle=cycle.pk, workspace=cycle.workspace_id, state=state, **counts)
     return True
 

@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
+from memory.consolidation.blame import blame_members
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
@@ -116,6 +117,7 @@ def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
         ClusterJob.objects.filter(pk=job_id, state=JobState.CLASSIFIED).update(
             state=JobState.FAILED, state_reason=reason
         )
+        blame_members(job_id=job_id)
         release_members(job_id=job_id, cycle=cycle)
 
 

@@ -1,7 +1,8 @@
 """When there is nothing left to do (B7)."""
 
-from memory.domain.lifecycle import ConsolidationState, CycleState
-from memory.models import ClusterJob, Cycle, Episode
+from memory.consolidation.blame import counting_blames
+from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
+from memory.models import CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall
 
 
 def is_idle_after(*, cycle: Cycle) -> bool:
@@ -18,7 +19,15 @@ def is_idle_after(*, cycle: Cycle) -> bool:
 
 
 def _moved_on(cycle: Cycle) -> bool:
-    """Tell whether a cycle got anything out of the way: a job judged, or an episode pooled for want of company."""
+    """Tell whether a cycle got anything out of the way, or paid for something that the next need not pay for.
+
+    A job judged, an episode pooled for want of company or a step nearer to the dead letters, an answer stored.
+    """
+    if ModelCall.objects.filter(cycle=cycle, outcome=CallOutcome.OK).exists():
+        return True
+    blamed = ClusterMember.objects.filter(job__cycle=cycle, job__state=JobState.FAILED)
+    if blamed.filter(blame__in=counting_blames(cycle_id=cycle.pk)).exists():
+        return True
     judged = ClusterJob.objects.filter(cycle=cycle).judged().exists()
     pooled = Episode.objects.for_workspace(cycle.workspace_id).filter(
         state=ConsolidationState.POOLED, pooled_at=cycle.now

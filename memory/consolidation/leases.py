@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 
+from memory.consolidation.blame import blame_members
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_unless_cancelled
 from memory.domain.lifecycle import CycleState, JobState
@@ -115,6 +116,7 @@ def _claim(job_id: int, attempt: int, ready: Q) -> JobLease | None:
         return None
     job = ClusterJob.objects.get(pk=job_id)
     if job.claims > budget_policy().job_claims:
+        blame_members(job_id=job_id)
         fail_job(job_id=job_id, owner=owner, reason="claimed too often")
         return None
     return JobLease(job=job, attempt=attempt, owner=owner)

@@ -2,16 +2,27 @@
 
 from typing import Any
 
+import structlog
+from django.conf import settings
 from django.db import connection
 
 from memory.consolidation.settling import EVIDENCE, PARTLY_ASKED
 from memory.models import Cycle
 from memory.models.cycles import OPEN_JOB_STATES
+from memory.models.ledger import EMBED, RECALL
+
+log = structlog.get_logger(__name__)
 
 # One statement, and not the ORM's: building what says the same took a fifth of a gate's processor time.
 _RELEASE = """
 WITH ended AS (
-    SELECT e.id, failed.state_reason AS failure, CASE
+    SELECT e.id, failed.state_reason AS failure, failed.id IS NOT NULL AND EXISTS (
+        SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
+        WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = 'failed'
+          AND (m.blame = 'content' OR m.blame = 'call' AND EXISTS (
+              SELECT FROM memory_modelcall c
+              WHERE c.cycle_id = %(cycle)s AND c.outcome = 'ok' AND c.purpose <> ALL(%(vectors)s)))
+    ) AS is_blamed, CASE
         WHEN failed.id IS NOT NULL THEN 'failed'
         WHEN EXISTS (SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
                      WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = 'deferred') THEN 'put back'
@@ -34,10 +45,12 @@ UPDATE memory_episode e SET
                       WHEN 'partly asked' THEN 'new' ELSE fate END,
     state_reason = CASE fate WHEN 'failed' THEN failure WHEN 'put back' THEN state_reason
                              WHEN 'settled' THEN %(evidence)s ELSE '' END,
-    failures = CASE fate WHEN 'failed' THEN failures + 1 WHEN 'put back' THEN failures
+    failures = CASE fate WHEN 'failed' THEN failures + is_blamed::int WHEN 'put back' THEN failures
                          WHEN 'partly asked' THEN failures ELSE 0 END,
-    pooled_at = CASE fate WHEN 'pooled' THEN coalesce(pooled_at, %(now)s) ELSE pooled_at END
+    pooled_at = CASE fate WHEN 'pooled' THEN coalesce(pooled_at, %(now)s) ELSE pooled_at END,
+    dead_at = CASE WHEN is_blamed AND failures + 1 >= %(most)s THEN %(now)s ELSE dead_at END
 FROM ended WHERE e.id = ended.id AND e.leased_by_id = %(cycle)s  -- asked again of a row that somebody just changed
+RETURNING e.dead_at IS NOT NULL
 """
 
 
@@ -46,7 +59,8 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
 
     Called after the job's own state is set. A failed or deferred job that an episode was in keeps it pending, for
     something about it was left unasked, whatever evidence another job brought. Else it settles with its evidence, or
-    waits in the pool; the first time there counts for how long it has waited.
+    waits in the pool; the first time there counts for how long it has waited. What has failed too often by its own
+    fault, as `blame` tells, becomes a dead letter.
     """
     parameters: dict[str, Any] = {
         "job": job_id,
@@ -56,6 +70,11 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         "partly": PARTLY_ASKED,
         "evidence": EVIDENCE,
         "open": list(OPEN_JOB_STATES),
+        "vectors": [EMBED, RECALL],
+        "most": settings.POLICY.budget.episode_failures,
     }
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, parameters)
+        buried = sum(is_dead for (is_dead,) in cursor.fetchall())
+    if buried:
+        log.warning("dead_letters", cycle=cycle.pk, workspace=cycle.workspace_id, episodes=buried)

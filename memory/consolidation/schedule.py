@@ -1,18 +1,23 @@
 """Which workspaces the schedule starts a cycle for (B7)."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.pausing import is_outdated, resting_among
 from memory.domain.lifecycle import BeliefStatus
-from memory.models import Belief, Cycle, Episode, Trigger, Workspace
+from memory.models import Belief, Cycle, Episode, Pause, Trigger, Workspace
 
 
 def open_due_cycles(*, now: datetime) -> list[str]:
-    """Open a cycle wherever new episodes wait, and at least daily where time alone may archive a belief."""
+    """Open a cycle wherever new episodes wait, and at least daily where time alone may archive a belief.
+
+    However few they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
+    """
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
     aging = Belief.objects.filter(status=BeliefStatus.ACTIVE, is_pinned=False)
     due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
@@ -20,8 +25,27 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
     free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     wanted = free.filter(Q(Exists(pending)) | Q(Exists(due)) & ~Q(Exists(recent)))
+    workspaces = list(wanted)
+    resting = resting_among(workspaces=workspaces)
+    return _open_all([workspace.pk for workspace in workspaces if workspace.pk not in resting], now=now)
+
+
+def open_rested_cycles(*, now: datetime) -> list[str]:
+    """Open a cycle where a workspace has rested, or need not any longer, and something waits (B9).
+
+    Whatever comes of the cycle ends the pause or moves it on, so that none is tried twice.
+    """
+    pauses = Pause.objects.select_related("workspace").filter(workspace__is_believing=True)
+    pauses = pauses.exclude(workspace__next_cycle_held_until__gt=Now())
+    pauses = pauses.annotate(is_over=ExpressionWrapper(Q(until__lte=Now()), output_field=BooleanField()))
+    pauses = pauses.filter(Exists(Episode.objects.pending().filter(workspace=OuterRef("workspace"))))
+    rested = [p.workspace_id for p in pauses if p.is_over or is_outdated(pause=p, workspace=p.workspace)]
+    return _open_all(rested, now=now)
+
+
+def _open_all(workspaces: Sequence[int], *, now: datetime) -> list[str]:
     opened = []
-    for workspace_id in wanted.values_list("pk", flat=True):
+    for workspace_id in workspaces:
         cycle, is_new = open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
         opened += [cycle.pk] if is_new else []
     return opened

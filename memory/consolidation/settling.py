@@ -26,6 +26,14 @@ def put_back(*, episodes: QuerySet[Episode]) -> int:
     return episodes.update(state=Case(was_pooled, default=Value(ConsolidationState.NEW)), leased_by=None)
 
 
+def bury(*, cycle: Cycle, ids: Collection[str]) -> None:
+    """Make dead letters of the episodes that failed too often: they wait for a person, and let others pass (B11)."""
+    failed = Episode.objects.for_workspace(cycle.workspace_id).filter(pk__in=ids, state=ConsolidationState.FAILED)
+    worn_out = failed.filter(failures__gte=settings.POLICY.budget.episode_failures, dead_at=None)
+    if buried := worn_out.update(dead_at=cycle.now):
+        log.warning("dead_letters", cycle=cycle.pk, workspace=cycle.workspace_id, episodes=buried)
+
+
 def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:
     """Settle the episodes that are evidence of something, and let the others wait for company.
 
@@ -60,11 +68,15 @@ def settle_echoes(*, cycle: Cycle, ids: Collection[str]) -> None:
     _leased(cycle, ids).update(state=ConsolidationState.SETTLED, leased_by=None, state_reason=ECHO)
 
 
-def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str) -> None:
+def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str, is_blamed: bool = False) -> None:
     """Keep episodes pending that could not be embedded, with the reason to be seen (B11)."""
     _leased(cycle, ids).update(
-        state=ConsolidationState.FAILED, leased_by=None, state_reason=f"embedding: {kind}", failures=F("failures") + 1
+        state=ConsolidationState.FAILED,
+        leased_by=None,
+        state_reason=f"embedding: {kind}",
+        failures=F("failures") + int(is_blamed),
     )
+    bury(cycle=cycle, ids=ids)
     log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=kind, episodes=len(ids))
 
 

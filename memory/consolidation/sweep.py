@@ -30,8 +30,11 @@ def sweep() -> int:
 
 
 def _take_over(cycle: Cycle) -> bool:
-    """Begin another attempt; a cycle that has had them all is closed as failed, its episodes given back."""
-    if cycle.attempt < budget_policy().cycle_attempts:
+    """Begin another attempt; a cycle that has had them all is closed as failed, its episodes given back.
+
+    Attempts that no worker took up do not count: a queue may be long, and workers away, for as long as it takes.
+    """
+    if cycle.claims < budget_policy().cycle_attempts:
         return begin_attempt(cycle_id=cycle.pk) is not None
     close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")
     return False

@@ -48,7 +48,10 @@ def synthesis_request(*, members: Sequence[EpisodeSource]) -> SynthesisRequest:
 
 
 def _central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]:
-    return members[: settings.POLICY.consolidation.central_episodes]
+    """Choose the episodes to show: half as many for each time that one was to blame for a failure (B11)."""
+    policy = settings.POLICY.consolidation
+    halvings = max(member.failures for member in members)
+    return members[: max(policy.central_episodes >> halvings, policy.cluster_min)]
 
 
 def _store_candidate(*, lease: JobLease, reply: Synthesis, members: Sequence[EpisodeSource]) -> None:

@@ -123,8 +123,16 @@ class BudgetPolicy:
     attempt_seconds: Annotated[Positive, "B9: working time that a new attempt has at least"] = 30.0
     margin_seconds: Annotated[Amount, "B9: time kept free between a call's end and the deadline"] = 1.0
     call_attempts: Annotated[Count, "B9: attempts of one model call, over all layers"] = 3
-    cycle_attempts: Annotated[Count, "B9: attempts of one cycle before it counts as failed"] = 10
+    cycle_attempts: Annotated[Count, "B9: attempts of one cycle that workers took up before it counts as failed"] = 10
     job_claims: Annotated[Count, "B9: workers that one job may cost before it counts as poison"] = 5
+    cooldown_minutes: Annotated[
+        Positive, "B9: rest after a cycle that got nothing done; doubles with each in a row"
+    ] = 2.0
+    cooldown_hours: Annotated[Positive, "B9: longest such rest"] = 4.0
+    probe_hours: Annotated[Positive, "B9: rest after a model server refused the key or the account"] = 6.0
+    episode_failures: Annotated[Count, "B11: failed cycles after which an episode is a dead letter"] = 3
+    reply_tokens: Annotated[Count, "B9: most tokens of a reply, told the server; models that reason need more"] = 400
+    verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 80
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0
     renew_seconds: Annotated[Positive, "B8: time between renewals of a lease"] = 5.0
@@ -180,6 +188,7 @@ class RecallPolicy:
     candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
     query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
     query_characters: Annotated[Count, "B17: longest query"] = 8_000
+    daily_tokens: Annotated[Count, "B9: tokens of recall's embeddings per workspace and UTC day"] = 5_000_000
     embed_seconds: Annotated[Positive, "B17: longest wait for the query's vector"] = 2.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
     max_limit: Annotated[Count, "B17: most results of one recall"] = 100

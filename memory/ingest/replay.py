@@ -1,5 +1,6 @@
 """Live through a history: store each episode at the time at which it happened, with cycles in between."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,8 +16,9 @@ from memory.ingest.files import FileLine, ImportReport, store_file_lines
 from memory.ingest.lines import EpisodeLine
 from memory.models import Cycle, Episode, Trigger, Workspace
 
-# Renewed before each batch; the hold of a replay that was killed runs out by itself.
+# Renewed again and again; the hold of a replay that was killed runs out by itself.
 _HOLD_SECONDS = 900.0
+_RENEW_SECONDS = 60.0
 
 
 def plan_replay(*, times: Sequence[datetime], every: int, gap: timedelta) -> list[range]:
@@ -80,7 +82,8 @@ def _run_cycle(*, workspace: Workspace, now: datetime, on_look: Callable[[Cycle]
     """Run a cycle to its end at a time of the history, after one that is still open."""
     while True:
         cycle, is_new = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.REPLAY)
-        wait_for_cycle(cycle.id, on_look=on_look)
+        holder = _Holder(workspace=workspace, on_look=on_look)
+        wait_for_cycle(cycle.id, on_look=holder.look)
         if is_new:
             return cycle.id
 
@@ -92,6 +95,21 @@ def _other_cycles_held(workspace: Workspace) -> Iterator[None]:
         yield
     finally:
         Workspace.objects.filter(pk=workspace.pk).update(next_cycle_held_until=None)
+
+
+class _Holder:
+    """Renews the hold while a cycle takes its time."""
+
+    def __init__(self, *, workspace: Workspace, on_look: Callable[[Cycle], None] | None) -> None:
+        self.workspace, self.on_look, self.held_at = workspace, on_look, time.monotonic()
+
+    def look(self, cycle: Cycle) -> None:
+        """Hold anew once a minute, and pass the look on."""
+        if self.on_look:
+            self.on_look(cycle)
+        if time.monotonic() - self.held_at > _RENEW_SECONDS:
+            _hold(self.workspace)
+            self.held_at = time.monotonic()
 
 
 def _hold(workspace: Workspace) -> None:

@@ -7,6 +7,11 @@ from typing import Self
 from memory.domain.policy import BudgetPolicy
 from memory.ending import is_ending
 
+TOKENS_ARE_SPENT = "the workspace's tokens of this day are spent"
+MONEY_IS_SPENT = "the workspace's money of this day is spent"
+RECALL_IS_SPENT = "the tokens of this day for recall's embeddings are spent"
+CAP_REASONS = {TOKENS_ARE_SPENT, MONEY_IS_SPENT}
+
 
 class MustWait(Exception):
     """A model asks for more patience than a step has; the caller gives its lease back for that long."""

@@ -254,11 +254,9 @@ class _Round:
         log.warning("model_call_failed", call_id=flight.call_id, purpose=purpose, kind=failure.kind)
         if failure.kind in HOPELESS:
             self._give_up_all(pending, failure)
-        elif failure.kind is FailureKind.BAD_REQUEST:
-            self._give_up(pending, failure)
         elif self.stopped:
             self.waiting.append(pending)
-        elif failure.kind is FailureKind.MALFORMED:
+        elif failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST):
             self._mend(pending, failure)
         else:
             self._postpone(pending, failure)
@@ -285,9 +283,13 @@ class _Round:
             self.stopped = OutOfBudget("the deadline is too near for another call")
 
     def _mend(self, pending: _Pending, failure: CallFailed) -> None:
-        """Ask once more, then halve the batch (B11); only halves that bring an answer give their attempt back."""
+        """Ask once more, then halve the batch (B11); only halves that bring an answer give their attempt back.
+
+        What a server refuses to read it would refuse again: that is halved at once.
+        """
         halves = halve_request(request=pending.ask.request)
-        may_repeat = pending.spoilt == 0 and not (pending.is_part and halves)
+        is_unread = failure.kind is FailureKind.BAD_REQUEST
+        may_repeat = pending.spoilt == 0 and not (pending.is_part and halves) and not is_unread
         if not (may_repeat or halves) or not self.budget.take_attempt():
             self._give_up(pending, failure)
         elif may_repeat:

@@ -5,36 +5,67 @@ import time
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from django.db import transaction
+from django.conf import settings
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from memory.llm.caps import check_recall_cap
 from memory.llm.connection import rest_connection
 from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
-from memory.llm.ledger import CallScope, cost_of, note_episodes
+from memory.llm.ledger import CallScope, cost_of, reserve_rows
 from memory.llm.model import CallFailed, FailureKind
-from memory.llm.prompts import estimate_tokens
-from memory.models import CallOutcome, ModelCall
+from memory.llm.prompts import estimate_tokens, reserve_tokens
+from memory.models import CallOutcome, ModelCall, Workspace
+from memory.models.ledger import EMBED, RECALL
 
-PURPOSE = "embed"
+_POLL_SECONDS = 0.1  # between two looks for a free place
 
 
 def embed_in_ledger(
     *, scope: CallScope, model: Embedder, texts: Sequence[str], timeout: float, episodes: Collection[str] = ()
 ) -> NDArray[np.float32]:
-    """Return unit vectors of shape (n, 768); raise CallFailed where a server gave none.
+    """Return unit vectors of shape (n, 768) within the workspace's caps and its calls in flight.
 
-    A model on this machine costs nothing and leaves no row. No transaction is held while a server answers.
+    Raises CallFailed where a server gave none, DailyCapReached. A model on this machine costs nothing and leaves no
+    row. No transaction is held while a server answers.
     """
     if model.is_local:
         return _embed(model, texts, timeout).vectors
-    call_id = _open_row(scope, model, texts, episodes)
+    row = _row(scope, model, texts, purpose=EMBED)
+    return _call(model, texts, timeout, call_id=_reserve(row, episodes, timeout))
+
+
+def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: float) -> NDArray[np.float32]:
+    """Return a query's unit vector (768) within recall's own cap; raise CallFailed or DailyCapReached."""
+    if model.is_local:
+        vector: NDArray[np.float32] = _embed(model, [text], timeout).vectors[0]
+        return vector
+    row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=RECALL)
+    check_recall_cap(workspace=workspace, tokens=row.input_tokens)
+    row.save()
+    found: NDArray[np.float32] = _call(model, [text], timeout, call_id=row.pk)[0]
+    return found
+
+
+def _reserve(row: ModelCall, episodes: Collection[str], timeout: float) -> int:
+    """Store a row once the workspace has a place for another call."""
+    patience = settings.POLICY.budget.wait_seconds
+    gives_up_at = time.monotonic() + patience
+    places = settings.POLICY.budget.calls_in_flight
+    while not (granted := reserve_rows(rows=[row], seen=[episodes], in_flight=places, call_seconds=timeout)):
+        if time.monotonic() > gives_up_at:
+            raise CallFailed("other calls take every place", kind=FailureKind.RATE_LIMITED, retry_after=patience)
+        time.sleep(_POLL_SECONDS)
+    return granted[0]
+
+
+def _call(model: Embedder, texts: Sequence[str], timeout: float, *, call_id: int) -> NDArray[np.float32]:
     rest_connection()
     began = time.monotonic()
     try:
         found = _embed(model, texts, timeout)
     except CallFailed as failure:
-        _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500])
+        _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500], **_unused(failure))
         raise
     tokens = found.tokens or estimate_tokens(*texts)
     _close_row(
@@ -48,6 +79,12 @@ def embed_in_ledger(
     return found.vectors
 
 
+def _unused(failure: CallFailed) -> dict[str, object]:
+    """Give back what was reserved, but where the server may have done the work."""
+    kept = failure.kind in (FailureKind.TIMEOUT, FailureKind.MALFORMED)
+    return {} if kept else {"input_tokens": 0, "cost_usd": 0}
+
+
 def _embed(model: Embedder, texts: Sequence[str], timeout: float) -> Embedded:
     """Embed; a model whose vectors do not fit is a failed call that names it."""
     try:
@@ -56,20 +93,19 @@ def _embed(model: Embedder, texts: Sequence[str], timeout: float) -> Embedded:
         raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
 
 
-@transaction.atomic
-def _open_row(scope: CallScope, model: Embedder, texts: Sequence[str], episodes: Collection[str]) -> int:
-    call = ModelCall.objects.create(
+def _row(scope: CallScope, model: Embedder, texts: Sequence[str], *, purpose: str) -> ModelCall:
+    tokens = reserve_tokens(*texts)
+    return ModelCall(
         workspace_id=scope.workspace_id,
         cycle_id=scope.cycle_id,
         job_id=scope.job_id,
-        purpose=PURPOSE,
+        purpose=purpose,
         model=model.name,
         input_hash=hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest(),
-        input_tokens=estimate_tokens(*texts),
+        input_tokens=tokens,
         is_estimated=True,
+        cost_usd=cost_of(model=model.name, input_tokens=tokens, output_tokens=0),
     )
-    note_episodes(workspace_id=scope.workspace_id, seen=((call, key) for key in episodes))
-    return call.pk
 
 
 def _close_row(call_id: int, began: float, **outcome: object) -> None:

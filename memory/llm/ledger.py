@@ -1,19 +1,19 @@
 """The ledger of model calls: a row before each call, settled after it, and reused where it holds an answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Sum
-from django.db.models.functions import Now, TruncDay
+from django.db.models.functions import Now
 
 from memory.llm.budget import DailyCapReached
-from memory.llm.model import CallFailed, Completion, LanguageModel
-from memory.llm.prompts import VERSIONS, estimate_request
+from memory.llm.caps import count_affordable, why_unaffordable
+from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
+from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
 from memory.llm.replies import MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
@@ -41,14 +41,6 @@ class StoredReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """What calls used."""
-
-    tokens: int
-    cost_usd: Decimal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """What came of a call."""
 
@@ -58,11 +50,13 @@ class Settlement:
 
 
 # Sent for all calls of a landing in one pipeline; through the ORM each would be a round trip and a commit.
+# What nobody knows the use of stays as it was reserved.
 _SETTLE = """
 UPDATE memory_modelcall
-SET outcome = %(outcome)s, input_tokens = %(input_tokens)s, output_tokens = %(output_tokens)s,
-    is_estimated = %(is_estimated)s, cost_usd = %(cost_usd)s, latency_ms = %(latency_ms)s,
-    reply = %(reply)s, error = %(error)s, finished_at = statement_timestamp()
+SET outcome = %(outcome)s, input_tokens = COALESCE(%(input_tokens)s, input_tokens),
+    output_tokens = COALESCE(%(output_tokens)s, output_tokens),
+    is_estimated = COALESCE(%(is_estimated)s, is_estimated), cost_usd = COALESCE(%(cost_usd)s, cost_usd),
+    latency_ms = %(latency_ms)s, reply = %(reply)s, error = %(error)s, finished_at = statement_timestamp()
 WHERE id = %(id)s AND outcome IN ('open', 'abandoned')
 """
 
@@ -98,13 +92,29 @@ def reserve_calls(
     Raises DailyCapReached where the workspace has spent what it may in a day.
     """
     rows = [_open_row(scope, request, model) for request in requests]  # before the lock, for which others wait
+    seen = [[episode.id for episode in request.episodes] for request in requests]
+    return reserve_rows(rows=rows, seen=seen, in_flight=in_flight, call_seconds=call_seconds)
+
+
+def reserve_rows(
+    *, rows: Sequence[ModelCall], seen: Sequence[Collection[str]], in_flight: int, call_seconds: float
+) -> list[int]:
+    """Store the rows that may be called now, with the ids of the episodes that each will see; return their ids.
+
+    What is settled and what is reserved together never exceed a cap. Where a reservation fits only if calls in flight
+    turn out cheaper than they might, none is granted yet; without any in flight, DailyCapReached is raised.
+    """
+    workspace_id = rows[0].workspace_id
     with transaction.atomic():
-        check_daily_caps(workspace=_lock_ledger(scope.workspace_id))
-        free = max(in_flight - count_in_flight(workspace_id=scope.workspace_id, call_seconds=call_seconds), 0)
-        granted = requests[:free]
-        calls = ModelCall.objects.bulk_create(rows[:free])
-        seen = [(call, episode.id) for call, one in zip(calls, granted, strict=True) for episode in one.episodes]
-        note_episodes(workspace_id=scope.workspace_id, seen=seen)
+        workspace = _lock_ledger(workspace_id)
+        flying = count_in_flight(workspace_id=workspace_id, call_seconds=call_seconds)
+        affordable = count_affordable(workspace=workspace, rows=rows)
+        if not affordable and not flying:
+            raise DailyCapReached(why_unaffordable(workspace=workspace, row=rows[0]))
+        granted = min(affordable, max(in_flight - flying, 0))
+        calls = ModelCall.objects.bulk_create(rows[:granted])
+        links = [(call, key) for call, keys in zip(calls, seen, strict=False) for key in keys]
+        note_episodes(workspace_id=workspace_id, seen=links)
     return [call.pk for call in calls]
 
 
@@ -121,27 +131,6 @@ def count_in_flight(*, workspace_id: int, call_seconds: float) -> int:
         .filter(outcome=CallOutcome.OPEN, started_at__gt=Now() - timedelta(seconds=call_seconds))
         .count()
     )
-
-
-def check_daily_caps(*, workspace: Workspace) -> None:
-    """Raise DailyCapReached where the calls of this UTC day, settled or reserved, have reached a cap (B9)."""
-    if workspace.daily_token_cap is None and workspace.daily_cost_cap_usd is None:
-        return
-    spent = spent_today(workspace_id=workspace.pk)
-    if workspace.daily_token_cap is not None and spent.tokens >= workspace.daily_token_cap:
-        raise DailyCapReached("the workspace's tokens of this day are spent")
-    if workspace.daily_cost_cap_usd is not None and spent.cost_usd >= workspace.daily_cost_cap_usd:
-        raise DailyCapReached("the workspace's money of this day is spent")
-
-
-def spent_today(*, workspace_id: int) -> Spent:
-    """Add up the calls of this UTC day, settled or reserved, by the database's clock."""
-    today = ModelCall.objects.for_workspace(workspace_id).filter(started_at__gte=TruncDay(Now(), tzinfo=UTC))
-    sums = today.aggregate(
-        tokens=Sum(F("input_tokens") + F("output_tokens"), default=0),
-        cost_usd=Sum("cost_usd", default=Decimal(0)),
-    )
-    return Spent(**sums)
 
 
 def settle_call(*, call_id: int, model: str, result: Completion | CallFailed) -> None:
@@ -161,17 +150,26 @@ def settle_calls(*, settlements: Sequence[Settlement]) -> None:
 
 def _columns(one: Settlement) -> dict[str, Any]:
     result = one.result
-    failed = isinstance(result, CallFailed)
-    return {
+    return _usage(one) | {
         "id": one.call_id,
         "outcome": CallOutcome(result.kind) if isinstance(result, CallFailed) else CallOutcome.OK,
-        "input_tokens": result.input_tokens,
-        "output_tokens": result.output_tokens,
-        "is_estimated": result.tokens_estimated,
-        "cost_usd": cost_of(model=one.model, input_tokens=result.input_tokens, output_tokens=result.output_tokens),
         "latency_ms": result.latency_ms,
         "reply": _storable(result.raw),
-        "error": _storable(str(result))[:LONGEST_ERROR] if failed else "",
+        "error": _storable(str(result))[:LONGEST_ERROR] if isinstance(result, CallFailed) else "",
+    }
+
+
+def _usage(one: Settlement) -> dict[str, Any]:
+    """Return what a call used; nothing where it timed out and the server may have billed all of it."""
+    result = one.result
+    if isinstance(result, CallFailed) and result.kind is FailureKind.TIMEOUT and not result.output_tokens:
+        return dict.fromkeys(("input_tokens", "output_tokens", "is_estimated", "cost_usd"))
+    sent, received = result.input_tokens, result.output_tokens
+    return {
+        "input_tokens": sent,
+        "output_tokens": received,
+        "is_estimated": result.tokens_estimated,
+        "cost_usd": cost_of(model=one.model, input_tokens=sent, output_tokens=received),
     }
 
 
@@ -196,9 +194,10 @@ def _lock_ledger(workspace_id: int) -> Workspace:
 
 
 def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> ModelCall:
-    """Reserve the prompt's tokens; they stay counted if nobody lives to settle the call."""
+    """Reserve the most that a call can use; it stays counted if nobody lives to settle the call."""
     name = model.model_for(request.purpose)
-    tokens = 0 if model.is_offline else estimate_request(request=request)
+    sent = 0 if model.is_offline else reserve_request(request=request)
+    received = 0 if model.is_offline else reply_tokens(request=request)
     return ModelCall(
         workspace_id=scope.workspace_id,
         cycle_id=scope.cycle_id,
@@ -208,9 +207,10 @@ def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> Model
         parameters=model.parameters_for(request.purpose),
         prompt_version=VERSIONS[request.purpose],
         input_hash=hash_request(request=request),
-        input_tokens=tokens,
-        is_estimated=tokens > 0,
-        cost_usd=cost_of(model=name, input_tokens=tokens, output_tokens=0),
+        input_tokens=sent,
+        output_tokens=received,
+        is_estimated=sent > 0,
+        cost_usd=cost_of(model=name, input_tokens=sent, output_tokens=received),
     )
 
 

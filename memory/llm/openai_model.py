@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory.llm.model import CallFailed, Completion, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
-from memory.llm.prompts import Prompt, build_prompt, estimate_tokens
+from memory.llm.prompts import Prompt, build_prompt, estimate_tokens, reply_tokens
 from memory.llm.replies import MalformedReply, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TEMPERATURE = 0.0
 MOST_TOKENS = 10_000_000  # no model reads or writes as much in one call
+_PLAINER_LIMITS = {"max_completion_tokens": "max_tokens", "max_tokens": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +26,22 @@ class Dialect:
 
     json_schema: bool = True
     temperature: bool = True
+    limit: str = "max_completion_tokens"
 
     def without(self, complaint: str) -> "Dialect | None":
         """Give up what a server complained about, or return None if nothing is left to give up."""
         if self.temperature and "temperature" in complaint:
             return replace(self, temperature=False)
+        if self.limit and self.limit in complaint:
+            return replace(self, limit=_PLAINER_LIMITS[self.limit])
         return replace(self, json_schema=False) if self.json_schema else None
 
-    def options(self, purpose: Purpose) -> dict[str, Any]:
+    def options(self, purpose: Purpose, *, most: int) -> dict[str, Any]:
         """Spell the dialect as parameters of a call."""
         schema = {"name": purpose.value, "strict": True, "schema": reply_schema(purpose=purpose)}
         reply = {"type": "json_schema", "json_schema": schema} if self.json_schema else {"type": "json_object"}
-        return {"response_format": reply} | ({"temperature": TEMPERATURE} if self.temperature else {})
+        limit = {self.limit: most} if self.limit else {}
+        return {"response_format": reply} | limit | ({"temperature": TEMPERATURE} if self.temperature else {})
 
 
 class Dialects:
@@ -89,21 +94,22 @@ class OpenAIModel:
         started = time.monotonic()
         prompt = build_prompt(request=request)
         try:
-            answer = self._ask(request.purpose, prompt, deadline=started + timeout)
+            answer = self._ask(request, prompt, deadline=started + timeout)
         except CallFailed:
             raise
         except Exception as error:
             raise _count_prompt(failure_from(error, started=started), prompt) from error
         return _read(request, prompt, answer, latency_ms=round((time.monotonic() - started) * 1000))
 
-    def _ask(self, purpose: Purpose, prompt: Prompt, *, deadline: float) -> "ChatCompletion":
+    def _ask(self, request: Request, prompt: Prompt, *, deadline: float) -> "ChatCompletion":
         """Send the prompt, in a plainer dialect where the server refuses the one tried first."""
         import openai
 
-        server, dialect = self._server(purpose), DIALECTS.of(self._server(purpose))
+        server = self._server(request.purpose)
+        dialect = DIALECTS.of(server)
         while True:
             try:
-                answer = self._send(purpose, prompt, dialect, seconds=max(deadline - time.monotonic(), 0.1))
+                answer = self._send(request, prompt, dialect, seconds=max(deadline - time.monotonic(), 0.1))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 plainer = dialect.without(error.response.text)
                 if plainer is None:
@@ -113,13 +119,13 @@ class OpenAIModel:
                 DIALECTS.learn(server, dialect)
                 return answer
 
-    def _send(self, purpose: Purpose, prompt: Prompt, dialect: Dialect, *, seconds: float) -> "ChatCompletion":
+    def _send(self, request: Request, prompt: Prompt, dialect: Dialect, *, seconds: float) -> "ChatCompletion":
         client = client_for(base_url=self._base_url, api_key=self._api_key)
         answer: ChatCompletion = client.chat.completions.create(
-            model=self._models[purpose],
+            model=self._models[request.purpose],
             messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
             timeout=timeout_of(seconds),
-            **dialect.options(purpose),
+            **dialect.options(request.purpose, most=reply_tokens(request=request)),
         )
         return answer
 

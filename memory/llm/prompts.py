@@ -5,6 +5,9 @@ import secrets
 from dataclasses import dataclass
 from typing import assert_never
 
+from django.conf import settings
+
+from memory.domain.policy import BudgetPolicy
 from memory.llm.requests import ClassificationRequest, EpisodeText, Purpose, Request, SynthesisRequest
 
 SYNTHESIS_VERSION = "synthesize-1"
@@ -12,6 +15,7 @@ CLASSIFICATION_VERSION = "classify-1"
 VERSIONS = {Purpose.SYNTHESIZE: SYNTHESIS_VERSION, Purpose.CLASSIFY: CLASSIFICATION_VERSION}
 
 BYTES_PER_TOKEN = 4
+FEWEST_BYTES_PER_TOKEN = 2  # of ids, code and scripts that models cut finely; what is reserved must be enough
 # Keeps one pasted document from costing more than a cluster of ordinary episodes.
 LONGEST_TEXT = 2_000
 
@@ -60,9 +64,32 @@ def estimate_request(*, request: Request) -> int:
     return estimate_tokens(prompt.system, prompt.user)
 
 
+def reserve_request(*, request: Request) -> int:
+    """Return more tokens than a request's prompt can well have."""
+    prompt = build_prompt(request=request)
+    return reserve_tokens(prompt.system, prompt.user)
+
+
+def reserve_tokens(*texts: str) -> int:
+    """Return more tokens than texts can well have."""
+    return -(-_count_bytes(*texts) // FEWEST_BYTES_PER_TOKEN)
+
+
+def reply_tokens(*, request: Request) -> int:
+    """Return the most tokens that a reply to a request may have; the call tells the server so (B9)."""
+    policy: BudgetPolicy = settings.POLICY.budget
+    if isinstance(request, ClassificationRequest):
+        return policy.reply_tokens + policy.verdict_tokens * len(request.episodes)
+    return policy.reply_tokens
+
+
 def estimate_tokens(*texts: str) -> int:
     """Guess how many tokens texts have, for servers that do not count and for calls that are yet to be made."""
-    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // BYTES_PER_TOKEN)
+    return -(-_count_bytes(*texts) // BYTES_PER_TOKEN)
+
+
+def _count_bytes(*texts: str) -> int:
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 def _items(request: Request) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from memory.models.beliefs import (
     Scope,
 )
 from memory.models.cycles import (
+    Blame,
     ClusterJob,
     ClusterMember,
     Cycle,
@@ -26,6 +27,7 @@ from memory.models.cycles import (
 from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
+from memory.models.pauses import Pause, PauseReason
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 
@@ -37,6 +39,7 @@ __all__ = [
     "BeliefAccess",
     "BeliefEmbedding",
     "BeliefEvent",
+    "Blame",
     "CallOutcome",
     "ClusterJob",
     "ClusterMember",
@@ -58,6 +61,8 @@ __all__ = [
     "Membership",
     "ModelCall",
     "ModelCallEpisode",
+    "Pause",
+    "PauseReason",
     "Permission",
     "Project",
     "Role",

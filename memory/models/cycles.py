@@ -49,6 +49,8 @@ class Cycle(models.Model):
     now = models.DateTimeField(help_text="Domain time: every step of the cycle reads it from here.")
 
     attempt = models.PositiveIntegerField(default=0, help_text="Messages of an older attempt find nothing to do.")
+    taken_attempt = models.PositiveIntegerField(db_default=0, help_text="The last attempt that a worker took up.")
+    claims = models.PositiveIntegerField(db_default=0, help_text="Attempts that a worker took up.")
     leased_until = models.DateTimeField(db_default=Now(), help_text="By the database's clock, as all below.")
     seen_at = models.DateTimeField(db_default=Now(), help_text="Last sign of life.")
     deadline_at = models.DateTimeField(null=True, blank=True, help_text="When the attempt's working time is up.")
@@ -185,6 +187,12 @@ class ClusterJob(models.Model):
         return f"{self.cycle_id} #{self.number}"
 
 
+class Blame(models.TextChoices):
+    NONE = "", "none"
+    CONTENT = "content", "the job failed because of what it says"
+    CALL = "call", "the call about it failed: its fault only where the server answered others"
+
+
 class ClusterMember(models.Model):
     """An episode's place in a cluster job, most central first."""
 
@@ -192,6 +200,7 @@ class ClusterMember(models.Model):
     job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="members")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     position = models.PositiveIntegerField()
+    blame = models.CharField(max_length=8, choices=Blame.choices, blank=True, db_default="", default="")
 
     objects = WorkspaceQuerySet.as_manager()
 

@@ -37,8 +37,12 @@ class EpisodeQuerySet(WorkspaceQuerySet):
         return self.filter(status=EpisodeStatus.ACTIVE)
 
     def pending(self) -> Self:
-        """Keep what waits for consolidation: new, leased or failed (pooled is shown beside it)."""
-        return self.active().filter(state__in=PENDING_STATES)
+        """Keep what waits for consolidation: new, leased or failed (pooled and dead letters are shown beside it)."""
+        return self.active().filter(state__in=PENDING_STATES, dead_at=None)
+
+    def dead(self) -> Self:
+        """Keep the dead letters: what failed so often that it waits for a person."""
+        return self.active().filter(state=ConsolidationState.FAILED, dead_at__isnull=False)
 
 
 class Episode(models.Model):
@@ -76,7 +80,10 @@ class Episode(models.Model):
         "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="leased_episodes"
     )
     pooled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it first joined the pool.")
-    failures = models.PositiveIntegerField(default=0)
+    failures = models.PositiveIntegerField(
+        default=0, help_text="Cycles that failed because of it, since the last that did not."
+    )
+    dead_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it became a dead letter.")
 
     created_at = models.DateTimeField(help_text="The time of storing; ages are counted from here.")
     occurred_at = models.DateTimeField(help_text="Orders evidence and answers questions about time.")
@@ -116,6 +123,7 @@ class Episode(models.Model):
             models.Index(
                 fields=["workspace", "pooled_at"], condition=Q(state=ConsolidationState.POOLED), name="episode_pooled"
             ),
+            models.Index(fields=["workspace", "dead_at"], condition=Q(dead_at__isnull=False), name="episode_dead"),
             models.Index(fields=["workspace", "-created_at", "-id"], name="episode_newest"),
             models.Index(fields=["workspace", "session"], condition=~Q(session=""), name="episode_session"),
             GinIndex(fields=["search"], name="episode_search"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -23,6 +25,15 @@ class CallOutcome(models.TextChoices):
     MALFORMED = "malformed", "malformed reply"
     BAD_REQUEST = "bad_request", "refused as malformed"
     ABANDONED = "abandoned", "nobody waited for the answer"
+
+
+EMBED, RECALL = "embed", "recall"  # the purposes of calls for vectors: of episodes and statements, and of queries
+
+
+class ModelCallQuerySet(WorkspaceQuerySet):
+    def about_jobs(self) -> Self:
+        """Keep the calls of language models."""
+        return self.exclude(purpose__in=(EMBED, RECALL))
 
 
 class ModelCall(models.Model):
@@ -50,7 +61,7 @@ class ModelCall(models.Model):
         Episode, through="ModelCallEpisode", related_name="model_calls"
     )
 
-    objects = WorkspaceQuerySet.as_manager()
+    objects = ModelCallQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -67,6 +78,12 @@ class ModelCall(models.Model):
                 fields=["purpose", "outcome"],
                 include=["input_tokens", "output_tokens", "cost_usd", "latency_ms", "finished_at"],
                 name="call_totals",
+            ),
+            models.Index(
+                fields=["workspace", "started_at"],
+                include=["input_tokens", "output_tokens"],
+                condition=Q(purpose=RECALL),
+                name="call_of_recall",
             ),
         ]
 

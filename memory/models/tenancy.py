@@ -35,6 +35,9 @@ class Workspace(models.Model):
     )
     daily_token_cap = models.PositiveBigIntegerField(null=True, blank=True)
     daily_cost_cap_usd = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    daily_recall_token_cap = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="Of recall's embeddings; beyond it recall searches by words alone."
+    )
     next_cycle_held_until = models.DateTimeField(
         null=True, blank=True, help_text="While a replay runs, no other wake-up starts a cycle."
     )

@@ -8,9 +8,9 @@ import structlog
 
 from memory.access.visibility import Viewer
 from memory.domain.policy import RecallPolicy
-from memory.llm.embedding_calls import embed_in_ledger
+from memory.llm.budget import DailyCapReached
+from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
-from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed
 from memory.models.vector_search import (
     BeliefCandidate,
@@ -80,15 +80,11 @@ def reach_of(*, scope: RecallScope, now: datetime) -> Reach:
 
 
 def _embed(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPolicy) -> Vectors | None:
-    """Embed the query; None if the model fails, since recall then goes on by text alone."""
+    """Embed the query; None if the model fails or recall's cap is reached: recall then goes on by text alone."""
+    workspace = scope.viewer.workspace
     try:
-        vectors: Vectors = embed_in_ledger(
-            scope=CallScope(workspace_id=scope.viewer.workspace.pk),
-            model=embedder,
-            texts=[query],
-            timeout=policy.embed_seconds,
-        )
-    except CallFailed as error:
+        vector: Vectors = embed_query(workspace=workspace, model=embedder, text=query, timeout=policy.embed_seconds)
+    except (CallFailed, DailyCapReached) as error:
         log.warning("recall.vectors_failed", model=embedder.name, error=str(error))
         return None
-    return vectors[0]  # type: ignore[no-any-return]  # a row of an array is Any to NumPy's stubs
+    return vector

@@ -1,9 +1,13 @@
 """POST and GET /consolidations, GET /consolidations/{id}."""
 
+from datetime import timedelta
+
 import pytest
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from memory.models import Cycle, CycleStep, ModelCall, Workspace
+from memory.llm.fingerprint import fingerprint_models
+from memory.models import Cycle, CycleStep, ModelCall, Pause, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -138,3 +142,14 @@ def test_without_beliefs_no_cycle_starts(workspace: Workspace, curator: Caller, 
     assert is_problem(response, 409)
     assert "episodes only" in response.json()["detail"]
     assert not Cycle.objects.exists()
+
+
+def test_a_cycle_started_while_the_workspace_rests_says_so(workspace: Workspace, curator: Caller) -> None:
+    """B9: by hand it starts all the same, with a note why it would not have started by itself."""
+    Pause.objects.create(
+        workspace=workspace, reason="failures", detail="server: no", failures=3,
+        until=timezone.now() + timedelta(hours=1), fingerprint=fingerprint_models(),
+    )  # fmt: skip
+    started = curator.post("/consolidations", {})
+    assert started.status_code == 202
+    assert "server: no" in started.json()["note"]

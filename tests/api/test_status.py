@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from memory.access.visibility import Viewer
-from memory.models import Cycle, ModelCall, Workspace
+from memory.llm.fingerprint import fingerprint_models
+from memory.models import Cycle, ModelCall, Pause, Workspace
 from memory.status import next_cycle_at, read_status
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -19,6 +20,7 @@ def memories(workspace: Workspace) -> None:
     project = factories.project(workspace=workspace, slug="ours")
     for state in ("new", "failed", "pooled", "settled"):
         factories.episode(workspace=workspace, state=state)
+    factories.episode(workspace=workspace, state="failed", dead_at=factories.NOW)
     factories.episode(workspace=workspace, status="archived")
     factories.episode(workspace=workspace, project=project)
     factories.belief(workspace=workspace)
@@ -29,9 +31,9 @@ def memories(workspace: Workspace) -> None:
 
 @pytest.mark.usefixtures("memories")
 def test_memories_are_counted_by_status_and_state(reader: Caller) -> None:
-    """B20: pending are new, leased and failed; pooled stands beside."""
+    """B20: pending are new, leased and failed; pooled and dead letters stand beside."""
     status = reader.get("/status").json()
-    assert status["episodes"] == {"active": 5, "archived": 1}
+    assert status["episodes"] == {"active": 6, "archived": 1}
     assert status["beliefs"] == {"active": 2, "archived": 1}
     assert (status["pending_episodes"], status["pooled_episodes"], status["dead_letters"]) == (3, 1, 1)
     assert status["models"]["embeddings"] == "wordllama-l2-supercat-256"
@@ -40,15 +42,17 @@ def test_memories_are_counted_by_status_and_state(reader: Caller) -> None:
 
 
 def test_budget_adds_up_the_calls_of_the_day(workspace: Workspace, reader: Caller) -> None:
-    """B9, B20."""
+    """B9, B20: recall's embeddings are counted apart."""
     Workspace.objects.filter(pk=workspace.pk).update(daily_token_cap=1000)
     for started_at in (timezone.now(), timezone.now() - timedelta(days=2)):
         ModelCall.objects.create(
             workspace=workspace, purpose="classify", model="m", input_hash="0" * 64, input_tokens=40,
             output_tokens=2, cost_usd="0.5", started_at=started_at,
         )  # fmt: skip
+    ModelCall.objects.create(workspace=workspace, purpose="recall", model="m", input_hash="0" * 64, input_tokens=7)
     assert reader.get("/status").json()["budget"] == {
         "tokens_today": 42, "daily_token_cap": 1000, "cost_usd_today": 0.5, "daily_cost_cap_usd": None,
+        "is_cap_reached": False, "recall_tokens_today": 7, "daily_recall_token_cap": 5_000_000,
     }  # fmt: skip
 
 
@@ -87,6 +91,20 @@ def test_a_replay_holds_the_next_cycle_back(workspace: Workspace) -> None:
     factories.episode(workspace=workspace)
     workspace.next_cycle_held_until = factories.NOW + timedelta(minutes=5)
     assert next_cycle_at(workspace=workspace, last=None, now=factories.NOW) == workspace.next_cycle_held_until
+
+
+def test_a_rest_is_named_with_its_reason_and_its_end(workspace: Workspace, reader: Caller) -> None:
+    """B9: why no cycle starts, and when the next one does."""
+    factories.episode(workspace=workspace)
+    until = timezone.now() + timedelta(hours=9)
+    Pause.objects.create(
+        workspace=workspace, reason="auth", detail="no", failures=2, until=until, fingerprint=fingerprint_models()
+    )
+    status = reader.get("/status").json()
+    assert {name: status["pause"][name] for name in ("reason", "detail", "failures")} == {
+        "reason": "auth", "detail": "no", "failures": 2,
+    }  # fmt: skip
+    assert status["next_cycle_at"] == status["pause"]["until"] == until.isoformat().replace("+00:00", "Z")
 
 
 def test_parameters_are_refused(reader: Caller) -> None:

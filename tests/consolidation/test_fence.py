@@ -283,6 +283,7 @@ def test_a_cycle_that_was_tried_too_often_fails_and_gives_everything_back(
     synthesize_cluster(job_id=ClusterJob.objects.get(kind="cluster").pk, attempt=1)
     abandon(cycle)
     sweep()
+    take_up_cycle(cycle_id=cycle.pk, attempt=2)
     abandon(cycle)
 
     sweep()
@@ -294,6 +295,26 @@ def test_a_cycle_that_was_tried_too_often_fails_and_gives_everything_back(
     world.cycle()
     assert sorted(Belief.objects.values_list("alpha", flat=True)) == [4.0, 7.0]
     assert world.calls("synthesize") == 1
+
+
+def test_attempts_that_nobody_took_up_do_not_count(cycle: Cycle, decree: Decree) -> None:
+    """B9: workers may be away, and a queue long, for as long as it takes."""
+    decree("budget", cycle_attempts=2)
+    for _ in range(5):
+        abandon(cycle)
+        assert sweep() == 1
+
+    cycle.refresh_from_db()
+    assert (cycle.state, cycle.attempt, cycle.claims) == ("queued", 6, 0)
+
+
+def test_an_attempt_counts_once_however_often_its_message_comes(cycle: Cycle) -> None:
+    """B9: an attempt is claimed by the first that takes it up."""
+    for attempt in (1, 1, 1):
+        take_up_cycle(cycle_id=cycle.pk, attempt=attempt)
+
+    cycle.refresh_from_db()
+    assert (cycle.taken_attempt, cycle.claims) == (1, 1)
 
 
 def test_a_new_attempt_has_its_minimum_and_a_repeated_message_no_more(world: World, cycle: Cycle) -> None:

@@ -35,7 +35,7 @@ from memory.models import (
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
-from tests.model_server import Act, Asked, ModelServer, garbage, refuse
+from tests.model_server import Act, Asked, ModelServer, garbage, refuse, stall
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
@@ -98,6 +98,8 @@ class TroubledServer(ModelServer):
         super().__init__()
         self.broken: dict[str, Act] = {}  # by purpose, until taken out
         self.refused_word = ""  # texts with it are refused by the embedding model
+        self.stalling_word = ""  # texts with it take it more than a second
+        self.after_embedding: Callable[[], object] = lambda: None
 
     def mend(self) -> None:
         """Forget what was planned and logged, and answer at once again."""
@@ -105,13 +107,18 @@ class TroubledServer(ModelServer):
             self._plan.clear()
         self.log.clear()
         self.broken.clear()
-        self.latency, self.refused_word = 0.0, ""
+        self.latency, self.refused_word, self.stalling_word = 0.0, "", ""
+        self.after_embedding = lambda: None
 
     def planned(self, purpose: str) -> Act | None:
         """Take the next planned act, else the standing trouble."""
         act = super().planned(purpose)
-        if purpose == "embed" and self.refused_word and any(self.refused_word in text for text in self.log[-1].texts):
-            return refuse(400)
+        if purpose == "embed":
+            self.after_embedding()
+            if self.refused_word and any(self.refused_word in text for text in self.log[-1].texts):
+                return refuse(400)
+            if self.stalling_word and any(self.stalling_word in text for text in self.log[-1].texts):
+                return stall(1.2)
         return act or self.broken.get(purpose)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
+from memory.llm.caps import recall_tokens_today, spent_today
 from memory.models import ModelCall, Workspace
 from tests import factories
 from tests.model_server import Act, ModelServer, close_socket, html, refuse, stall, truncated_json
@@ -59,5 +60,23 @@ def test_a_query_embedded_by_a_server_is_in_the_ledger(workspace: Workspace, ser
     """B9: recall's calls are counted too."""
     assert ask("Mara's tea", workspace=workspace).degraded == ()
     assert list(ModelCall.objects.values_list("workspace", "purpose", "model", "outcome")) == [
-        (workspace.pk, "embed", "served", "ok")
+        (workspace.pk, "recall", "served", "ok")
     ]
+
+
+def test_beyond_a_cap_of_its_own_recall_goes_on_by_text(workspace: Workspace, server: ModelServer) -> None:
+    """B9: recall's embeddings have a cap; no call is made, and the answer says what it lacks."""
+    episode = remembered("Mara likes tea.", workspace=workspace)
+    workspace.daily_recall_token_cap = 3
+    recalled = ask("Mara's tea", workspace=workspace)
+    assert (recalled.degraded, ids(recalled)) == (("vectors",), {episode.pk})
+    assert server.log == []
+
+
+def test_a_workspace_that_may_not_consolidate_any_more_still_recalls(workspace: Workspace, server: ModelServer) -> None:
+    """B9: its cap is not recall's, and recall's calls do not count under it."""
+    workspace.daily_token_cap = 0
+    workspace.save()
+    assert ask("Mara's tea", workspace=workspace).degraded == ()
+    assert spent_today(workspace_id=workspace.pk).tokens == 0
+    assert recall_tokens_today(workspace_id=workspace.pk) > 0

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from memory.consolidation.cycle import BeliefsAreOff, open_cycle
 from memory.consolidation.idle import is_idle_after
+from memory.consolidation.pausing import describe_pause, find_pause
 from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
@@ -62,6 +63,9 @@ class Command(BaseCommand):
                 rehearse_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
             )
             return
+        if pause := find_pause(workspace=workspace):
+            why = f"until {pause.until:%Y-%m-%d %H:%M} UTC: {describe_pause(pause)}"
+            self.stderr.write(f"{workspace.name} rests {why}. A cycle is started all the same, since you ask for it.")
         if not (options["wait"] or options["until_idle"]):
             cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
             self._report([cycle], as_json=options["json"])

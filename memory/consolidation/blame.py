@@ -1,0 +1,41 @@
+"""Whose fault a failed job was, as far as can be told (B11).
+
+An episode that spoils every call it is in must not be asked about for ever, and an outage must not make dead letters
+of whatever happened to be asked about.
+"""
+
+from collections.abc import Collection, Sequence
+
+from memory.llm.calls import Failure
+from memory.llm.model import FailureKind
+from memory.models import Blame, CallOutcome, ClusterMember, ModelCall
+
+_BLAME = {
+    FailureKind.MALFORMED: Blame.CONTENT,
+    FailureKind.BAD_REQUEST: Blame.CALL,
+    FailureKind.TIMEOUT: Blame.CALL,
+    FailureKind.SERVER: Blame.CALL,
+    FailureKind.CONNECTION: Blame.CALL,
+}
+
+
+def blame_episodes(*, job_id: int, failures: Sequence[Failure]) -> None:
+    """Mark the episodes of the calls that failed for good; a refused key or a rate limit is nobody's fault."""
+    for failure in failures:
+        if blame := _BLAME.get(failure.kind):
+            _mark(job_id, blame, [episode.id for episode in failure.request.episodes])
+
+
+def blame_members(*, job_id: int) -> None:
+    """Mark all members of a job that kills its workers, or that cannot be applied."""
+    ClusterMember.objects.filter(job=job_id).update(blame=Blame.CONTENT)
+
+
+def counting_blames(*, cycle_id: str) -> list[Blame]:
+    """List which blame counts, once a cycle's calls are made: a failed call's only where the server answered others."""
+    answered = ModelCall.objects.filter(cycle=cycle_id, outcome=CallOutcome.OK).about_jobs().exists()
+    return [Blame.CONTENT, Blame.CALL] if answered else [Blame.CONTENT]
+
+
+def _mark(job_id: int, blame: Blame, episodes: Collection[str]) -> None:
+    ClusterMember.objects.filter(job=job_id, episode__in=episodes).update(blame=blame)
