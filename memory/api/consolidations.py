@@ -19,8 +19,8 @@ from memory.api.requests import StrictSerializer, read_body, read_query
 from memory.api.schema import documented, page_schema
 from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.pausing import describe_pause, find_pause
+from memory.consolidation.rehearsal import rehearse_cycle
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 
@@ -65,11 +65,14 @@ class CycleRequest(StrictSerializer):
     dry_run = serializers.BooleanField(default=False, help_text="Answer with what it would do, and do nothing.")
 
 
-_STARTED = inline_serializer("CycleStarted", {
+_STARTED = inline_serializer(
+    "CycleStarted",
+    {
         "id": serializers.CharField(),
         "state": serializers.CharField(),
         "note": serializers.CharField(required=False, help_text="Why none would have started by itself just now."),
-    })
+    },
+)
 
 
 class PlannedJobSerializer(serializers.Serializer[Any]):
