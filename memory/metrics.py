@@ -23,17 +23,17 @@ from prometheus_client.registry import Collector
 
 from memory.consolidation.sweep import SWEEP
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
-from memory.llm.embedding_calls import PURPOSE as EMBED
 from memory.llm.requests import Purpose
 from memory.models import Belief, CallOutcome, Cycle, CycleStep, Episode, Heartbeat, ModelCall, Tally
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
+from memory.models.ledger import EMBED, RECALL
 from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
 
 STEPS = ("extract", "cluster", "gate", "finish")
 BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
 
-_PURPOSES = (*Purpose, EMBED)
+_PURPOSES = (*Purpose, EMBED, RECALL)
 _ENDED = tuple(state for state in CycleState if state not in OPEN_CYCLE_STATES)
 _SETTLED = tuple(outcome for outcome in CallOutcome.values if outcome != CallOutcome.OPEN)
 _LATE = timedelta(minutes=2)  # an answer that nobody waited for may still come, and changes its row
