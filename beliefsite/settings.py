@@ -190,6 +190,7 @@ CELERY_TASK_DEFAULT_QUEUE = "consolidation"
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_ROUTES = {
     "workers.synthesize": {"queue": "llm"},
+    "workers.restructure": {"queue": "llm"},
     "workers.classify": {"queue": "llm"},
     "workers.embed": {"queue": "llm"},
     "workers.sweep": {"queue": "maintenance"},

@@ -30,7 +30,7 @@ from memory.models.episodes import PENDING_STATES
 from memory.models.ledger import EMBED, RECALL
 from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
 
-STEPS = ("extract", "cluster", "gate", "finish")
+STEPS = ("extract", "cluster", "gate", "restructure", "finish")
 BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
 
 _PURPOSES = (*Purpose, EMBED, RECALL)

@@ -7,9 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.llm.prompts import CLASSIFICATION, SYNTHESIS
+from memory.llm.prompts import CLASSIFICATION, MERGE, REVISION, SPLIT, SYNTHESIS
 
-PURPOSES = {SYNTHESIS: "synthesize", CLASSIFICATION: "classify"}
+PURPOSES = {
+    SYNTHESIS: "synthesize",
+    CLASSIFICATION: "classify",
+    REVISION: "revise",
+    SPLIT: "split",
+    MERGE: "merge",
+}
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
 
@@ -131,16 +137,32 @@ FAULTS: dict[str, Callable[..., Act]] = {
 
 def sensible(asked: Asked) -> dict[str, Any]:
     """Answer as a model of few words but good sense would."""
-    if asked.purpose == "classify":
-        return {"verdicts": [_verdict(episode) for episode in asked.episodes]}
-    first = asked.episodes[0] if asked.episodes else {"text": "nothing"}
+    match asked.purpose:
+        case "classify":
+            return {"verdicts": [_verdict(episode) for episode in asked.episodes]}
+        case "revise":
+            return state(_first(asked, "CONTRADICTS"))
+        case "split":
+            sides = {"where it holds": _first(asked, "SUPPORTS"), "where not": _first(asked, "CONTRADICTS", "PARTIAL")}
+            return {"parts": [state(episode, context=context) for context, episode in sides.items()]}
+        case "merge":
+            return {"same": True, **state({"text": ""})}
+    return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
+
+
+def state(episode: dict[str, str], *, context: str = "general") -> dict[str, Any]:
+    """Make a statement of an episode's words."""
     return {
-        "statement": MARKER.sub("", first["text"]).strip(),
-        "subject": first.get("speaker", "user"),
+        "statement": MARKER.sub("", episode["text"]).strip(),
+        "subject": episode.get("speaker", "user"),
         "predicate": "states",
-        "context": "general",
+        "context": context,
         "timeframe": "current",
     }
+
+
+def _first(asked: Asked, *verdicts: str) -> dict[str, str]:
+    return next(episode for episode in asked.episodes if episode.get("verdict") in verdicts)
 
 
 def _verdict(episode: dict[str, str]) -> dict[str, str]:

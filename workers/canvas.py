@@ -1,6 +1,7 @@
 """Who runs after whom. Messages carry ids; what has been done is read from the rows.
 
-    extract → cluster → [ synthesize → classify (→ apply, early) ] per job → gate → finish
+    extract → cluster → [ synthesize → classify (→ apply, early) ] per job → gate
+                      → [ restructure ] per structural job, if any → finish
 
 Steps never raise and results are never read, so a chord's body always runs; where a message is lost all the same, the
 sweeper begins another attempt at what the rows show unfinished.
@@ -9,6 +10,7 @@ sweeper begins another attempt at what the rows show unfinished.
 from celery import Signature, chain, chord, signature
 
 from memory.consolidation.jobs import JobToJudge, jobs_to_judge
+from memory.consolidation.structural import jobs_to_restructure
 from memory.models import JobKind
 
 
@@ -36,8 +38,17 @@ def apply_early(*, cycle_id: str, attempt: int) -> None:
 
 
 def end_cycle(*, cycle_id: str, attempt: int) -> None:
-    """Send a cycle's last step."""
-    _step("finish", cycle_id, attempt).delay()
+    """Send what the gates decided that needs a model's words, and the cycle's last step after it."""
+    finish = _step("finish", cycle_id, attempt)
+    headers = [_restructuring(job_id, cycle_id, attempt) for job_id in jobs_to_restructure(cycle_id=cycle_id)]
+    if headers:
+        chord(headers, finish).delay()
+    else:
+        finish.delay()
+
+
+def _restructuring(job_id: int, cycle_id: str, attempt: int) -> Signature[None]:
+    return _step("restructure", job_id, attempt, about=f"{cycle_id}, structural job {job_id}")
 
 
 def _judging(job: JobToJudge, cycle_id: str, attempt: int) -> Signature[None]:

@@ -18,7 +18,8 @@ from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
-from memory.consolidation.jobs import cycle_to_apply, place_of
+from memory.consolidation.jobs import cycle_to_apply, place_of, place_of_change
+from memory.consolidation.restructure import restructure_belief
 from memory.consolidation.schedule import open_due_cycles, open_rested_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
@@ -42,6 +43,7 @@ class Step(Task[Any, Any]):
     abstract = True
     default_retry_delay = 1  # also the delay after which a lost worker's task comes back
     max_retries = _OUTAGE_RETRIES
+    place_of = staticmethod(place_of)  # what its lines of the log are about
     ignore_result = True  # nobody reads one, and who awaits one subscribes to it: every sender, for every message
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -50,7 +52,7 @@ class Step(Task[Any, Any]):
         with _own_log_fields():
             try:
                 bind_contextvars(task=self.name)
-                place = place_of(*args[:1])
+                place = self.place_of(*args[:1])
                 bind_contextvars(**place)
                 describe_span(place)
                 self._count_redelivery()
@@ -115,6 +117,18 @@ def apply(cycle_id: str, attempt: int) -> None:
 def gate(cycle_id: str, attempt: int) -> None:
     if apply_jobs(cycle_id=cycle_id, attempt=attempt):
         end_cycle(cycle_id=cycle_id, attempt=attempt)
+
+
+class Change(Step):
+    """A step that takes the id of a structural job."""
+
+    abstract = True
+    place_of = staticmethod(place_of_change)
+
+
+@shared_task(base=Change, name="workers.restructure", ignore_result=False)  # a chord counts its header's results
+def restructure(job_id: int, attempt: int) -> None:
+    restructure_belief(job_id=job_id, attempt=attempt)
 
 
 @shared_task(base=Step, name="workers.finish")

@@ -1,5 +1,5 @@
 """The admin: every row of the project, shown to the members of its workspace and to nobody else."""
 
-from memory.admin import beliefs, cycles, episodes, frame, ledger, people, tenancy
+from memory.admin import beliefs, cycles, episodes, frame, ledger, people, restructuring, tenancy
 
-__all__ = ["beliefs", "cycles", "episodes", "frame", "ledger", "people", "tenancy"]
+__all__ = ["beliefs", "cycles", "episodes", "frame", "ledger", "people", "restructuring", "tenancy"]

@@ -118,8 +118,9 @@ class BecameInline(AuditInline[Lineage, Belief]):
 
 class DecisionsInline(AuditInline[GateDecision, Belief]):
     model = GateDecision
+    fk_name = "belief"
     verbose_name_plural = "decisions of the gates"
-    fields = ("gate", "passed", "why", "facts_seen", "cycle_link", "created_at")
+    fields = ("gate", "passed", "why", "facts_seen", "twin_link", "cycle_link", "created_at")
     ordering = ("-created_at", "-id")
 
     @admin.display(description="reason")
@@ -129,6 +130,10 @@ class DecisionsInline(AuditInline[GateDecision, Belief]):
     @admin.display(description="facts it saw")
     def facts_seen(self, row: GateDecision) -> SafeString:
         return facts_of(row.facts)
+
+    @admin.display(description="twin")
+    def twin_link(self, row: GateDecision) -> SafeString | str:
+        return link_to(Belief, row.twin_id)
 
     @admin.display(description="cycle")
     def cycle_link(self, row: GateDecision) -> SafeString | str:
@@ -176,7 +181,10 @@ class BeliefAdmin(MembersAdmin[Belief]):
         (
             "How it came to its confidence",
             {
-                "fields": (("alpha", "beta"), ("peak_confidence", "prediction_error"), ("storage_strength", "born_in")),
+                "fields": (
+                    ("alpha", "beta", "additive_confidence"), ("peak_confidence", "prediction_error"),
+                    ("storage_strength", "lineage_depth"), "born_in",
+                ),
                 "classes": ("collapse",),
             },
         ),

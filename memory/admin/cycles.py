@@ -10,6 +10,7 @@ from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.history import actor_of
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, facts_of, link_to
+from memory.admin.restructuring import StructuralJobsInline
 from memory.admin.roles import rows_of_member, workspaces_of
 from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
 from memory.models import (
@@ -82,7 +83,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
     list_filter = (("workspace", OfMyWorkspaces), "state", "trigger", "opened_at")
     list_select_related = ("workspace",)
     ordering = ("-opened_at", "-id")
-    inlines = (StepsInline, JobsInline, CycleDecisionsInline)
+    inlines = (StepsInline, JobsInline, CycleDecisionsInline, StructuralJobsInline)
     fieldsets = (
         (None, {"fields": (("state_badge", "state_reason"), ("workspace", "trigger"), "counted", "cost")}),
         (

@@ -143,7 +143,7 @@ class DecisionSerializer(serializers.ModelSerializer[GateDecision]):
 
     class Meta:
         model = GateDecision
-        fields = ("gate", "passed", "reason", "facts", "cycle", "created_at")
+        fields = ("gate", "passed", "reason", "facts", "twin", "cycle", "created_at")
 
 
 class FoundingSerializer(serializers.Serializer[Any]):
@@ -167,6 +167,13 @@ class CardPartsSerializer(serializers.Serializer[Any]):
     founding = FoundingSerializer(allow_null=True, help_text="Why it was born; null for one that no cluster founded.")
     decisions = DecisionSerializer(many=True)
     lineage = LineageSerializer(source="*")
+    additive_confidence = serializers.SerializerMethodField(
+        help_text="By the additive model, which a workspace's gates may read; null for a belief as it stood."
+    )
+
+    def get_additive_confidence(self, card: Any) -> float | None:
+        value: float | None = getattr(card.belief, "additive_confidence", None)
+        return value
 
 
 class BeliefCardSerializer(CardPartsSerializer, BeliefSerializer):

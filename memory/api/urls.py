@@ -7,6 +7,7 @@ from memory.api.beliefs import BeliefHistoryView, BeliefListView, BeliefView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
+from memory.api.lineage import LineageView
 from memory.api.recall import RecallView
 from memory.api.status import StatusView
 
@@ -38,6 +39,7 @@ urlpatterns: list[URLPattern] = [
     path("beliefs", BeliefListView.as_view()),
     path("beliefs/<belief_id:belief_id>", BeliefView.as_view()),
     path("beliefs/<belief_id:belief_id>/history", BeliefHistoryView.as_view()),
+    path("beliefs/<belief_id:belief_id>/lineage", LineageView.as_view()),
     path("beliefs/<belief_id:belief_id>/<act:act>", CurationView.as_view()),
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 import structlog
@@ -29,7 +30,7 @@ from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import embedder
 from memory.llm.ledger import abandon_calls
 from memory.llm.model import CallFailed, FailureKind, language_model
-from memory.models import ClusterJob
+from memory.models import ClusterJob, StructuralJob
 
 log = structlog.get_logger(__name__)
 
@@ -40,19 +41,20 @@ SERVER_IS_BUSY = "a model server asks to wait longer than the cycle lasts"
 _NEVER_BETTER = {*HOPELESS, FailureKind.BAD_REQUEST}
 
 
-def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequence[Answer]], None]) -> bool:
+def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Sequence[Answer]], None]) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
     if not asks:
         return True
     job = lease.job
+    scope = _scope(job)
     if lease.is_inherited:
-        abandon_calls(workspace_id=job.workspace_id, job_id=job.pk)
-    of_cycle = seconds_left(cycle_id=job.cycle_id)
+        abandon_calls(workspace_id=job.workspace_id, job_id=scope.job_id, structural_job_id=scope.structural_job_id)
+    of_cycle = seconds_left(cycle_id=lease.cycle_id)
     of_step = lease.seconds_left()
     try:
         failures = answer_asks(
             asks=asks,
-            scope=_scope(job),
+            scope=scope,
             budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=budget_policy()),
             model=language_model(),
             store=store,
@@ -74,20 +76,23 @@ def ask_models(*, lease: JobLease, asks: Sequence[Ask], store: Callable[[Sequenc
     return not failures
 
 
-def _fail(lease: JobLease, failures: Sequence[Failure]) -> None:
+def _fail(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
     """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls."""
     reason = f"{failures[0].kind}: {failures[0].message}"
     if failures[0].kind in HOPELESS:
         spend_budget(cycle_id=lease.cycle_id, reason=reason)
-    blame_episodes(job_id=lease.job_id, failures=failures)
-    fail_job(job_id=lease.job_id, owner=lease.owner, reason=reason)
+    if isinstance(lease.job, ClusterJob):
+        blame_episodes(job_id=lease.job_id, failures=failures)
+    fail_job(lease=lease, reason=reason)
 
 
-def _scope(job: ClusterJob) -> CallScope:
+def _scope(job: ClusterJob | StructuralJob) -> CallScope:
+    if isinstance(job, StructuralJob):
+        return CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, structural_job_id=job.pk)
     return CallScope(workspace_id=job.workspace_id, cycle_id=job.cycle_id, job_id=job.pk)
 
 
-def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
+def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
     """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
     if not embedder().is_local and not has_time_for_a_call(cycle_id=lease.cycle_id):
         _stop(lease=lease, is_cycle_spent=True)
@@ -103,7 +108,7 @@ def embed_statement(*, lease: JobLease, statement: str) -> Vector | None:
         else:
             if failure.kind in HOPELESS:
                 spend_budget(cycle_id=lease.cycle_id, reason=f"embedding: {failure.kind}")
-            fail_job(job_id=lease.job_id, owner=lease.owner, reason=f"embedding: {failure.kind}")
+            fail_job(lease=lease, reason=f"embedding: {failure.kind}")
         return None
     return vector
 
@@ -129,7 +134,7 @@ def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collect
     raise AssertionError("the last attempt returns or raises")
 
 
-def _wait(*, lease: JobLease, seconds: float) -> None:
+def _wait(*, lease: JobLease[Any], seconds: float) -> None:
     """Hold the job back for as long as a server asked; a wait that the budget does not outlast ends the cycle's."""
     if has_time_for_a_call(cycle_id=lease.cycle_id, after=seconds):
         hold_back(lease=lease, seconds=seconds)
@@ -137,7 +142,7 @@ def _wait(*, lease: JobLease, seconds: float) -> None:
         spend_budget(cycle_id=lease.cycle_id, reason=SERVER_IS_BUSY)
 
 
-def _stop(*, lease: JobLease, is_cycle_spent: bool) -> None:
+def _stop(*, lease: JobLease[Any], is_cycle_spent: bool) -> None:
     """Put the job back for good where the cycle's time is up; else let another message carry it on."""
     if is_cycle_spent:
         spend_budget(cycle_id=lease.cycle_id, reason=TIME_IS_UP)

@@ -5,22 +5,21 @@ from collections.abc import Sequence
 
 import numpy as np
 from django.conf import settings
-from django.db.models import QuerySet
 
 from memory.consolidation.classify import as_belief
 from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.novelty import is_novel
-from memory.consolidation.sources import BeliefSource, EpisodeSource, read_beliefs, read_members, similarities
+from memory.consolidation.sayings import find_same, find_tombstone
+from memory.consolidation.sources import BeliefSource, EpisodeSource, read_members
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.matching import check_polarity
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.llm.embeddings import Embedder, embedder
+from memory.llm.embeddings import embedder
 from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
 from memory.models.identifiers import draw_unused_id
-from memory.models.vectors import store_belief_vectors
+from memory.models.vectors import Vectors, store_belief_vectors
 
 TOO_FEW_SUPPORTS = "too_few_supports"
 NOT_CONFIDENT = "not_confident"
@@ -45,22 +44,23 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """
     if job.kind != JobKind.CLUSTER or job.refusal or job.candidate_vector is None or not is_novel(job_id=job.pk):
         return []
-    model = embedder()
-    members, _ = read_members(job=job, model=model.name)
+    members, _ = read_members(job=job, model=embedder().name)
     job.refusal = _refuse_birth(job=job, members=members)
     if job.refusal:
         return []
     candidate = as_belief(job=job, members=members)
-    belief = _find_twin(job=job, candidate=candidate, model=model)
-    if belief is None and (tombstone := _find_tombstone(job=job, candidate=candidate, model=model)):
-        job.refusal = job.outcome = SUPPRESSED
-        job.suppressed_by_id = tombstone
-        return []
-    job.outcome = "joined" if belief else "created"
-    attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if belief else BORN)
-    if belief is None:
-        belief = job.created_belief = _create(cycle=cycle, job=job, candidate=candidate, members=members, model=model)
-    gained = insert_evidence(job_id=job.pk, founded=belief.pk, cycle=cycle)
+    vector = np.asarray(job.candidate_vector, dtype=np.float32)
+    twin = _find_twin(job=job, candidate=candidate, vector=vector)
+    if twin is None:
+        job.suppressed_by_id = find_tombstone(workspace_id=job.workspace_id, candidate=candidate, vector=vector)
+        if job.suppressed_by_id:
+            job.refusal = job.outcome = SUPPRESSED
+            return []
+    job.outcome = "joined" if twin else "created"
+    attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if twin else BORN)
+    belief = twin or _create(cycle=cycle, job=job, candidate=candidate, members=members, vector=vector)
+    job.created_belief = None if twin else belief
+    gained = insert_evidence(job_id=job.pk, founded=belief.pk, is_birth=twin is None, cycle=cycle)
     recompute_beliefs(beliefs=[belief], now=cycle.now, gained=gained)
     return [belief.pk]
 
@@ -85,7 +85,7 @@ def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     return "" if weighed.posterior.mean > settings.POLICY.consolidation.birth_confidence else NOT_CONFIDENT
 
 
-def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> Belief | None:
+def _find_twin(*, job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> Belief | None:
     """Find the live belief of the same scope that says the same already, made in this cycle or before, and lock it.
 
     A near-twin that fails the guard is no twin: the candidate is created beside it.
@@ -95,37 +95,15 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> 
         .active()
         .filter(project=candidate.project_id, user=candidate.user, language=candidate.language)
     )
-    found = _find_same(job=job, candidate=candidate, among=alike, model=model)
+    found = find_same(candidate=candidate, vector=vector, among=alike)
     return lock_beliefs([found])[0] if found else None
 
 
-def _find_tombstone(*, job: ClusterJob, candidate: BeliefSource, model: Embedder) -> str | None:
-    """Find what says the same and a person archived or had forgotten, where the candidate would be seen (B22)."""
-    beliefs = Belief.objects.for_workspace(job.workspace_id).tombstones().visible_in(candidate.project_id)
-    mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
-    return _find_same(job=job, candidate=candidate, among=mine, model=model)
-
-
-def _find_same(*, job: ClusterJob, candidate: BeliefSource, among: QuerySet[Belief], model: Embedder) -> str | None:
-    """Return the most similar belief that is above 0.92 and passes the guard."""
-    beliefs, vectors = read_beliefs(beliefs=among, model=model.name)
-    own = np.asarray([job.candidate_vector], dtype=np.float32)
-    cosines = similarities(own, vectors)[0]
-    threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
-    for place in np.argsort(-cosines, kind="stable"):
-        if cosines[place] <= threshold:
-            return None
-        if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
-            same: str = beliefs[place].id
-            return same
-    return None
-
-
 def _create(
-    *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], model: Embedder
+    *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], vector: Vectors
 ) -> Belief:
     written = job.candidate or {}
-    belief = Belief.objects.create(
+    belief = Belief(
         id=draw_unused_id("bl", Belief),
         workspace=job.workspace,
         scope=Scope.GLOBAL if candidate.project_id is None else Scope.PROJECT,
@@ -144,12 +122,17 @@ def _create(
         statement_changed_at=cycle.now,
         born_in=cycle,
     )
-    own = np.asarray(job.candidate_vector, dtype=np.float32)
-    store_belief_vectors(workspace_id=job.workspace_id, model=model.name, vectors={belief.pk: own})
-    BeliefAccess.objects.create(
-        belief=belief, workspace=job.workspace, stability=settings.POLICY.retrieval.initial_stability
-    )
+    store_new_belief(belief=belief, vector=vector, model=embedder().name)
     return belief
+
+
+def store_new_belief(*, belief: Belief, vector: Vectors, model: str) -> None:
+    """Store a belief with its vector (768) under a model, and the row that counts its recalls."""
+    belief.save(force_insert=True)
+    store_belief_vectors(workspace_id=belief.workspace_id, model=model, vectors={belief.pk: vector})
+    BeliefAccess.objects.create(
+        belief=belief, workspace_id=belief.workspace_id, stability=settings.POLICY.retrieval.initial_stability
+    )
 
 
 def _fact_type(members: Sequence[EpisodeSource]) -> FactType:

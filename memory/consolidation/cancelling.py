@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from memory.consolidation.finish import close_cycle
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import CycleState
-from memory.models import ClusterJob, Cycle
+from memory.models import ClusterJob, Cycle, StructuralJob
 from memory.models.cycles import OPEN_CYCLE_STATES
 
 CANCELLED = "cancelled"
@@ -39,4 +39,5 @@ def _stop(cycle: Cycle, actor: str) -> None:
         close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.CANCELLED, reason=f"by {actor}")
         return
     # A job that waits for a model server would keep the cycle open for as long.
-    ClusterJob.objects.filter(cycle=cycle, not_before__gt=Now()).update(not_before=Now())
+    for jobs in (ClusterJob.objects, StructuralJob.objects):
+        jobs.filter(cycle=cycle, not_before__gt=Now()).update(not_before=Now())

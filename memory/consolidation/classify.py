@@ -149,7 +149,7 @@ def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSou
     )
 
 
-def judge(*, lease: JobLease, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
+def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
     if not targets:
         return True

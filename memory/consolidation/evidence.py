@@ -13,22 +13,23 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
+from memory.domain.additive import additive_confidence
 from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.gates import archive_due_after
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, Cycle, Evidence, EvidenceKind, Workspace
+from memory.models import Belief, ConfidenceModel, Cycle, Evidence, EvidenceKind, Workspace
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
-_LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
+LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 
 _INSERT = """
-INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, basis, reason,
-                             cycle_id, call_id, created_at)
-SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict, %(kind)s, %(weight)s, v.basis,
-       v.reason, %(cycle)s, v.call_id, %(now)s
+INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
+                             reason, cycle_id, call_id, created_at)
+SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict, %(kind)s, %(weight)s,
+       %(is_birth)s, v.basis, v.reason, %(cycle)s, v.call_id, %(now)s
 FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
 WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
   AND CASE WHEN v.belief_id IS NULL THEN %(founded)s <> '' ELSE v.belief_id = ANY(%(beliefs)s) END
@@ -40,13 +41,15 @@ RETURNING belief_id, verdict
 
 
 def insert_evidence(
-    *, job_id: int, cycle: Cycle, beliefs: Collection[str] = (), founded: str = ""
+    *, job_id: int, cycle: Cycle, beliefs: Collection[str] = (), founded: str = "", is_birth: bool = False
 ) -> dict[str, list[Verdict]]:
     """Turn a job's verdicts into evidence; return by belief the verdicts of the rows that are new.
 
-    Those on existing `beliefs` go to the belief that was judged, those on the job's own candidate to the `founded` one.
+    Those on existing `beliefs` go to the belief that was judged, those on the job's own candidate to the `founded` one:
+    at its birth, or as to a twin.
     """
     parameters: dict[str, Any] = {
+        "is_birth": is_birth,
         "beliefs": list(beliefs),
         "founded": founded,
         "job": job_id,
@@ -84,9 +87,10 @@ def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gaine
     policy = confidence_policy(belief.workspace)
     weighed = weigh_evidence(rows=rows, policy=policy)
     belief.alpha, belief.beta = weighed.posterior.alpha, weighed.posterior.beta
+    belief.additive_confidence = additive_confidence(rows=rows, confidence=policy, policy=settings.POLICY.additive)
     belief.evidence_count = weighed.evidence_count
-    belief.peak_confidence = max(belief.peak_confidence, weighed.posterior.mean)
-    belief.prediction_error = prediction_error(rows=rows, policy=policy)
+    belief.peak_confidence = max(belief.peak_confidence, chosen_confidence(belief))
+    belief.prediction_error = error_of(belief=belief, rows=rows, policy=policy)
     belief.storage_strength += len(gained)
     belief.updated_at = now
     if Verdict.SUPPORTS in gained:
@@ -94,17 +98,35 @@ def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gaine
     belief.archive_due_at = archive_due_at(belief=belief, weighed=weighed)
 
 
+def chosen_confidence(belief: Belief) -> float:
+    """Return the confidence by the model that the belief's workspace has chosen (R10a)."""
+    if belief.workspace.confidence_model == ConfidenceModel.ADDITIVE and belief.additive_confidence is not None:
+        return belief.additive_confidence
+    return belief.alpha / (belief.alpha + belief.beta)
+
+
+def error_of(*, belief: Belief, rows: Sequence[EvidenceRow], policy: ConfidencePolicy) -> float:
+    """Return a belief's prediction error; what a structural change made it of surprises it no more (B6)."""
+    changed = belief.lineage_depth > 0
+    founding = {row.episode_id for row in rows if row.is_founding} if changed else frozenset[str]()
+    return prediction_error(rows=rows, policy=policy, founding=founding)
+
+
 def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | None:
     """Return when time alone would archive the belief, None for never."""
+    is_additive = belief.workspace.confidence_model == ConfidenceModel.ADDITIVE
     wait = archive_due_after(
-        confidence=weighed.posterior.mean, evidence_count=weighed.evidence_count, policy=settings.POLICY.gate
+        confidence=chosen_confidence(belief),
+        evidence_count=weighed.evidence_count,
+        contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0) if is_additive else None,
+        policy=settings.POLICY.gate,
     )
     return None if wait is None else (belief.last_reinforced_at or belief.created_at) + wait
 
 
 _RECOMPUTED = (
-    "alpha", "beta", "evidence_count", "peak_confidence", "prediction_error", "storage_strength",
-    "updated_at", "last_reinforced_at", "archive_due_at",
+    "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
+    "storage_strength", "updated_at", "last_reinforced_at", "archive_due_at",
 )  # fmt: skip
 # Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
 _UPDATE = f"""
@@ -120,16 +142,24 @@ def read_rows(*, belief_id: str) -> list[EvidenceRow]:
 def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
     """Read the evidence of several beliefs, by belief."""
     found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
-    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=_LEFT)
-    for belief, episode, verdict, weight, origin, time in rows.values_list(
-        "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at"
-    ):
+    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=LEFT)
+    for belief, episode, verdict, weight, origin, time, is_founding in rows.values_list(*_ROW):
         found[belief].append(
             EvidenceRow(
-                episode_id=episode, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time
+                episode_id=episode,
+                verdict=Verdict(verdict),
+                base_weight=weight,
+                origin=origin,
+                occurred_at=time,
+                is_founding=is_founding,
             )
         )
     return found
+
+
+_ROW = (
+    "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at", "is_founding",
+)  # fmt: skip
 
 
 def confidence_policy(workspace: Workspace) -> ConfidencePolicy:

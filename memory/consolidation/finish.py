@@ -1,5 +1,6 @@
 """The last step: what is due by time, what is left over, and the counts of the cycle."""
 
+from collections import Counter
 from datetime import datetime
 
 import structlog
@@ -10,10 +11,22 @@ from django.db.models.functions import Now
 from memory.consolidation.cycle import read_current
 from memory.consolidation.pausing import note_outcome
 from memory.consolidation.settling import put_back, settle_expired
+from memory.consolidation.structural import STEP, carry_over, let_go_of_jobs
 from memory.consolidation.walk import walk_gates
+from memory.domain.gates import ArchiveGate
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ClusterJob, Cycle, CycleStep, Episode, Evidence, GateDecision
+from memory.models import (
+    Belief,
+    ClusterJob,
+    Cycle,
+    CycleStep,
+    Episode,
+    Evidence,
+    GateDecision,
+    StructuralJob,
+    StructuralKind,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -21,9 +34,12 @@ _BATCH = 50
 
 
 def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
-    """Archive what is due, settle what waited too long, count and close; false for an attempt that is not current."""
+    """Archive what is due, settle what waited too long, count and close; false for an attempt that is not current.
+
+    A structural job that another worker holds, or that waits for a model server, keeps the cycle open.
+    """
     cycle = read_current(cycle_id=cycle_id, attempt=attempt)
-    if cycle is None:
+    if cycle is None or not let_go_of_jobs(cycle=cycle):
         return False
     archive_due(cycle=cycle)
     if cycle.cancelled_by:
@@ -33,13 +49,13 @@ def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
 
 
 def archive_due(*, cycle: Cycle) -> int:
-    """Walk the gates of every live belief that time alone may archive, in batches; return how many were looked at."""
+    """Ask the archive gate about every live belief that time alone may archive; return how many were looked at."""
     due = beliefs_due(workspace_id=cycle.workspace_id, now=cycle.now)
     seen: set[str] = set()
     while batch := list(
         due.exclude(pk__in=seen).order_by("archive_due_at", "pk").values_list("pk", flat=True)[:_BATCH]
     ):
-        walk_gates(cycle=cycle, belief_ids=batch)
+        walk_gates(cycle=cycle, belief_ids=batch, gates=(ArchiveGate(),))
         seen.update(batch)
     return len(seen)
 
@@ -59,10 +75,11 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
         return False
     left = ClusterJob.objects.filter(cycle=cycle).unfinished()
     left.update(state=JobState.DEFERRED, state_reason=reason, lease_owner="", leased_until=None, not_before=None)
+    carry_over(cycle=cycle)
     put_back(episodes=Episode.objects.filter(leased_by=cycle.pk))
     expired = settle_expired(cycle=cycle)
     steps = CycleStep.objects.filter(cycle=cycle)
-    steps.filter(name="gate", finished_at=None).update(finished_at=Now())
+    steps.filter(name__in=("gate", STEP), finished_at=None).update(finished_at=Now())
     steps.create(
         workspace_id=cycle.workspace_id,
         cycle=cycle,
@@ -104,12 +121,21 @@ def count_cycle(cycle: Cycle) -> dict[str, int]:
         "clusters": jobs["clusters"],
         "created": jobs["created"],
         **touched,
-        "revised": 0,
-        "split": 0,
-        "merged": 0,
+        **_count_changes(cycle),
         "archived": GateDecision.objects.filter(cycle=cycle, gate="archive", passed=True).count(),
         "deferred": jobs["deferred"],
         "failed": jobs["failed"],
+    }
+
+
+def _count_changes(cycle: Cycle) -> dict[str, int]:
+    """Count the structural changes, by what came of the beliefs that they changed."""
+    applied = StructuralJob.objects.filter(cycle=cycle, state=JobState.APPLIED).values_list("kind", flat=True)
+    done = Counter(applied)
+    return {
+        "revised": done[StructuralKind.REVISE],
+        "split": done[StructuralKind.SPLIT],
+        "merged": done[StructuralKind.MERGE],
     }
 
 

@@ -15,10 +15,12 @@ from memory.consolidation.blame import blame_members
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
+from memory.consolidation.offspring import adopt_jobs
 from memory.consolidation.release import release_members
+from memory.consolidation.twins import find_twins, settled_lately
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.actor import cycle_actor
-from memory.domain.gates import GATES
+from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
@@ -94,14 +96,23 @@ def _applicable(cycle: Cycle) -> list[int]:
 
 
 def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
-    """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off."""
-    walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate__in=[gate.name for gate in GATES])
+    """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off.
+
+    Beliefs that rested since their last change are asked whether they merge, though nothing new was said of them.
+    """
+    walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate=GATES[0].name)
     touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
-    unwalked = list(touched.exclude(Exists(walked)).order_by("pk").values_list("pk", flat=True))
-    for start in range(0, len(unwalked), _WALKS_PER_RENEWAL):
-        if not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
-            return False
-        walk_gates(cycle=cycle, belief_ids=unwalked[start : start + _WALKS_PER_RENEWAL])
+    touched = touched.exclude(Exists(walked)).exclude(born_in=cycle, lineage_depth__gt=0)
+    unwalked = list(touched.order_by("pk").values_list("pk", flat=True))
+    rested = [key for key in settled_lately(cycle=cycle) if key not in unwalked]
+    twins = find_twins(cycle=cycle, changed=[*unwalked, *rested])
+    alike = sorted(key for key in rested if key in twins)
+    for ids, gates in ((unwalked, GATES), (alike, (MergeGate(),))):
+        for start in range(0, len(ids), _WALKS_PER_RENEWAL):
+            if not renew_cycle(cycle_id=cycle.pk, attempt=attempt):
+                return False
+            walk_gates(cycle=cycle, belief_ids=ids[start : start + _WALKS_PER_RENEWAL], gates=gates, twins=twins)
+    adopt_jobs(cycle=cycle)
     return True
 
 

@@ -2,7 +2,7 @@
 
 from memory.consolidation.blame import counting_blames
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
-from memory.models import CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall
+from memory.models import CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall, StructuralJob
 
 
 def is_idle_after(*, cycle: Cycle) -> bool:
@@ -12,10 +12,16 @@ def is_idle_after(*, cycle: Cycle) -> bool:
     """
     if cycle.state in (CycleState.FAILED, CycleState.CANCELLED):
         return True
-    jobs = ClusterJob.objects.filter(cycle=cycle)
-    if not Episode.objects.for_workspace(cycle.workspace_id).pending().exists() and not jobs.exists():
-        return True
-    return not _moved_on(cycle)
+    return not _has_work(cycle) or not _moved_on(cycle)
+
+
+def _has_work(cycle: Cycle) -> bool:
+    """Tell whether anything waits, or the cycle had something to judge, which may have made more to judge."""
+    return (
+        Episode.objects.for_workspace(cycle.workspace_id).pending().exists()
+        or ClusterJob.objects.filter(cycle=cycle).exists()
+        or StructuralJob.objects.for_workspace(cycle.workspace_id).open().exists()
+    )
 
 
 def _moved_on(cycle: Cycle) -> bool:
@@ -32,4 +38,4 @@ def _moved_on(cycle: Cycle) -> bool:
     pooled = Episode.objects.for_workspace(cycle.workspace_id).filter(
         state=ConsolidationState.POOLED, pooled_at=cycle.now
     )
-    return judged or pooled.exists()
+    return judged or pooled.exists() or StructuralJob.objects.filter(cycle=cycle).exists()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Count, OuterRef, Subquery
 
 from memory.domain.lifecycle import JobState
-from memory.models import ClusterJob, Cycle
+from memory.models import ClusterJob, Cycle, StructuralJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +42,9 @@ def place_of(key: str | int | None = None) -> dict[str, str | int]:
         return {"cycle": key} if workspace is None else {"cycle": key, "workspace": workspace}
     job = ClusterJob.objects.filter(pk=key).values("cycle", "workspace").first() if key else None
     return {} if key is None else {"job": key, **(job or {})}
+
+
+def place_of_change(key: int) -> dict[str, str | int]:
+    """Name what the lines of a log are about, by the id of a structural job: cycle, workspace and job."""
+    job = StructuralJob.objects.filter(pk=key).values("cycle", "workspace", "belief").first()
+    return {"structural_job": key, **(job or {})}

@@ -4,10 +4,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
 from django.db import DatabaseError, connection
@@ -18,16 +18,19 @@ from memory.consolidation.blame import blame_members
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_unless_cancelled
 from memory.domain.lifecycle import CycleState, JobState
-from memory.models import ClusterJob, Cycle
+from memory.models import ClusterJob, Cycle, StructuralJob
 
 log = structlog.get_logger(__name__)
 
 
+AnyJob = TypeVar("AnyJob", ClusterJob, StructuralJob)
+
+
 @dataclass(slots=True, kw_only=True)
-class JobLease:
+class JobLease(Generic[AnyJob]):
     """The right to work on one job as it was when claimed; every write of the holder asks `renew` or `mine`."""
 
-    job: ClusterJob
+    job: AnyJob
     attempt: int
     owner: str
     began: float = field(default_factory=time.monotonic)  # readings of the clock that only ever goes forward
@@ -43,8 +46,8 @@ class JobLease:
     @property
     def cycle_id(self) -> str:
         """Return the id of the job's cycle."""
-        cycle_id: str = self.job.cycle_id
-        return cycle_id
+        assert self.job.cycle_id  # only a running cycle's job is claimed
+        return str(self.job.cycle_id)
 
     @property
     def is_inherited(self) -> bool:
@@ -52,12 +55,14 @@ class JobLease:
         return self.job.claims > 1
 
     @property
-    def mine(self) -> QuerySet[ClusterJob]:
-        """Select the job while it is this lease's and in the state it was claimed in."""
-        mine: QuerySet[ClusterJob] = ClusterJob.objects.filter(
-            pk=self.job_id, lease_owner=self.owner, state=self.job.state
-        )
-        return mine
+    def held(self) -> QuerySet[Any]:
+        """Select the job while it is this lease's."""
+        return type(self.job)._default_manager.filter(pk=self.job_id, lease_owner=self.owner)
+
+    @property
+    def mine(self) -> QuerySet[Any]:
+        """Select the job while it is this lease's and in the state that its holder knows it in."""
+        return self.held.filter(state=self.job.state)
 
     def seconds_left(self) -> float:
         """Return the seconds that the step has left, so that its last call begins in time (B9)."""
@@ -71,7 +76,7 @@ class JobLease:
         now = time.monotonic()
         if now - self.renewed > FRESH_SECONDS:
             until = database_now(plus=budget_policy().lease_seconds)
-            if not ClusterJob.objects.filter(pk=self.job_id, lease_owner=self.owner).update(leased_until=until):
+            if not self.held.update(leased_until=until):
                 return False
             self.renewed = now
         return True
@@ -81,63 +86,71 @@ class JobLease:
         self.is_over = self.mine.update(**columns, **_GIVEN_BACK) == 1
 
 
+def leased_job(*, job_id: int, attempt: int, ready: Q) -> AbstractContextManager[JobLease[ClusterJob] | None]:
+    """Hold a cluster job, as `_leased` says."""
+    return _leased(job_id, attempt, ready, ClusterJob)
+
+
+def leased_change(*, job_id: int, attempt: int, ready: Q) -> AbstractContextManager[JobLease[StructuralJob] | None]:
+    """Hold a structural job, as `_leased` says."""
+    return _leased(job_id, attempt, ready, StructuralJob)
+
+
 @contextmanager
-def leased_job(*, job_id: int, attempt: int, ready: Q) -> Iterator[JobLease | None]:
+def _leased(job_id: int, attempt: int, ready: Q, table: type[AnyJob]) -> Iterator[JobLease[AnyJob] | None]:
     """Hold a job that is `ready` and free; None if it is not, or the attempt is not its cycle's any more.
 
     A job that was claimed too often is taken as poison: the gate will give its episodes back as failed. A claim stays
     counted only where the job was its holder's end: a death, or an error.
     """
-    lease = _claim(job_id, attempt, ready)
+    lease = _claim(job_id, attempt, ready, table)
     if lease is None:
         yield None
         return
-    held = ClusterJob.objects.filter(pk=job_id, lease_owner=lease.owner)
     try:
         with kept_alive(lease.renew):
             yield lease
     except Exception:
-        held.update(lease_owner="", leased_until=None)
+        lease.held.update(lease_owner="", leased_until=None)
         raise
     if not lease.is_over:
-        held.update(**_GIVEN_BACK)
+        lease.held.update(**_GIVEN_BACK)
 
 
 _GIVEN_BACK: dict[str, Any] = {"lease_owner": "", "leased_until": None, "claims": F("claims") - 1}
 
 
-def _claim(job_id: int, attempt: int, ready: Q) -> JobLease | None:
+def _claim(job_id: int, attempt: int, ready: Q, table: type[AnyJob]) -> JobLease[AnyJob] | None:
     owner = uuid.uuid4().hex
     # Exists, not a join: an UPDATE over a join picks its rows beforehand, and two workers would both pick this one.
     current = Cycle.objects.filter(pk=OuterRef("cycle"), attempt=attempt, state=CycleState.RUNNING)
-    free = ClusterJob.objects.free().filter(ready, Exists(current), pk=job_id)
+    free = table._default_manager.free().filter(ready, Exists(current), pk=job_id)
     until = database_now(plus=budget_policy().lease_seconds)
     if not free.update(lease_owner=owner, leased_until=until, not_before=None, claims=F("claims") + 1):
         return None
-    job = ClusterJob.objects.get(pk=job_id)
-    if job.claims > budget_policy().job_claims:
-        blame_members(job_id=job_id)
-        fail_job(job_id=job_id, owner=owner, reason="claimed too often")
+    lease = JobLease(job=table._default_manager.get(pk=job_id), attempt=attempt, owner=owner)
+    if lease.job.claims > budget_policy().job_claims:
+        if isinstance(lease.job, ClusterJob):
+            blame_members(job_id=job_id)
+        fail_job(lease=lease, reason="claimed too often")
         return None
-    return JobLease(job=job, attempt=attempt, owner=owner)
+    return lease
 
 
-def fail_job(*, job_id: int, owner: str, reason: str) -> None:
+def fail_job(*, lease: JobLease[Any], reason: str) -> None:
     """Mark a job failed and let go of it; its episodes stay pending (B11)."""
-    ClusterJob.objects.filter(pk=job_id, lease_owner=owner).update(
-        state=JobState.FAILED, state_reason=reason[:200], lease_owner="", leased_until=None
-    )
-    log.warning("job_failed", job=job_id, reason=reason)
+    lease.held.update(state=JobState.FAILED, state_reason=reason[:200], lease_owner="", leased_until=None)
+    log.warning("job_failed", job=lease.job_id, kind=type(lease.job).__name__, reason=reason)
 
 
-def hold_back(*, lease: JobLease, seconds: float) -> None:
+def hold_back(*, lease: JobLease[Any], seconds: float) -> None:
     """Let a job wait, as a model server asked, and keep its cycle alive meanwhile; the sweeper sends it again.
 
     The cycle counts as seen until the wait is over: waiting for a server is paid for in working time.
     """
     until = database_now(plus=seconds)
     beyond = database_now(plus=seconds + budget_policy().lease_seconds)
-    ClusterJob.objects.filter(pk=lease.job_id, lease_owner=lease.owner).update(not_before=until)
+    lease.held.update(not_before=until)
     Cycle.objects.filter(pk=lease.cycle_id, attempt=lease.attempt).update(
         leased_until=Greatest(F("leased_until"), beyond), seen_at=Greatest(F("seen_at"), until)
     )

@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import is_outdated, resting_among
 from memory.domain.lifecycle import BeliefStatus
-from memory.models import Belief, Cycle, Episode, Pause, Trigger, Workspace
+from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
 
 
 def open_due_cycles(*, now: datetime) -> list[str]:
-    """Open a cycle wherever new episodes wait, and at least daily where time alone may archive a belief.
+    """Open a cycle wherever episodes or changes of structure wait, and daily where time alone may archive.
 
     However few they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
@@ -24,7 +24,8 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
     free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
-    wanted = free.filter(Q(Exists(pending)) | Q(Exists(due)) & ~Q(Exists(recent)))
+    unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("pk"))
+    wanted = free.filter(Q(Exists(pending)) | Q(Exists(unfinished)) | Q(Exists(due)) & ~Q(Exists(recent)))
     workspaces = list(wanted)
     resting = resting_among(workspaces=workspaces)
     return _open_all([workspace.pk for workspace in workspaces if workspace.pk not in resting], now=now)
@@ -38,7 +39,9 @@ def open_rested_cycles(*, now: datetime) -> list[str]:
     pauses = Pause.objects.select_related("workspace").filter(workspace__is_believing=True)
     pauses = pauses.exclude(workspace__next_cycle_held_until__gt=Now())
     pauses = pauses.annotate(is_over=ExpressionWrapper(Q(until__lte=Now()), output_field=BooleanField()))
-    pauses = pauses.filter(Exists(Episode.objects.pending().filter(workspace=OuterRef("workspace"))))
+    pending = Episode.objects.pending().filter(workspace=OuterRef("workspace"))
+    unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("workspace"))
+    pauses = pauses.filter(Exists(pending) | Exists(unfinished))
     rested = [p.workspace_id for p in pauses if p.is_over or is_outdated(pause=p, workspace=p.workspace)]
     return _open_all(rested, now=now)
 

@@ -1,16 +1,18 @@
 """Find what lost its worker or its message, and wake it (every few seconds, anywhere, any number at once)."""
 
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import begin_attempt, budget_policy
 from memory.consolidation.finish import close_cycle
 from memory.domain.lifecycle import CycleState
 from memory.llm.ledger import abandon_calls
-from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall
+from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall, StructuralJob
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
@@ -52,12 +54,17 @@ def _close_lost_calls() -> None:
 @transaction.atomic
 def _wake_waiting() -> set[str]:
     """Clear the waits that are over, each once however many sweep, and send their cycles again (no new attempt)."""
-    waiting = ClusterJob.objects.to_judge().filter(not_before__lte=Now(), cycle__state=CycleState.RUNNING)
-    over = list(
-        waiting.select_for_update(skip_locked=True, of=("self",)).values_list("pk", "cycle_id", "cycle__attempt")
-    )
-    ClusterJob.objects.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
-    cycles = {(cycle_id, attempt) for _, cycle_id, attempt in over}
+    cycles = _end_waits(ClusterJob.objects.to_judge()) | _end_waits(StructuralJob.objects.open())
     for cycle_id, attempt in cycles:
         cycle_ready.send(sender=Cycle, cycle_id=cycle_id, attempt=attempt)
     return {cycle_id for cycle_id, _ in cycles}
+
+
+def _end_waits(jobs: QuerySet[Any]) -> set[tuple[str, int]]:
+    """Clear the waits that are over; return the cycles that they kept, with their attempts."""
+    waiting = jobs.filter(not_before__lte=Now(), cycle__state=CycleState.RUNNING)
+    over = list(
+        waiting.select_for_update(skip_locked=True, of=("self",)).values_list("pk", "cycle_id", "cycle__attempt")
+    )
+    jobs.model._default_manager.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
+    return {(cycle_id, attempt) for _, cycle_id, attempt in over}

@@ -17,6 +17,7 @@ from memory.llm.calls import Answer, Ask
 from memory.llm.embeddings import embedder
 from memory.llm.replies import Synthesis
 from memory.llm.requests import SynthesisRequest
+from memory.models import ClusterJob
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +55,7 @@ def _central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]:
     return members[: max(policy.central_episodes >> halvings, policy.cluster_min)]
 
 
-def _store_candidate(*, lease: JobLease, reply: Synthesis, members: Sequence[EpisodeSource]) -> None:
+def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: Sequence[EpisodeSource]) -> None:
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
@@ -73,7 +74,7 @@ def _store_candidate(*, lease: JobLease, reply: Synthesis, members: Sequence[Epi
     )
 
 
-def _refuse(*, lease: JobLease, refusal: str, candidate: dict[str, Any] | None = None) -> None:
+def _refuse(*, lease: JobLease[ClusterJob], refusal: str, candidate: dict[str, Any] | None = None) -> None:
     """Go on without a candidate: the members are still held against the beliefs there are."""
     lease.end(state=JobState.SYNTHESIZED, refusal=refusal, candidate=candidate)
     log.info("candidate_refused", job=lease.job_id, cycle=lease.cycle_id, refusal=refusal)

@@ -2,8 +2,10 @@
 
 from typing import TypedDict
 
-from memory.consolidation.evidence import confidence_policy, read_rows
-from memory.domain.destabilization import prediction_error
+from django.conf import settings
+
+from memory.consolidation.evidence import confidence_policy, error_of, read_rows
+from memory.domain.additive import additive_confidence
 from memory.domain.evidence import weigh_evidence
 from memory.models import Belief, Workspace
 
@@ -28,8 +30,12 @@ def find_drift(*, workspace: Workspace) -> tuple[int, list[Drift]]:
             "alpha": weighed.posterior.alpha,
             "beta": weighed.posterior.beta,
             "evidence_count": float(weighed.evidence_count),
-            "prediction_error": prediction_error(rows=rows, policy=policy),
+            "prediction_error": error_of(belief=belief, rows=rows, policy=policy),
         }
+        if belief.additive_confidence is not None:
+            given["additive_confidence"] = additive_confidence(
+                rows=rows, confidence=policy, policy=settings.POLICY.additive
+            )
         drifts += [
             Drift(id=belief.pk, column=column, stored=float(getattr(belief, column)), given=value)
             for column, value in given.items()

@@ -24,6 +24,7 @@ class EvidenceRow:
     base_weight: float
     origin: str
     occurred_at: datetime
+    is_founding: bool = False  # the belief was made of it, at birth or by a structural change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class WeighedEvidence:
     weights: Mapping[str, float]  # effective weight by episode id, 0 for echoes
     rows: Mapping[Verdict, int]
     origins: Mapping[Verdict, int]
+    origins_against: int  # of contradicting and partial rows together
 
     @property
     def evidence_count(self) -> int:
@@ -61,6 +63,7 @@ def weigh_evidence(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) -> 
         weights=weights,
         rows=Counter(row.verdict for row in rows if row.base_weight > 0),
         origins=Counter(verdict for verdict, _ in groups),
+        origins_against=len({origin for verdict, origin in groups if verdict is not Verdict.SUPPORTS}),
     )
 
 

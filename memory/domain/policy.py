@@ -152,7 +152,45 @@ class GatePolicy:
     archive_doubt_confidence: Annotated[Share, "B14: confidence below which a belief is doubtful"] = 0.5
     archive_doubt_days: Annotated[Positive, "B14: days without reinforcement that end a doubtful belief"] = 180.0
     archive_restored_days: Annotated[Amount, "B14: days that a person's restoring protects a belief"] = 90.0
+    archive_additive_contradictions: Annotated[
+        Count, "B14, R10a: contradicting rows without which the additive model archives nothing for low confidence"
+    ] = 5
     return_confidence: Annotated[Share, "B14: confidence above which an archived belief comes back"] = 0.5
+    revise_confidence: Annotated[Share, "B15: a belief below this confidence may be revised"] = 0.4
+    revise_peak: Annotated[Share, "B15: confidence that a belief must once have exceeded to be revised"] = 0.5
+    revise_contradictions: Annotated[Count, "B15: fewest contradicting rows"] = 3
+    revise_evidence: Annotated[Count, "B15: fewest rows of evidence"] = 5
+    revise_origins: Annotated[Count, "B15: fewest origins of the contradicting rows"] = 2
+    revise_depth: Annotated[Count, "B15: depth of lineage from which a belief is revised no more"] = 5
+    split_contradictions: Annotated[Count, "B12: fewest rows against, PARTIAL ones included"] = 3
+    split_supports: Annotated[Count, "B12: fewest supporting rows"] = 3
+    split_partials: Annotated[Count, "B12: fewest PARTIAL rows"] = 2
+    split_evidence: Annotated[Count, "B12: fewest rows of evidence"] = 5
+    split_origins: Annotated[Count, "B12: fewest origins of each side"] = 2
+    merge_similarity: Annotated[Share, "B13: similarity that two beliefs must exceed to be one"] = 0.92
+    merge_confidence: Annotated[Share, "B13: confidence that both beliefs must exceed"] = 0.6
+    merge_settled_days: Annotated[Amount, "B13: days without a change of structure or statement"] = 7.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditivePolicy:
+    """The additive model of confidence, which a workspace may choose."""
+
+    birth: Annotated[Share, "R10a: confidence at birth, founding rows included"] = 0.6
+    support: Annotated[Amount, "R10a: what a supporting row of weight 1 adds"] = 0.1
+    contradiction: Annotated[Amount, "R10a: what a contradicting row of weight 1 takes away"] = 0.2
+    cap: Annotated[Share, "R10a: greatest confidence"] = 1.0
+    floor: Annotated[Share, "R10a: least confidence"] = 0.1
+    decimals: Annotated[Count, "R10a: decimals to which confidence is rounded"] = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestructurePolicy:
+    """How beliefs are revised, split and merged."""
+
+    shown_episodes: Annotated[Count, "B12, B15: most episodes of evidence shown when a statement is asked for"] = 12
+    child_supports: Annotated[Count, "B8.6: fewest supporting episodes of a child"] = 3
+    child_confidence: Annotated[Share, "B8.6: confidence that a child must exceed"] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +244,8 @@ class Policy:
     consolidation: ConsolidationPolicy = ConsolidationPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     gate: GatePolicy = GatePolicy()
+    additive: AdditivePolicy = AdditivePolicy()
+    restructure: RestructurePolicy = RestructurePolicy()
     ingest: IngestPolicy = IngestPolicy()
     recall: RecallPolicy = RecallPolicy()
 

@@ -30,6 +30,7 @@ class CallScope:
     workspace_id: int
     cycle_id: str | None = None
     job_id: int | None = None
+    structural_job_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +174,19 @@ def _usage(one: Settlement) -> dict[str, Any]:
     }
 
 
-def abandon_calls(*, workspace_id: int, job_id: int | None = None, older_than_seconds: float = 0.0) -> int:
+def abandon_calls(
+    *,
+    workspace_id: int,
+    job_id: int | None = None,
+    structural_job_id: int | None = None,
+    older_than_seconds: float = 0.0,
+) -> int:
     """Close open rows that nobody waits for any more, of one job or all that are old enough; return how many."""
     rows = ModelCall.objects.for_workspace(workspace_id).filter(outcome=CallOutcome.OPEN)
     if job_id is not None:
         rows = rows.filter(job=job_id)
+    if structural_job_id is not None:
+        rows = rows.filter(structural_job=structural_job_id)
     lost = rows.filter(started_at__lte=Now() - timedelta(seconds=older_than_seconds))
     return lost.update(outcome=CallOutcome.ABANDONED, finished_at=Now())
 
@@ -202,6 +211,7 @@ def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> Model
         workspace_id=scope.workspace_id,
         cycle_id=scope.cycle_id,
         job_id=scope.job_id,
+        structural_job_id=scope.structural_job_id,
         purpose=request.purpose,
         model=name,
         parameters=model.parameters_for(request.purpose),

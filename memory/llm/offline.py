@@ -1,17 +1,29 @@
 """Answers by rules on this machine: no network, no cost, and plainly less than a model would say."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
-from memory.domain.matching import Claim
-from memory.domain.statements import SourceText, Timeframe, extract_statement
-from memory.domain.verdicts import judge_by_rules
+from memory.domain.division import divide_by_context
+from memory.domain.matching import Claim, check_polarity
+from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
+from memory.domain.verdicts import Verdict, judge_by_rules
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
-from memory.llm.replies import EpisodeVerdict, Reply, Synthesis, Verdicts
-from memory.llm.requests import ClassificationRequest, EpisodeText, Request, SynthesisRequest
+from memory.llm.replies import Division, EpisodeVerdict, Reply, Synthesis, Union, Verdicts
+from memory.llm.requests import (
+    ClassificationRequest,
+    EpisodeText,
+    MergeRequest,
+    Request,
+    RevisionRequest,
+    SplitRequest,
+    StatedBelief,
+    SynthesisRequest,
+)
 
 OFFLINE_MODEL = "offline-rules-1"
 
@@ -31,14 +43,34 @@ class OfflineModel:
 
     def complete(self, *, request: Request, timeout: float) -> Completion:
         """Answer at once, counting no tokens; where no sentence can stand alone the statement is blank."""
-        reply = _synthesize(request) if isinstance(request, SynthesisRequest) else _classify(request)
+        reply = _answer(request)
         return Completion(reply=reply, raw=reply.model_dump_json(), input_tokens=0, output_tokens=0, latency_ms=0)
 
 
-def _synthesize(request: SynthesisRequest) -> Reply:
-    found = extract_statement(episodes=[_as_source(episode) for episode in request.episodes], embed=_embed)
+def _answer(request: Request) -> Reply:
+    match request:
+        case SynthesisRequest():
+            return _state(request.episodes)
+        case ClassificationRequest():
+            return _classify(request)
+        case RevisionRequest():
+            return _state(_side(request, Verdict.CONTRADICTS))
+        case SplitRequest():
+            return _split(request)
+        case MergeRequest():
+            return _merge(request)
+    assert_never(request)
+
+
+def _state(episodes: Sequence[EpisodeText]) -> Synthesis:
+    """State the most central sentence of the episodes that can stand alone."""
+    found = extract_statement(episodes=[_as_source(episode) for episode in episodes], embed=_embed)
     if found is None:
         return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
+    return _as_reply(found)
+
+
+def _as_reply(found: Extracted) -> Synthesis:
     return Synthesis(
         statement=found.statement,
         subject=found.subject,
@@ -54,6 +86,31 @@ def _as_source(episode: EpisodeText) -> SourceText:
 
 def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
     return static_embedder().embed(texts)
+
+
+def _side(request: RevisionRequest | SplitRequest, *verdicts: Verdict) -> list[EpisodeText]:
+    judged = zip(request.episodes, request.verdicts, strict=True)
+    return [episode for episode, verdict in judged if verdict in verdicts]
+
+
+def _split(request: SplitRequest) -> Division:
+    """Divide where the episodes of each side name a circumstance of their own, else not."""
+    sides = _side(request, Verdict.SUPPORTS), _side(request, Verdict.CONTRADICTS, Verdict.PARTIAL)
+    in_favour, against = ([_as_source(episode) for episode in side] for side in sides)
+    found = divide_by_context(in_favour=in_favour, against=against, embed=_embed)
+    return Division(parts=[_as_reply(part) for part in found or ()])
+
+
+def _merge(request: MergeRequest) -> Union:
+    """Agree only where nothing tells the two apart: above the threshold, and past the guard."""
+    first, second = request.beliefs
+    alike = request.similarity > settings.POLICY.gate.merge_similarity
+    same = alike and check_polarity(left=_as_claim(first), right=_as_claim(second)).passed
+    return Union(same=same, statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
+
+
+def _as_claim(belief: StatedBelief) -> Claim:
+    return Claim(text=belief.statement, speaker=belief.subject, language=belief.language)
 
 
 def _classify(request: ClassificationRequest) -> Reply:

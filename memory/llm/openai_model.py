@@ -77,7 +77,8 @@ class OpenAIModel:
     def __init__(self, *, api_key: str, base_url: str, synthesis_model: str, classification_model: str) -> None:
         self._api_key = api_key
         self._base_url = base_url
-        self._models = {Purpose.SYNTHESIZE: synthesis_model, Purpose.CLASSIFY: classification_model}
+        # To say something anew asks as much of a model as to say it first.
+        self._models = dict.fromkeys(Purpose, synthesis_model) | {Purpose.CLASSIFY: classification_model}
 
     def model_for(self, purpose: str) -> str:
         """Name the model that answers a purpose."""

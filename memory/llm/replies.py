@@ -14,6 +14,9 @@ from memory.llm.requests import ClassificationRequest, Purpose, Request
 CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
 
 
+PARTS = 2
+
+
 class MalformedReply(ValueError):
     """A reply that cannot be read as an answer to its request."""
 
@@ -60,10 +63,44 @@ class Verdicts(_Reply):
     verdicts: list[EpisodeVerdict]
 
 
-Reply = Synthesis | Verdicts
-SHAPES: dict[Purpose, type[Synthesis] | type[Verdicts]] = {
+class Division(_Reply):
+    """Two statements, each with its own context (B12); none says that the belief cannot be divided."""
+
+    parts: list[Synthesis]
+
+    @model_validator(mode="after")
+    def _be_two_or_none(self) -> Self:
+        if len(self.parts) not in (0, PARTS) or any(not part.statement for part in self.parts):
+            raise ValueError("a belief is divided into two statements or none")
+        if self.parts and len({part.context.casefold() for part in self.parts}) < PARTS:
+            raise ValueError("the two statements need contexts of their own")
+        return self
+
+
+class Union(_Reply):
+    """Whether two beliefs say the same, and in what words; blank ones keep the better evidenced (B13)."""
+
+    same: bool
+    statement: Words
+    subject: Words
+    predicate: Words
+    context: Words = "general"
+    timeframe: Timeframe
+
+    @model_validator(mode="after")
+    def _describe_what_is_stated(self) -> Self:
+        if self.same and self.statement and not (self.subject and self.predicate and self.context):
+            raise ValueError("a statement needs a subject, a predicate and a context")
+        return self
+
+
+Reply = Synthesis | Verdicts | Division | Union
+SHAPES: dict[Purpose, type[Synthesis] | type[Verdicts] | type[Division] | type[Union]] = {
     Purpose.SYNTHESIZE: Synthesis,
     Purpose.CLASSIFY: Verdicts,
+    Purpose.REVISE: Synthesis,
+    Purpose.SPLIT: Division,
+    Purpose.MERGE: Union,
 }
 
 

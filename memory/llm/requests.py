@@ -13,6 +13,9 @@ class Purpose(StrEnum):
 
     SYNTHESIZE = "synthesize"
     CLASSIFY = "classify"
+    REVISE = "revise"
+    SPLIT = "split"
+    MERGE = "merge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +53,59 @@ class ClassificationRequest:
     similarities: tuple[float, ...] = ()
 
 
-Request = SynthesisRequest | ClassificationRequest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedBelief:
+    """A belief as a model sees it."""
+
+    statement: str
+    subject: str
+    context: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionRequest:
+    """Ask what is to be believed instead: the disproved belief, and episodes with their verdicts on it (B15)."""
+
+    purpose: ClassVar[Purpose] = Purpose.REVISE
+    belief: StatedBelief
+    episodes: tuple[EpisodeText, ...]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRequest:
+    """Ask in which two circumstances a belief holds and does not: episodes with their verdicts on it (B12)."""
+
+    purpose: ClassVar[Purpose] = Purpose.SPLIT
+    belief: StatedBelief
+    episodes: tuple[EpisodeText, ...]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRequest:
+    """Ask whether two beliefs say the same (B13), the better evidenced one first.
+
+    The similarity (reference scale) is a hint for rules; no prompt and no hash holds it.
+    """
+
+    purpose: ClassVar[Purpose] = Purpose.MERGE
+    beliefs: tuple[StatedBelief, StatedBelief]
+    similarity: float
+    episodes: tuple[EpisodeText, ...] = ()
+
+
+Request = SynthesisRequest | ClassificationRequest | RevisionRequest | SplitRequest | MergeRequest
+_HINTS = ("similarities", "similarity")
 
 
 @lru_cache(maxsize=64)  # asked for when looking for a reply, when reserving and when reusing
 def hash_request(*, request: Request) -> str:
     """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it."""
     content = {"purpose": request.purpose.value, **asdict(request)}
-    content.pop("similarities", None)
+    for hint in _HINTS:
+        content.pop(hint, None)
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

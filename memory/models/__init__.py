@@ -28,6 +28,7 @@ from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEm
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.pauses import Pause, PauseReason
+from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 
@@ -41,6 +42,7 @@ __all__ = [
     "BeliefEvent",
     "Blame",
     "CallOutcome",
+    "ChildVerdict",
     "ClusterJob",
     "ClusterMember",
     "ConfidenceModel",
@@ -68,6 +70,9 @@ __all__ = [
     "Role",
     "Scope",
     "Source",
+    "StructuralChild",
+    "StructuralJob",
+    "StructuralKind",
     "Tally",
     "Transition",
     "Trigger",

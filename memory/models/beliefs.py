@@ -88,10 +88,16 @@ class Belief(models.Model):
     confidence = models.GeneratedField(
         expression=F("alpha") / (F("alpha") + F("beta")), output_field=models.FloatField(), db_persist=True
     )
+    additive_confidence = models.FloatField(
+        null=True, blank=True, help_text="By the additive model, which the workspace may have chosen."
+    )
     peak_confidence = models.FloatField(default=0.5)
     prediction_error = models.FloatField(default=0.0)
     evidence_count = models.PositiveIntegerField(default=0, help_text="Evidence rows present, echoes left out.")
     storage_strength = models.PositiveIntegerField(default=0, help_text="Evidence rows there ever were.")
+    lineage_depth = models.PositiveIntegerField(
+        default=0, help_text="Structural changes between this belief and the first of its line."
+    )
 
     status = models.CharField(max_length=11, choices=choices_of(BeliefStatus), default=BeliefStatus.ACTIVE)
     status_reason = models.CharField(max_length=200, blank=True, default="")
@@ -213,6 +219,9 @@ class Evidence(models.Model):
     verdict = models.CharField(max_length=11, choices=[(v, v.lower()) for v in EVIDENCE_VERDICTS])
     kind = models.CharField(max_length=8, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
     base_weight = models.FloatField(default=1.0, help_text="Before the origin's series: 0 echo, 1 ordinary, 5 curator.")
+    is_founding = models.BooleanField(
+        default=False, help_text="The belief was made of it, at birth or by a structural change."
+    )
     basis = models.CharField(max_length=6, choices=Basis.choices)
     reason = models.TextField(blank=True, default="")
     cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="evidence")

@@ -262,6 +262,9 @@ class GateDecision(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="decisions")
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="decisions")
+    twin = models.ForeignKey(
+        Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="Seen by the merge gate."
+    )
     gate = models.CharField(max_length=12)
     passed = models.BooleanField()
     reason = models.CharField(max_length=60)

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from memory.models.cycles import ClusterJob, Cycle
 from memory.models.episodes import Episode
+from memory.models.restructuring import StructuralJob
 from memory.models.tenancy import Workspace, WorkspaceQuerySet
 
 
@@ -42,6 +43,9 @@ class ModelCall(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="model_calls")
     cycle = models.ForeignKey(Cycle, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls")
     job = models.ForeignKey(ClusterJob, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls")
+    structural_job = models.ForeignKey(
+        StructuralJob, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls"
+    )
     purpose = models.CharField(max_length=20)
     model = models.CharField(max_length=100)
     parameters = models.JSONField(default=dict, blank=True)

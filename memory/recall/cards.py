@@ -120,7 +120,7 @@ def _compose(
         hidden_evidence=len(weighed.weights) - len(lines),
         origins={verdict.value: count for verdict, count in weighed.origins.items()},
         founding=find_founding(belief=belief),
-        decisions=list(decisions.order_by("-created_at", "-pk")),
+        decisions=_without_hidden_twins(decisions, viewer),
         parents=_relatives(lineage.filter(child=belief), "parent", viewer),
         children=_relatives(lineage.filter(parent=belief), "child", viewer),
     )
@@ -139,6 +139,16 @@ def interval_of(belief: Belief | BeliefEvent) -> tuple[float, float]:
     """Return the credible interval of a belief's confidence (B4)."""
     mass: float = settings.POLICY.confidence.interval_mass
     return Beta(alpha=belief.alpha, beta=belief.beta).interval(mass=mass)
+
+
+def _without_hidden_twins(rows: QuerySet[GateDecision], viewer: Viewer) -> list[GateDecision]:
+    """Read the gates' decisions, newest first, without naming a twin that the viewer may not see."""
+    decisions = list(rows.order_by("-created_at", "-pk"))
+    twins = {decision.twin_id for decision in decisions if decision.twin_id}
+    seen = set(visible_beliefs(viewer=viewer).filter(pk__in=twins).values_list("pk", flat=True))
+    for decision in decisions:
+        decision.twin_id = decision.twin_id if decision.twin_id in seen else None
+    return decisions
 
 
 def _lines(rows: QuerySet[Evidence], weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:

@@ -11,6 +11,7 @@ from memory.models import (
     Belief,
     BeliefAccess,
     BeliefEmbedding,
+    ChildVerdict,
     ClusterJob,
     ClusterMember,
     Cycle,
@@ -27,6 +28,8 @@ from memory.models import (
     ModelCallEpisode,
     Project,
     Role,
+    StructuralChild,
+    StructuralJob,
     Transition,
     Workspace,
 )
@@ -53,6 +56,9 @@ class Scene:
     decision: GateDecision
     call: ModelCall
     transition: Transition
+    change: StructuralJob
+    proposed: StructuralChild
+    child_verdict: ChildVerdict
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -84,6 +90,14 @@ def set_scene(name: str) -> Scene:
         workspace=workspace, cycle=cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
         outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
     )  # fmt: skip
+    change = StructuralJob.objects.create(
+        workspace=workspace, kind="revise", belief=belief, belief_version="d" * 64, decided_in=cycle, cycle=cycle,
+        state="refused", refusal="too_few_supports", facts={"confidence": 0.3},
+        proposal={"statement": f"A proposal of {name}."},
+    )  # fmt: skip
+    proposed = StructuralChild.objects.create(
+        workspace=workspace, job=change, number=0, statement=f"A proposal of {name}.", statement_hash="e" * 64
+    )
     _store_facts(workspace=workspace, belief=belief, episode=episode, job=job, call=call)
     return Scene(
         workspace=workspace,
@@ -112,6 +126,12 @@ def set_scene(name: str) -> Scene:
         transition=Transition.objects.create(
             workspace=workspace, belief=belief, old="archived", new="active", reason=f"A whim of {name}.",
             actor="person someone", at=NOW,
+        ),
+        change=change,
+        proposed=proposed,
+        child_verdict=ChildVerdict.objects.create(
+            workspace=workspace, child=proposed, episode=episode, verdict="SUPPORTS", basis="model",
+            reason=f"A new verdict of {name}.", call=call,
         ),
     )  # fmt: skip
 

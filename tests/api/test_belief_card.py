@@ -69,7 +69,8 @@ def test_gate_decisions_are_shown_with_their_facts(workspace: Workspace, reader:
     (decision,) = card(reader, belief)["decisions"]
     del decision["created_at"]
     assert decision == {
-        "gate": "archive", "passed": False, "reason": "trusted", "facts": {"confidence": 0.8}, "cycle": cycle.pk
+        "gate": "archive", "passed": False, "reason": "trusted", "facts": {"confidence": 0.8}, "twin": None,
+        "cycle": cycle.pk,
     }  # fmt: skip
 
 

@@ -84,6 +84,9 @@ CALLS: dict[tuple[str, str], Call] = {
         body=lambda rows: {"reason": "out of date"},
         names_a_row=True,
     ),
+    ("api/v1/beliefs/<belief_id:belief_id>/lineage", "GET"): Call(
+        permission="read", path=lambda rows: f"/beliefs/{rows.belief.pk}/lineage", names_a_row=True
+    ),
     ("api/v1/consolidations", "GET"): Call(permission="read", path=at("/consolidations")),
     ("api/v1/consolidations", "POST"): Call(permission="curate", path=at("/consolidations"), body=lambda rows: {}),
     ("api/v1/consolidations/<cycle_id:cycle_id>", "GET"): Call(
@@ -220,8 +223,8 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
     told = [leaked(send(owner, method, call, rows), rows) for (_, method), call in CALLS.items() if call.names_a_row]
     belief, project = rows.belief.pk, rows.project.slug
     assert told == [
-        {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {rows.cycle.pk},
-        {rows.cycle.pk},
+        {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {belief, SECRET},
+        {rows.cycle.pk}, {rows.cycle.pk},
     ]  # fmt: skip
 
 

@@ -10,6 +10,8 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs
 from memory.consolidation.jobs import jobs_to_judge
+from memory.consolidation.restructure import restructure_belief
+from memory.consolidation.structural import jobs_to_restructure
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.models import Cycle, JobKind, Trigger, Workspace
 
@@ -32,4 +34,6 @@ def run_steps(cycle: Cycle, *, before_gate: Callable[[], object] = lambda: None)
         classify_cluster(job_id=job.id, attempt=cycle.attempt)
     before_gate()
     if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
+        for job_id in jobs_to_restructure(cycle_id=cycle.pk):
+            restructure_belief(job_id=job_id, attempt=cycle.attempt)
         finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)

@@ -20,6 +20,7 @@ from memory.models import (
     Belief,
     BeliefAccess,
     BeliefEmbedding,
+    ChildVerdict,
     ClusterJob,
     ClusterMember,
     Cycle,
@@ -29,7 +30,10 @@ from memory.models import (
     Evidence,
     GateDecision,
     JobVerdict,
+    Lineage,
     ModelCall,
+    StructuralChild,
+    StructuralJob,
     Workspace,
 )
 from memory.models.vectors import store_belief_vectors
@@ -43,6 +47,7 @@ MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines 
 WRITTEN: tuple[type[Model], ...] = (
     Episode, EpisodeEmbedding, Belief, BeliefEmbedding, BeliefAccess, Evidence,
     Cycle, CycleStep, ClusterJob, ClusterMember, JobVerdict, GateDecision, ModelCall,
+    StructuralJob, StructuralChild, ChildVerdict, Lineage,
 )  # fmt: skip
 _SIGNS_OF_LIFE = {"leased_until", "seen_at", "deadline_at"}
 _HEAVY = {"vector", "candidate_vector", "search"}
@@ -122,6 +127,16 @@ class TroubledServer(ModelServer):
         return act or self.broken.get(purpose)
 
 
+def _stated(statement: str, *, subject: str = "Ana", context: str = "general") -> dict[str, Any]:
+    return {
+        "statement": statement,
+        "subject": subject if statement else "",
+        "predicate": "said" if statement else "",
+        "context": context,
+        "timeframe": "current",
+    }
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     """One workspace whose episodes mean what a test says they mean."""
@@ -133,6 +148,9 @@ class World:
     verdicts: dict[str, str] = field(default_factory=dict)  # by text, or by statement + "|" + text
     statements: dict[str, str] = field(default_factory=dict)  # by matter; else the first episode's text
     before_gate: Callable[[], object] = lambda: None
+    revisions: dict[str, str] = field(default_factory=dict)  # by statement; "" for none
+    divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
+    unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
@@ -147,22 +165,27 @@ class World:
 
     def answer(self, asked: Asked) -> Act | dict[str, Any]:
         """Answer as the test has laid down; a verdict that it did not mention is SUPPORTS."""
-        if asked.purpose == "classify":
-            statement = asked.items[0]["belief"]
-            if statement in self.spoilt:
-                return garbage()
-            return {"verdicts": [self._verdict(statement, episode) for episode in asked.episodes]}
+        if asked.purpose != "synthesize":
+            return self._answer_about(asked.items[0]["belief"], asked)
         text = asked.episodes[0]["text"]
         statement = self.statements.get(self.directions.matter_of(text), text)
         if statement in self.spoilt:
             return garbage()
-        return {
-            "statement": statement,
-            "subject": asked.episodes[0].get("speaker", "Ana") if statement else "",
-            "predicate": "said" if statement else "",
-            "context": "general",
-            "timeframe": "current",
-        }
+        return _stated(statement, subject=asked.episodes[0].get("speaker", "Ana"))
+
+    def _answer_about(self, statement: str, asked: Asked) -> Act | dict[str, Any]:
+        if statement in self.spoilt:
+            return garbage()
+        match asked.purpose:
+            case "classify":
+                return {"verdicts": [self._verdict(statement, episode) for episode in asked.episodes]}
+            case "revise":
+                return _stated(self.revisions.get(statement, ""))
+            case "split":
+                parts = self.divisions.get(statement, {}).items()
+                return {"parts": [_stated(part, context=context) for context, part in parts]}
+        known = [self.unions[item["belief"]] for item in asked.items if item["belief"] in self.unions]
+        return {"same": bool(known), **_stated(known[0] if known else "")}
 
     def _verdict(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
         text = episode["text"]
@@ -202,6 +225,7 @@ class World:
 
     def _evidence(self, belief: Belief, verdicts: Sequence[Verdict]) -> None:
         for number, verdict in enumerate(verdicts):
+            occurred_at = self.now - timedelta(minutes=len(verdicts) - number)  # in this order, before all that follows
             episode = factories.episode(
                 workspace=self.workspace,
                 text=f"Earlier word {number} on: {belief.statement}",
@@ -209,7 +233,7 @@ class World:
                 project=belief.project,
                 user=belief.user,
                 created_at=self.now,
-                occurred_at=self.now,
+                occurred_at=occurred_at,
             )
             Evidence.objects.create(
                 workspace=self.workspace,

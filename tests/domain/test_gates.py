@@ -15,6 +15,13 @@ DISBELIEVED = replace(SOUND, confidence=0.29)
 STALE = replace(SOUND, evidence_count=4, since_reinforced=timedelta(days=91))
 DOUBTED = replace(SOUND, confidence=0.49, since_reinforced=timedelta(days=181))
 
+GROUNDS = {
+    GateName.REVISE: {Reason.DISPROVED},
+    GateName.SPLIT: {Reason.TRUE_IN_PART},
+    GateName.MERGE: {Reason.SAYS_THE_SAME},
+    GateName.ARCHIVE: {Reason.LOW_CONFIDENCE, Reason.STALE_AND_WEAK, Reason.DOUBTFUL},
+}
+
 any_facts = st.builds(
     BeliefFacts,
     status=st.sampled_from(BeliefStatus),
@@ -24,6 +31,14 @@ any_facts = st.builds(
     is_pinned=st.booleans(),
     since_restored_by_person=st.none() | st.timedeltas(timedelta(0), timedelta(days=400)),
     has_open_structural_job=st.booleans(),
+    peak_confidence=st.floats(0, 1),
+    supporting=st.integers(0, 8),
+    contradicting=st.integers(0, 8),
+    partial=st.integers(0, 4),
+    supporting_origins=st.integers(0, 4),
+    contradicting_origins=st.integers(0, 4),
+    origins_against=st.integers(0, 4),
+    is_destabilised=st.booleans(),
 )
 
 
@@ -85,12 +100,13 @@ def test_every_decision_carries_its_reason_and_numbers(facts: BeliefFacts) -> No
     for gate in GATES:
         decision = gate.decide(facts=facts, policy=POLICY)
 
-        assert decision.passed == (decision.reason in {Reason.LOW_CONFIDENCE, Reason.STALE_AND_WEAK, Reason.DOUBTFUL})
-        assert decision.facts["confidence"] == facts.confidence
+        assert decision.passed == (decision.reason in GROUNDS[decision.gate])
+        assert set(decision.facts) & {"confidence", "evidence_count"}
 
 
-def test_the_archive_gate_is_walked_last() -> None:
-    assert [gate.name for gate in GATES][-1] is GateName.ARCHIVE
+def test_gates_are_walked_in_their_order() -> None:
+    """B8.5: revise, split, merge, archive."""
+    assert [gate.name for gate in GATES] == ["revise", "split", "merge", "archive"]
 
 
 ARCHIVED = replace(SOUND, status=BeliefStatus.ARCHIVED, since_reinforced=timedelta(0))

@@ -1,6 +1,14 @@
 """Requests that the tests of this folder send."""
 
-from memory.llm.requests import ClassificationRequest, EpisodeText, SynthesisRequest
+from memory.llm.requests import (
+    ClassificationRequest,
+    EpisodeText,
+    MergeRequest,
+    RevisionRequest,
+    SplitRequest,
+    StatedBelief,
+    SynthesisRequest,
+)
 
 
 def episode(number: int, text: str = "") -> EpisodeText:
@@ -22,3 +30,33 @@ def classification(*texts: str, statement: str = "Mara prefers short meetings.")
         language="en",
         episodes=tuple(episode(n, text) for n, text in enumerate(texts or ("",))),
     )
+
+
+def believed(statement: str) -> StatedBelief:
+    """State a belief about Mara."""
+    return StatedBelief(statement=statement, subject="Mara", context="general", language="en")
+
+
+def revision(*against: str, in_favour: tuple[str, ...] = (), statement: str = "Mara prefers tabs.") -> RevisionRequest:
+    """Ask what is to be believed instead."""
+    texts = [*in_favour, *against]
+    return RevisionRequest(
+        belief=believed(statement),
+        episodes=tuple(episode(n, text) for n, text in enumerate(texts)),
+        verdicts=("SUPPORTS",) * len(in_favour) + ("CONTRADICTS",) * len(against),
+    )
+
+
+def split(*partial: str, in_favour: tuple[str, ...], statement: str = "Mara prefers tabs.") -> SplitRequest:
+    """Ask where a belief holds and where not."""
+    texts = [*in_favour, *partial]
+    return SplitRequest(
+        belief=believed(statement),
+        episodes=tuple(episode(n, text) for n, text in enumerate(texts)),
+        verdicts=("SUPPORTS",) * len(in_favour) + ("PARTIAL",) * len(partial),
+    )
+
+
+def merge(one: str, other: str, *, similarity: float = 0.95) -> MergeRequest:
+    """Ask whether two beliefs say the same."""
+    return MergeRequest(beliefs=(believed(one), believed(other)), similarity=similarity)

@@ -85,6 +85,7 @@ def test_vectors_are_stored_plain(workspace: Workspace) -> None:
             "memory_episodeembedding": "p",
             "memory_beliefembedding": "p",
             "memory_clusterjob": "p",
+            "memory_structuralchild": "p",
         }
 
 

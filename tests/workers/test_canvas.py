@@ -6,6 +6,7 @@ import pytest
 
 from memory.consolidation.verify import find_drift
 from memory.models import Belief, Cycle, CycleStep, Episode, Workspace
+from tests.consolidation.restructuring import child_of, contradict, doubted
 from tests.consolidation.world import World
 from tests.faults.story import await_end, begin, read_outcome, tell_story
 from workers import canvas
@@ -35,6 +36,18 @@ def test_a_cycle_without_jobs_goes_straight_to_the_gate(world: World) -> None:
     ended = await_end(begin(world))
     assert (ended.state, ended.counts["clusters"]) == ("finished", 0)
     assert world.states(*said) == ["pooled", "pooled"]
+
+
+def test_what_a_gate_decides_is_done_in_the_same_cycle(world: World) -> None:
+    """B8.6: gate, restructure, finish: a chord of structural jobs stands between the gate and the end."""
+    old = doubted(world)
+    contradict(world)
+    ended = await_end(begin(world))
+    assert (ended.state, ended.attempt, ended.counts["revised"]) == ("finished", 1, 1)
+    steps = CycleStep.objects.filter(cycle=ended, finished_at__isnull=False).values_list("name", flat=True)
+    assert list(steps) == ["extract", "cluster", "gate", "restructure", "finish"]
+    assert child_of(old).status == "active"
+    assert find_drift(workspace=world.workspace) == (2, [])
 
 
 def test_workspaces_do_not_wait_for_each_other(world: World) -> None:

@@ -28,7 +28,7 @@ def test_a_step_of_an_overtaken_attempt_does_nothing(name: str) -> None:
     assert not CycleStep.objects.filter(cycle=cycle).exists()
 
 
-@pytest.mark.parametrize("name", ["synthesize", "classify"])
+@pytest.mark.parametrize("name", ["synthesize", "classify", "restructure"])
 def test_a_step_of_a_job_that_is_gone_does_nothing(name: str) -> None:
     """B8: a message may outlive the rows that it names."""
     getattr(tasks, name)(4_711, 1)

@@ -1,74 +1,10 @@
-"""The gates that change a belief's status, each with its reason and its facts (B14)."""
+"""When a belief is put away, and when it comes back (B14)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
-from typing import Protocol
 
+from memory.domain.gates.decisions import DAY, BeliefFacts, GateDecision, GateName, Reason, as_days
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.policy import GatePolicy
-
-_DAY = timedelta(days=1)
-_LIVE = frozenset({BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED})
-
-
-class GateName(StrEnum):
-    """The gates, in the order in which they are walked."""
-
-    ARCHIVE = "archive"
-    RETURN = "return"
-
-
-class Reason(StrEnum):
-    """Why a gate opened or stayed shut."""
-
-    LOW_CONFIDENCE = "low_confidence"
-    STALE_AND_WEAK = "stale_and_weak"
-    DOUBTFUL = "doubtful"
-    BY_PERSON = "by_person"
-    NO_GROUND = "no_ground"
-    PINNED = "pinned"
-    RESTORED_BY_PERSON = "restored_by_person"
-    OPEN_STRUCTURAL_JOB = "open_structural_job"
-    NOT_LIVE = "not_live"
-    NOT_ARCHIVED = "not_archived"
-    FRESH_SUPPORT = "fresh_support"
-    CONFIDENT_AGAIN = "confident_again"
-    NOT_CONFIDENT_YET = "not_confident_yet"
-    ARCHIVED_BY_PERSON = "archived_by_person"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateDecision:
-    """What a gate decided, and the numbers it decided on."""
-
-    gate: GateName
-    passed: bool
-    reason: Reason
-    facts: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeliefFacts:
-    """What gates may know of a belief."""
-
-    status: BeliefStatus
-    confidence: float
-    evidence_count: int
-    since_reinforced: timedelta  # since creation, if never reinforced
-    is_pinned: bool = False
-    since_restored_by_person: timedelta | None = None
-    has_open_structural_job: bool = False
-
-
-class Gate(Protocol):
-    """One rule that may change a belief's status."""
-
-    name: GateName
-
-    def decide(self, *, facts: BeliefFacts, policy: GatePolicy) -> GateDecision:
-        """Return the decision on one belief; never raise for a belief that merely stays as it is."""
 
 
 class ArchiveGate:
@@ -88,9 +24,6 @@ class ArchiveGate:
         )
 
 
-GATES: Sequence[Gate] = (ArchiveGate(),)
-
-
 def returns_from_archive(*, facts: BeliefFacts, archived_for: Reason, policy: GatePolicy) -> GateDecision:
     """Decide whether an archived belief that was just supported comes back under its id (B14).
 
@@ -102,34 +35,45 @@ def returns_from_archive(*, facts: BeliefFacts, archived_for: Reason, policy: Ga
     return GateDecision(gate=GateName.RETURN, passed=passed, reason=reason, facts=_as_numbers(facts))
 
 
-def archive_due_after(*, confidence: float, evidence_count: int, policy: GatePolicy) -> timedelta | None:
-    """Return how long after its last reinforcement time alone archives a belief; None if it never does."""
-    if confidence < policy.archive_confidence:
+def archive_due_after(
+    *, confidence: float, evidence_count: int, policy: GatePolicy, contradicting: int | None = None
+) -> timedelta | None:
+    """Return how long after its last reinforcement time alone archives a belief; None if it never does.
+
+    `contradicting` rows are counted by the additive model alone (R10a).
+    """
+    if confidence < policy.archive_confidence and _has_said_enough(contradicting, policy):
         return timedelta()
     if evidence_count < policy.archive_stale_evidence:
-        return policy.archive_stale_days * _DAY
-    return policy.archive_doubt_days * _DAY if confidence < policy.archive_doubt_confidence else None
+        return policy.archive_stale_days * DAY
+    return policy.archive_doubt_days * DAY if confidence < policy.archive_doubt_confidence else None
 
 
 def _archive_exemption(facts: BeliefFacts, policy: GatePolicy) -> Reason | None:
-    if facts.status not in _LIVE:
+    if not facts.is_live:
         return Reason.NOT_LIVE
     if facts.is_pinned:
         return Reason.PINNED
     restored = facts.since_restored_by_person
-    if restored is not None and restored <= policy.archive_restored_days * _DAY:
+    if restored is not None and restored <= policy.archive_restored_days * DAY:
         return Reason.RESTORED_BY_PERSON
     return Reason.OPEN_STRUCTURAL_JOB if facts.has_open_structural_job else None
 
 
 def _archive_ground(facts: BeliefFacts, policy: GatePolicy) -> Reason | None:
-    if facts.confidence < policy.archive_confidence:
+    contradicting = facts.contradicting if facts.is_additive else None
+    if facts.confidence < policy.archive_confidence and _has_said_enough(contradicting, policy):
         return Reason.LOW_CONFIDENCE
     is_weak = facts.evidence_count < policy.archive_stale_evidence
-    if is_weak and facts.since_reinforced > policy.archive_stale_days * _DAY:
+    if is_weak and facts.since_reinforced > policy.archive_stale_days * DAY:
         return Reason.STALE_AND_WEAK
     is_doubted = facts.confidence < policy.archive_doubt_confidence
-    return Reason.DOUBTFUL if is_doubted and facts.since_reinforced > policy.archive_doubt_days * _DAY else None
+    return Reason.DOUBTFUL if is_doubted and facts.since_reinforced > policy.archive_doubt_days * DAY else None
+
+
+def _has_said_enough(contradicting: int | None, policy: GatePolicy) -> bool:
+    """Say whether the additive model may archive for low confidence: else that would always come before revising."""
+    return contradicting is None or contradicting >= policy.archive_additive_contradictions
 
 
 def _return_reason(facts: BeliefFacts, archived_for: Reason, policy: GatePolicy) -> Reason:
@@ -147,10 +91,11 @@ def _as_numbers(facts: BeliefFacts) -> dict[str, float]:
     numbers = {
         "confidence": facts.confidence,
         "evidence_count": float(facts.evidence_count),
-        "days_since_reinforced": facts.since_reinforced / _DAY,
+        "contradicting": float(facts.contradicting),
+        "days_since_reinforced": as_days(facts.since_reinforced),
         "is_pinned": float(facts.is_pinned),
         "has_open_structural_job": float(facts.has_open_structural_job),
     }
     if facts.since_restored_by_person is not None:
-        numbers["days_since_restored_by_person"] = facts.since_restored_by_person / _DAY
+        numbers["days_since_restored_by_person"] = as_days(facts.since_restored_by_person)
     return numbers

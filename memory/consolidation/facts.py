@@ -1,0 +1,95 @@
+"""What gates may know of beliefs, read from the rows in the cycle's domain time."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from memory.consolidation.evidence import chosen_confidence, confidence_policy, read_rows_of
+from memory.consolidation.twins import Twin
+from memory.domain.destabilization import error_threshold, is_destabilised
+from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.gates import BeliefFacts, TwinFacts
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob
+
+
+def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
+    """Return what gates may know of one belief."""
+    return read_facts_of(beliefs=[belief], cycle=cycle)[belief.pk]
+
+
+def read_facts_of(*, beliefs: Sequence[Belief], cycle: Cycle) -> dict[str, BeliefFacts]:
+    """Return what gates may know of several beliefs, their twins aside, by id; the caller holds their locks."""
+    ids = [belief.pk for belief in beliefs]
+    rows, busy = read_rows_of(beliefs=ids), busy_beliefs(ids)
+    return {belief.pk: _facts(belief, rows[belief.pk], cycle, is_busy=belief.pk in busy) for belief in beliefs}
+
+
+def busy_beliefs(ids: Collection[str]) -> set[str]:
+    """Find those that an open structural job is about."""
+    jobs = StructuralJob.objects.open().filter(Q(belief__in=ids) | Q(twin__in=ids))
+    return {key for pair in jobs.values_list("belief_id", "twin_id") for key in pair if key}
+
+
+def with_twin(*, facts: BeliefFacts, twin: Twin | None, of: Mapping[str, BeliefFacts]) -> BeliefFacts:
+    """Add what is to be known of a belief's nearest neighbour."""
+    if twin is None or twin.id not in of:
+        return facts
+    other = of[twin.id]
+    return replace(
+        facts,
+        twin=TwinFacts(
+            similarity=twin.similarity,
+            passes_guard=twin.passes_guard,
+            is_live=other.is_live,
+            confidence=other.confidence,
+            is_pinned=other.is_pinned,
+            has_open_structural_job=other.has_open_structural_job,
+            since_changed=other.since_changed,
+            was_found_different=twin.was_found_different,
+        ),
+    )
+
+
+def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle, *, is_busy: bool) -> BeliefFacts:
+    weighed = weigh_evidence(rows=rows, policy=confidence_policy(belief.workspace))
+    age = max(cycle.now - belief.created_at, timedelta())
+    numbers, error = settings.POLICY.destabilization, belief.prediction_error
+    evidence_count = weighed.evidence_count
+    return BeliefFacts(
+        status=BeliefStatus(belief.status),
+        confidence=chosen_confidence(belief),
+        evidence_count=evidence_count,
+        since_reinforced=max(cycle.now - (belief.last_reinforced_at or belief.created_at), timedelta()),
+        peak_confidence=belief.peak_confidence,
+        prediction_error=error,
+        error_threshold=error_threshold(evidence_count=evidence_count, age=age, policy=numbers),
+        is_destabilised=is_destabilised(error=error, evidence_count=evidence_count, age=age, policy=numbers),
+        lineage_depth=belief.lineage_depth,
+        since_changed=_since_changed(belief, cycle.now),
+        is_pinned=belief.is_pinned,
+        is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
+        since_restored_by_person=_since(belief.restored_by_person_at, cycle.now),
+        has_open_structural_job=is_busy,
+        was_changed_this_cycle=belief.lineage_depth > 0 and belief.born_in_id == cycle.pk,
+        supporting=weighed.rows.get(Verdict.SUPPORTS, 0),
+        contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0),
+        partial=weighed.rows.get(Verdict.PARTIAL, 0),
+        supporting_origins=weighed.origins.get(Verdict.SUPPORTS, 0),
+        contradicting_origins=weighed.origins.get(Verdict.CONTRADICTS, 0),
+        origins_against=weighed.origins_against,
+    )
+
+
+def _since_changed(belief: Belief, now: datetime) -> timedelta | None:
+    """Return the time since the last change of structure or statement; being born of a cluster is none."""
+    is_as_born = belief.lineage_depth == 0 and belief.statement_changed_at <= belief.created_at
+    return None if is_as_born else now - belief.statement_changed_at
+
+
+def _since(moment: datetime | None, now: datetime) -> timedelta | None:
+    return now - moment if moment else None

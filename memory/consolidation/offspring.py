@@ -1,0 +1,240 @@
+"""What a structural job has found out becomes beliefs, under lock, if what was decided still stands."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from memory.consolidation.birth import NOT_CONFIDENT, SUPPRESSED, TOO_FEW_SUPPORTS, store_new_belief
+from memory.consolidation.evidence import LEFT, confidence_policy, recompute_beliefs
+from memory.consolidation.leases import JobLease
+from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.sayings import find_tombstone
+from memory.consolidation.sources import BeliefSource
+from memory.consolidation.status import change_status
+from memory.consolidation.structural import open_structural_job, refuse, versions_of
+from memory.consolidation.walk import decide_again
+from memory.domain.actor import cycle_actor
+from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.gates import GateDecision, GateName
+from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
+from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
+from memory.models import (
+    Belief,
+    ChildVerdict,
+    Cycle,
+    Evidence,
+    Lineage,
+    LineageKind,
+    StructuralChild,
+    StructuralJob,
+    StructuralKind,
+)
+from memory.models.identifiers import draw_unused_id
+from memory.models.vectors import Vectors
+
+log = structlog.get_logger(__name__)
+
+BELIEF_CHANGED = "belief_changed"
+
+_ENDS: Mapping[str, tuple[BeliefStatus, LineageKind]] = {
+    StructuralKind.REVISE: (BeliefStatus.REVISED, LineageKind.REVISION),
+    StructuralKind.SPLIT: (BeliefStatus.SPLIT, LineageKind.SPLIT),
+    StructuralKind.MERGE: (BeliefStatus.MERGED, LineageKind.MERGE),
+}
+
+
+@transaction.atomic
+def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
+    """Put a job's children in the place of its beliefs, or refuse it with the reason; once, whoever asks how often."""
+    running = Cycle.objects.filter(pk=lease.cycle_id, attempt=lease.attempt, state=CycleState.RUNNING)
+    for workspace_id in running.values_list("workspace_id", flat=True):
+        lock_workspace(workspace_id)
+    cycle = running.select_for_update(no_key=True).first()
+    job = lease.held.select_for_update(no_key=True).filter(state=JobState.CLASSIFIED).first()
+    if cycle is None or job is None:
+        return
+    decision = check_again(job=job, cycle=cycle, in_cycle=False)
+    if decision is None:
+        return
+    children = list(job.children.all())
+    if refusal := _refuse_children(job, children):
+        refuse(job=job, refusal=refusal)
+        return
+    _replace(job=job, cycle=cycle, children=children, decision=decision)
+
+
+def adopt_jobs(*, cycle: Cycle) -> None:
+    """Take up what earlier cycles left over, as far as what was decided still stands."""
+    for job_id in StructuralJob.objects.for_workspace(cycle.workspace_id).carried_over().values_list("pk", flat=True):
+        _adopt(cycle=cycle, job_id=job_id)
+
+
+@transaction.atomic
+def _adopt(*, cycle: Cycle, job_id: int) -> None:
+    job = StructuralJob.objects.carried_over().select_for_update(no_key=True).filter(pk=job_id).first()
+    if job and check_again(job=job, cycle=cycle, in_cycle=True):
+        job.cycle, job.state_reason = cycle, ""
+        job.save(update_fields=["cycle", "state_reason"])
+
+
+def check_again(*, job: StructuralJob, cycle: Cycle, in_cycle: bool) -> GateDecision | None:
+    """Lock a job's beliefs and decide again: None, and the job ended, where its ground is gone.
+
+    Where the evidence changed and the gate would open all the same, a new job takes the place of the old one: what a
+    model said of other evidence is not used. It is for this cycle or for a later one.
+    """
+    locked = {belief.pk: belief for belief in lock_beliefs([key for key in (job.belief_id, job.twin_id) if key])}
+    job.belief, job.twin = locked[job.belief_id], locked.get(job.twin_id or "")
+    similarity = job.facts.get("similarity", 0.0)
+    decision = decide_again(
+        cycle=cycle, gate=GateName(job.kind), belief=job.belief, twin=job.twin, similarity=similarity
+    )
+    if not decision.passed:
+        refuse(job=job, refusal=decision.reason)
+        return None
+    versions = versions_of(list(locked.values()))
+    if versions[job.belief_id] == job.belief_version and versions.get(job.twin_id or "", "") == job.twin_version:
+        return decision
+    refuse(job=job, refusal=BELIEF_CHANGED)
+    open_structural_job(cycle=cycle, belief=job.belief, twin=job.twin, decision=decision, in_cycle=in_cycle)
+    return None
+
+
+def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> str:
+    """Note with each weak child why it is refused, and return the first reason; a belief is split whole or not."""
+    for child in children:
+        child.suppressed_by_id = _find_tombstone(job.belief, child)
+        child.refusal = SUPPRESSED if child.suppressed_by_id else _refuse_child(job, child)
+        child.save(update_fields=["refusal", "suppressed_by"])
+    return next((child.refusal for child in children if child.refusal), "")
+
+
+def _find_tombstone(parent: Belief, child: StructuralChild) -> str | None:
+    """Find what a person put away and the child would say again (B22)."""
+    candidate = BeliefSource(
+        id="",
+        statement=child.statement,
+        statement_hash=child.statement_hash,
+        subject=child.subject,
+        context=child.context,
+        language=child.language,
+        project_id=parent.project_id,
+        user=parent.user,
+        status=BeliefStatus.ACTIVE,
+    )
+    return find_tombstone(workspace_id=parent.workspace_id, candidate=candidate, vector=_vector_of(child))
+
+
+def _vector_of(child: StructuralChild) -> Vectors:
+    return np.asarray(child.vector, dtype=np.float32)
+
+
+def _refuse_child(job: StructuralJob, child: StructuralChild) -> str:
+    policy = settings.POLICY.restructure
+    weighed = weigh_evidence(
+        rows=[_as_row(verdict) for verdict in _verdicts(child)], policy=confidence_policy(job.belief.workspace)
+    )
+    if weighed.rows.get(Verdict.SUPPORTS, 0) < policy.child_supports:
+        return TOO_FEW_SUPPORTS
+    return "" if weighed.posterior.mean > policy.child_confidence else NOT_CONFIDENT
+
+
+def _verdicts(child: StructuralChild) -> list[ChildVerdict]:
+    """List the verdicts that become evidence."""
+    told = child.verdicts.exclude(verdict=Verdict.IRRELEVANT).exclude(episode__status__in=LEFT)
+    return list(told.select_related("episode").defer("episode__search").order_by("episode_id"))
+
+
+def _as_row(said: ChildVerdict) -> EvidenceRow:
+    return EvidenceRow(
+        episode_id=said.episode_id,
+        verdict=Verdict(said.verdict),
+        base_weight=said.base_weight,
+        origin=said.episode.origin,
+        occurred_at=said.episode.occurred_at,
+    )
+
+
+def _replace(*, job: StructuralJob, cycle: Cycle, children: Sequence[StructuralChild], decision: GateDecision) -> None:
+    parents = [belief for belief in (job.belief, job.twin) if belief]
+    status, kind = _ENDS[job.kind]
+    attribute_changes(actor=cycle_actor(cycle.pk), reason=f"{kind.label}: {decision.reason}")
+    for child in children:
+        child.belief = _make(cycle=cycle, parents=parents, child=child)
+        child.save(update_fields=["belief"])
+        Lineage.objects.bulk_create(
+            Lineage(
+                workspace_id=job.workspace_id,
+                parent=parent,
+                child=child.belief,
+                kind=kind,
+                reason=decision.reason,
+                cycle=cycle,
+                created_at=cycle.now,
+            )
+            for parent in parents
+        )
+    for parent in parents:
+        change_status(belief=parent, new=status, reason=decision.reason, actor=cycle_actor(cycle.pk), now=cycle.now)
+    job.state = JobState.APPLIED
+    job.save(update_fields=["state"])
+    log.info("belief_restructured", kind=job.kind, parents=[p.pk for p in parents], cycle=cycle.pk)
+
+
+def _make(*, cycle: Cycle, parents: Sequence[Belief], child: StructuralChild) -> Belief:
+    """Store a child with its evidence; it has a new id and remembers no surprise."""
+    belief = _born_of(parents, child, cycle)
+    store_new_belief(belief=belief, vector=_vector_of(child), model=child.vector_model)
+    said = _verdicts(child)
+    Evidence.objects.bulk_create(_as_evidence(verdict, belief, cycle) for verdict in said)
+    recompute_beliefs(
+        beliefs=[belief], now=cycle.now, gained={belief.pk: [Verdict(verdict.verdict) for verdict in said]}
+    )
+    return belief
+
+
+def _born_of(parents: Sequence[Belief], child: StructuralChild, cycle: Cycle) -> Belief:
+    first = parents[0]
+    return Belief(
+        id=draw_unused_id("bl", Belief),
+        workspace=first.workspace,
+        scope=first.scope,
+        project_id=first.project_id,
+        user=first.user,
+        statement=child.statement,
+        statement_hash=child.statement_hash,
+        subject=child.subject,
+        predicate=child.predicate,
+        context=child.context,
+        timeframe=child.timeframe,
+        fact_type=first.fact_type,
+        language=child.language,
+        importance=max(parent.importance for parent in parents),
+        is_pinned=any(parent.is_pinned for parent in parents),
+        lineage_depth=max(parent.lineage_depth for parent in parents) + 1,
+        created_at=cycle.now,
+        updated_at=cycle.now,
+        statement_changed_at=cycle.now,
+        born_in=cycle,
+    )
+
+
+def _as_evidence(said: ChildVerdict, belief: Belief, cycle: Cycle) -> Evidence:
+    return Evidence(
+        workspace_id=said.workspace_id,
+        belief=belief,
+        episode_id=said.episode_id,
+        verdict=said.verdict,
+        kind=said.kind,
+        base_weight=said.base_weight,
+        is_founding=True,
+        basis=said.basis,
+        reason=said.reason,
+        cycle=cycle,
+        call_id=said.call_id,
+        created_at=cycle.now,
+    )

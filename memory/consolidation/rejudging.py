@@ -1,0 +1,147 @@
+"""The old evidence judged anew: each episode against each child, or united by episode in a merge (B12, B13, B15)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from django.conf import settings
+
+from memory.consolidation.asking import ask_models
+from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.known import judging_model
+from memory.consolidation.leases import JobLease
+from memory.consolidation.testimony import Testimony, read_testimony
+from memory.domain.evidence import EvidenceRow
+from memory.domain.matching import Claim
+from memory.domain.uniting import unite_evidence
+from memory.domain.verdicts import Verdict
+from memory.llm.calls import Answer, Ask
+from memory.llm.embeddings import embedder
+from memory.llm.prompts import CLASSIFICATION_VERSION
+from memory.llm.replies import Verdicts
+from memory.llm.requests import ClassificationRequest
+from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
+from memory.models.vectors import read_episode_vectors
+
+Likeness = dict[str, float]  # by episode id, reference scale; of those that have a vector
+
+
+def judge_children(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+    """Store a verdict of every episode on every child, by the guard or by asking; false if some are left."""
+    testimony = read_testimony(beliefs=[job.belief_id])
+    said = {one.episode.id: one for one in testimony}
+    children = {str(child.number): child for child in job.children.all()}
+    asks = []
+    for key, child in children.items():
+        likeness = _likeness(child, list(said))
+        unjudged = _store_without_asking(child, testimony, likeness)
+        asks += _asks(key, child, unjudged, likeness)
+    return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(children, said, answers))
+
+
+def unite_verdicts(*, job: StructuralJob) -> None:
+    """Give a merge's child the evidence of both parents, one row an episode, what clashes as PARTIAL (B13)."""
+    child = job.children.get()
+    testimony = read_testimony(beliefs=[key for key in (job.belief_id, job.twin_id) if key], with_echoes=True)
+    sides = [[said.row for said in testimony if said.belief_id == key] for key in (job.belief_id, job.twin_id)]
+    heaviest = {said.episode.id: said for said in sorted(testimony, key=lambda said: said.base_weight)}
+    united = unite_evidence(left=sides[0], right=sides[1])
+    _store(_inherited(child, heaviest[row.episode_id], row) for row in united)
+
+
+def _inherited(child: StructuralChild, said: Testimony, row: EvidenceRow) -> ChildVerdict:
+    clashes = row.verdict is not said.verdict
+    reason = "What supports one of the two merged beliefs contradicts the other." if clashes else said.reason
+    return _verdict(child, said, row.verdict, basis=Basis.MODEL, reason=reason)
+
+
+def _likeness(child: StructuralChild, episodes: Sequence[str]) -> Likeness:
+    model = embedder()
+    ids, vectors = read_episode_vectors(model=model.name, ids=episodes)
+    if child.vector is None or not ids:
+        return {}
+    cosines = vectors @ np.asarray(child.vector, dtype=np.float32)
+    return {key: model.profile.reference(float(cosine)) for key, cosine in zip(ids, cosines, strict=True)}
+
+
+def _store_without_asking(
+    child: StructuralChild, testimony: Sequence[Testimony], likeness: Likeness
+) -> list[Testimony]:
+    """Store what the guard alone can tell; return what nobody has judged yet."""
+    statement = Claim(text=child.statement, speaker=child.subject, language=child.language)
+    judged = set(child.verdicts.values_list("episode_id", flat=True))
+    waiting = [said for said in testimony if said.episode.id not in judged]
+    sure = [
+        said
+        for said in waiting
+        if supports_by_guard(
+            episode=said.episode.claim, statement=statement, similarity=likeness.get(said.episode.id, 0.0)
+        )
+    ]
+    _store(_verdict(child, said, Verdict.SUPPORTS, basis=Basis.GUARD) for said in sure)
+    return [said for said in waiting if said not in sure]
+
+
+def _asks(key: str, child: StructuralChild, unjudged: Sequence[Testimony], likeness: Likeness) -> list[Ask]:
+    size = settings.POLICY.consolidation.classify_episodes
+    parts = [unjudged[start : start + size] for start in range(0, len(unjudged), size)]
+    return [Ask(key=key, request=_request(child, part, likeness)) for part in parts]
+
+
+def _request(child: StructuralChild, part: Sequence[Testimony], likeness: Likeness) -> ClassificationRequest:
+    known = tuple(likeness[said.episode.id] for said in part if said.episode.id in likeness)
+    return ClassificationRequest(
+        statement=child.statement,
+        subject=child.subject,
+        context=child.context,
+        language=child.language,
+        episodes=tuple(said.episode.as_text() for said in part),
+        similarities=known if len(known) == len(part) else (),
+    )
+
+
+def _store_answers(
+    children: Mapping[str, StructuralChild], said: Mapping[str, Testimony], answers: Sequence[Answer]
+) -> None:
+    rows = []
+    for answer in answers:
+        assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
+        rows += [
+            _verdict(
+                children[answer.key],
+                said[item.id],
+                item.verdict,
+                basis=Basis.MODEL,
+                reason=item.reason,
+                call_id=answer.call_id,
+            )
+            for item in answer.reply.verdicts
+        ]
+    _store(rows)
+
+
+def _verdict(
+    child: StructuralChild,
+    said: Testimony,
+    verdict: Verdict,
+    *,
+    basis: Basis,
+    reason: str = "",
+    call_id: int | None = None,
+) -> ChildVerdict:
+    return ChildVerdict(
+        workspace_id=child.workspace_id,
+        child=child,
+        episode_id=said.episode.id,
+        verdict=verdict,
+        kind=said.kind,
+        base_weight=said.base_weight,
+        basis=basis,
+        reason=reason,
+        model=judging_model() if call_id else "",
+        prompt_version=CLASSIFICATION_VERSION if call_id else "",
+        call_id=call_id,
+    )
+
+
+def _store(rows: Iterable[ChildVerdict]) -> None:
+    ChildVerdict.objects.bulk_create(rows, ignore_conflicts=True)

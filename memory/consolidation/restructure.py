@@ -1,0 +1,52 @@
+"""Step 6: structural jobs ask for new statements, have the old evidence judged anew, and are applied (B8.6).
+
+Each phase leaves its rows before the next begins, so that going on after a crash asks only what is missing.
+"""
+
+from django.db.models import Q
+
+from memory.consolidation.asking import embed_statement
+from memory.consolidation.leases import JobLease, leased_change
+from memory.consolidation.offspring import apply_structural_job
+from memory.consolidation.proposing import propose
+from memory.consolidation.rejudging import judge_children, unite_verdicts
+from memory.domain.lifecycle import JobState
+from memory.llm.embeddings import embedder
+from memory.models import StructuralJob, StructuralKind
+from memory.models.cycles import OPEN_JOB_STATES
+
+
+def restructure_belief(*, job_id: int, attempt: int) -> None:
+    """Take a structural job from wherever it is to its end; one that is not ours or has ended is left alone."""
+    with leased_change(job_id=job_id, attempt=attempt, ready=Q(state__in=OPEN_JOB_STATES)) as lease:
+        if lease is None:
+            return
+        job = lease.job
+        if job.state == JobState.QUEUED and not propose(lease=lease, job=job):
+            return
+        if job.state == JobState.SYNTHESIZED and not _judge(lease=lease, job=job):
+            return
+        apply_structural_job(lease=lease)
+
+
+def _judge(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+    """Embed the children and get every verdict on them; false if some are left."""
+    if not _embed_children(lease=lease, job=job):
+        return False
+    if job.kind == StructuralKind.MERGE:
+        unite_verdicts(job=job)
+    elif not judge_children(lease=lease, job=job):
+        return False
+    judged = lease.mine.update(state=JobState.CLASSIFIED)
+    job.state = JobState.CLASSIFIED
+    return judged == 1
+
+
+def _embed_children(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+    for child in job.children.exclude(vector_model=embedder().name):
+        vector = embed_statement(lease=lease, statement=child.statement)
+        if vector is None:
+            return False
+        child.vector, child.vector_model = vector.tolist(), embedder().name
+        child.save(update_fields=["vector", "vector_model"])
+    return True

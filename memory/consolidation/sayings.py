@@ -1,0 +1,33 @@
+"""Which beliefs say what a new statement says: above 0.92, and past the guard (B8.5, B22)."""
+
+import numpy as np
+from django.conf import settings
+from django.db.models import QuerySet
+
+from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
+from memory.domain.matching import check_polarity
+from memory.llm.embeddings import embedder
+from memory.models import Belief
+from memory.models.vectors import Vectors
+
+
+def find_same(*, candidate: BeliefSource, vector: Vectors, among: QuerySet[Belief]) -> str | None:
+    """Return the id of the most similar belief that says what a candidate (768) says, None where none does."""
+    model = embedder()
+    beliefs, vectors = read_beliefs(beliefs=among, model=model.name)
+    cosines = similarities(vector[np.newaxis], vectors)[0]
+    threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
+    for place in np.argsort(-cosines, kind="stable"):
+        if cosines[place] <= threshold:
+            return None
+        if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
+            same: str = beliefs[place].id
+            return same
+    return None
+
+
+def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vectors) -> str | None:
+    """Find what says the same and a person archived or had forgotten, where the candidate would be seen (B22)."""
+    beliefs = Belief.objects.for_workspace(workspace_id).tombstones().visible_in(candidate.project_id)
+    mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
+    return find_same(candidate=candidate, vector=vector, among=mine)

@@ -1,0 +1,99 @@
+"""One pass over a workspace's beliefs finds every pair near enough to be one (B13)."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import F, Max, Q
+
+from memory.consolidation.sources import BeliefSource, nearest_above, read_beliefs, similarities
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.matching import check_polarity
+from memory.llm.embeddings import Embedder, embedder
+from memory.models import Belief, Cycle, StructuralJob, StructuralKind
+from memory.models.vectors import Vectors
+
+FOUND_DIFFERENT = "found_different"  # why a merge was refused by whoever was asked
+
+_BLOCK = 1024
+
+Pair = tuple[BeliefSource, BeliefSource, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """The belief nearest to another, as far as words and vectors tell; neither ever changes."""
+
+    id: str
+    similarity: float  # reference scale
+    passes_guard: bool
+    was_found_different: bool
+
+    @property
+    def rank(self) -> tuple[bool, float, str]:
+        """Order twins by their prospects of being one with the other."""
+        return self.passes_guard and not self.was_found_different, self.similarity, self.id
+
+
+def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
+    """Return by belief its best twin above the threshold, for all that changed; the others were looked at before."""
+    if not changed:
+        return {}
+    model = embedder()
+    live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE)
+    beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
+    different = _found_different(cycle.workspace_id)
+    best: dict[str, Twin] = {}
+    for one, other, similarity in _near_pairs(set(changed), beliefs, vectors, model):
+        twin = Twin(
+            id=other.id,
+            similarity=similarity,
+            passes_guard=check_polarity(left=one.claim, right=other.claim).passed,
+            was_found_different=frozenset((one.id, other.id)) in different,
+        )
+        best[one.id] = max(twin, best.get(one.id, twin), key=lambda twin: twin.rank)
+    return best
+
+
+def settled_lately(*, cycle: Cycle) -> list[str]:
+    """List the live beliefs whose rest after a change of structure ended since the last cycle: they may merge now."""
+    rest = timedelta(days=settings.POLICY.gate.merge_settled_days)
+    ended = (CycleState.FINISHED, CycleState.OVER_BUDGET)
+    before = Cycle.objects.for_workspace(cycle.workspace_id).filter(state__in=ended, now__lt=cycle.now)
+    last = before.aggregate(now=Max("now"))["now"]
+    rested = Belief.objects.for_workspace(cycle.workspace_id).filter(
+        Q(lineage_depth__gt=0) | Q(statement_changed_at__gt=F("created_at")),
+        status__in=LIVE,
+        statement_changed_at__lt=cycle.now - rest,
+    )
+    if last is not None:
+        rested = rested.filter(statement_changed_at__gte=last - rest)
+    return list(rested.values_list("pk", flat=True))
+
+
+def _near_pairs(
+    changed: Collection[str], beliefs: list[BeliefSource], vectors: Vectors, model: Embedder
+) -> Iterator[Pair]:
+    """Yield every pair above the threshold of which the first changed, with the similarity on the reference scale."""
+    threshold = model.profile.raw(settings.POLICY.gate.merge_similarity)
+    places = [place for place, belief in enumerate(beliefs) if belief.id in changed]
+    for start in range(0, len(places), _BLOCK):
+        block = places[start : start + _BLOCK]
+        for place, cosines in zip(block, similarities(vectors[block], vectors), strict=True):
+            for other in nearest_above(cosines=cosines, threshold=threshold):
+                if other != place and _are_of_one_scope(beliefs[place], beliefs[other]):
+                    yield beliefs[place], beliefs[other], model.profile.reference(float(cosines[other]))
+
+
+def _are_of_one_scope(one: BeliefSource, other: BeliefSource) -> bool:
+    return (one.project_id, one.user, one.language) == (other.project_id, other.user, other.language)
+
+
+def _found_different(workspace_id: int) -> set[frozenset[str]]:
+    """Read the pairs that somebody was asked about, and that are not one."""
+    refused = StructuralJob.objects.for_workspace(workspace_id).filter(
+        kind=StructuralKind.MERGE, state=JobState.REFUSED, refusal=FOUND_DIFFERENT
+    )
+    return {frozenset(pair) for pair in refused.values_list("belief_id", "twin_id")}

@@ -1,0 +1,69 @@
+"""Beliefs on the verge of being revised, split or merged."""
+
+from typing import Any
+
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, Lineage, StructuralJob
+from tests.consolidation.world import World
+
+OLD = "The kiln of the pottery burns 5 hours."
+NEW = "The kiln of the pottery burns 6 hours."
+WINTER = "In winter the kiln of the pottery burns 5 hours."
+SUMMER = "In summer the kiln of the pottery burns 6 hours."
+TWIN = "The pottery's kiln burns 5 hours."
+
+
+def doubted(world: World, *, supports: int = 3, against: int = 5, speaks_for_new: int = 10) -> Belief:
+    """Hold a belief, once sure of it, at 4/10: one word more and it is revised.
+
+    Of the old contradictions, so many support the new statement; the old supports contradict it.
+    """
+    belief = world.hold(OLD, about="kiln", supports=supports, contradicts=against, peak_confidence=0.8)
+    for number in range(supports + against):
+        verdict = Verdict.CONTRADICTS if number < supports else Verdict.SUPPORTS
+        if number >= supports + speaks_for_new:
+            verdict = Verdict.IRRELEVANT
+        world.verdicts[f"{NEW}|Earlier word {number} on: {OLD}"] = verdict
+    world.revisions[OLD] = NEW
+    world.directions.place(NEW, {"kiln": 0.8})
+    return belief
+
+
+def contradict(world: World, *, likeness: float = 0.8) -> None:
+    """Say the one word more."""
+    text = f"Potter's log {len(world.verdicts)}: 6 hours."
+    world.verdicts[f"{NEW}|{text}"] = Verdict.SUPPORTS
+    world.say(text, about="kiln", likeness=likeness, verdict=Verdict.CONTRADICTS)
+
+
+def divided(world: World, *, for_summer: int = 3) -> Belief:
+    """Hold a belief that three support and one contradicts; two partial words more and it is split."""
+    belief = world.hold(OLD, about="kiln", supports=3, contradicts=1)
+    texts = [f"Earlier word {number} on: {OLD}" for number in range(4)]
+    partial = [f"Potter's log {n}: 5 hours in winter only." for n in (1, 2)]
+    for text in [*texts, *partial]:
+        world.verdicts[f"{WINTER}|{text}"] = Verdict.IRRELEVANT if text == texts[3] else Verdict.SUPPORTS
+        world.verdicts[f"{SUMMER}|{text}"] = Verdict.IRRELEVANT
+    for text in [texts[3], *partial][:for_summer]:
+        world.verdicts[f"{SUMMER}|{text}"] = Verdict.SUPPORTS
+    world.divisions[OLD] = {"in winter": WINTER, "in summer": SUMMER}
+    world.say_all(partial, about="kiln", likeness=0.8, verdict=Verdict.PARTIAL)
+    return belief
+
+
+def twins(world: World, *, likeness: float = 0.95, **given: Any) -> tuple[Belief, Belief]:
+    """Hold two beliefs that say the same, and say something in favour of the first."""
+    one = world.hold(OLD, about="kiln", supports=4)
+    other = world.hold(TWIN, about="kiln", likeness=likeness, supports=3, **given)
+    world.say("Potter's log: 5 hours.", about="kiln", likeness=0.75)
+    return one, other
+
+
+def job_of(world: World) -> StructuralJob:
+    """Return the workspace's one structural job."""
+    return StructuralJob.objects.get(workspace=world.workspace)
+
+
+def child_of(belief: Belief) -> Belief:
+    """Return the one belief that came of another."""
+    return Lineage.objects.get(parent=belief).child

@@ -1,0 +1,358 @@
+"""B8.6: how a structural change is proposed, judged, applied, refused, or left to a later cycle."""
+
+from datetime import timedelta
+
+import pytest
+
+from memory.consolidation.cycle import spend_budget
+from memory.domain.gates import Reason
+from memory.domain.lifecycle import JobState
+from memory.domain.verdicts import Verdict
+from memory.models import (
+    Belief,
+    Cycle,
+    Evidence,
+    GateDecision,
+    Lineage,
+    ModelCall,
+    StructuralChild,
+    StructuralJob,
+    Workspace,
+)
+from tests.consolidation.restructuring import (
+    NEW,
+    OLD,
+    SUMMER,
+    WINTER,
+    child_of,
+    contradict,
+    divided,
+    doubted,
+    job_of,
+    twins,
+)
+from tests.consolidation.world import World
+
+
+def reasons(belief: Belief, cycle: Cycle) -> dict[str, str]:
+    """Return what each gate said of a belief in a cycle."""
+    rows = GateDecision.objects.filter(belief=belief, cycle=cycle)
+    return dict(rows.values_list("gate", "reason"))
+
+
+def test_the_contradictions_come_one_by_one_and_the_ninth_revises(world: World) -> None:
+    """B6, B15: 5 supports, 80 days old: destabilised at the 5th contradiction, under 0.4 at the 9th."""
+    belief = world.hold(OLD, about="kiln", supports=5, created_at=world.now - timedelta(days=80))
+    opened, shut = [], []
+    for count in range(1, 10):
+        world.say(f"Potter's log {count}: 6 hours.", about="kiln", likeness=0.8, verdict=Verdict.CONTRADICTS)
+        decision = GateDecision.objects.get(belief=belief, gate="revise", cycle=world.cycle(after=timedelta(minutes=1)))
+        opened += [count] * (decision.facts["prediction_error"] >= decision.facts["error_threshold"])
+        shut += [decision.reason]
+
+    assert opened == [5, 6, 7, 8, 9]
+    assert shut == ["still_confident"] * 8 + ["disproved"]
+
+
+def test_a_revision_puts_a_new_belief_in_the_place_of_the_old(world: World) -> None:
+    """B15: a new id, the old evidence judged anew, the error forgotten, the old belief kept with its own."""
+    old = doubted(world)
+    contradict(world)
+
+    cycle = world.cycle()
+
+    new = child_of(old)
+    assert (new.statement, new.status, new.lineage_depth, new.born_in) == (NEW, "active", 1, cycle)
+    assert (new.alpha, new.beta, new.evidence_count) == (7.0, 4.0, 9)  # 5 + 1 for it, 3 against it
+    assert (new.prediction_error, new.peak_confidence, new.statement_changed_at) == (0.0, 7 / 11, cycle.now)
+    assert set(Evidence.objects.filter(belief=new).values_list("is_founding", flat=True)) == {True}
+    assert world.now_of(old).status == "revised"
+    assert (world.now_of(old).alpha, world.now_of(old).beta) == (4.0, 7.0)
+    assert (cycle.counts["revised"], cycle.counts["created"], cycle.counts["archived"]) == (1, 0, 0)
+
+
+def test_a_job_keeps_what_it_takes_to_do_it_again_without_a_model(world: World) -> None:
+    """B8.6, B22: kind, version, facts, proposal and call, each verdict with its call, and the child."""
+    old = doubted(world)
+    contradict(world)
+
+    cycle = world.cycle()
+
+    job = job_of(world)
+    child = job.children.get()
+    assert (job.kind, job.belief, job.decided_in, job.cycle, job.state) == ("revise", old, cycle, cycle, "applied")
+    assert (job.proposal or {})["statement"] == NEW
+    assert ModelCall.objects.get(structural_job=job, purpose="revise") == job.proposal_call
+    assert job.facts["contradicting"] == 6.0
+    assert child.belief == child_of(old)
+    assert sorted(child.verdicts.values_list("verdict", flat=True)) == ["CONTRADICTS"] * 3 + ["SUPPORTS"] * 6
+    assert set(child.verdicts.values_list("call__purpose", flat=True)) == {"classify"}
+
+
+def test_the_old_evidence_is_asked_about_twelve_to_a_call(world: World) -> None:
+    """B8.6: fourteen episodes are two calls about the child."""
+    doubted(world, supports=5, against=8)
+    contradict(world)
+
+    world.cycle()
+
+    asked = [len(call.ids) for call in world.server.calls("classify")]
+    assert sorted(asked) == [1, 2, 12]
+
+
+def test_a_storm_makes_one_revision_and_the_next_cycle_none(world: World) -> None:
+    """B15, B23: ten contradictions in one cycle change a belief once; then they support its child."""
+    doubted(world)
+    for _ in range(10):
+        contradict(world)
+
+    first, second = world.cycle(), world.cycle(after=timedelta(days=1))
+
+    assert (first.counts["revised"], second.counts["revised"]) == (1, 0)
+    assert Belief.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("supports", "against", "speaks_for_new", "refusal"),
+    [(3, 5, 1, "too_few_supports"), (8, 12, 5, "not_confident")],
+)
+def test_a_weak_child_is_refused_with_its_reason(
+    world: World, supports: int, against: int, speaks_for_new: int, refusal: str
+) -> None:
+    """B8.6: two supports are too few; six against eight are not enough."""
+    old = doubted(world, supports=supports, against=against, speaks_for_new=speaks_for_new)
+    contradict(world)
+
+    cycle = world.cycle()
+
+    assert (job_of(world).state, job_of(world).refusal) == ("refused", refusal)
+    assert StructuralChild.objects.get().refusal == refusal
+    assert (cycle.counts["revised"], Belief.objects.count(), Lineage.objects.count()) == (0, 1, 0)
+    assert world.now_of(old).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("revision", "refusal"),
+    [("", "no_statement"), (OLD, "unchanged"), ("Is it 6 hours?", "question"), ("Thanks a lot for that!", "thanks")],
+)
+def test_what_cannot_take_the_place_of_a_belief_is_refused_without_judging(
+    world: World, revision: str, refusal: str
+) -> None:
+    """B8.3, B15: as for any candidate; and a belief is not revised into itself."""
+    doubted(world)
+    world.revisions[OLD] = revision
+    contradict(world)
+
+    world.cycle()
+
+    assert (job_of(world).state, job_of(world).refusal) == ("refused", refusal)
+    assert world.calls("classify") == 1
+
+
+def test_nonsense_fails_the_job_and_leaves_the_belief(world: World, hasty: None) -> None:
+    """B11: a malformed reply is never read as an answer; new evidence lets the gate decide anew."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: world.spoilt.add(OLD)  # the model loses its mind when asked for a revision
+
+    cycle = world.cycle()
+
+    assert (job_of(world).state, cycle.counts["revised"]) == ("failed", 0)
+    assert job_of(world).state_reason.startswith("malformed")
+    assert world.now_of(old).status == "active"
+
+
+def test_a_split_makes_two_beliefs_each_with_its_own_evidence(world: World) -> None:
+    """B12: every episode is judged against both; each child keeps what speaks of it."""
+    old = divided(world)
+
+    cycle = world.cycle()
+
+    winter, summer = (Belief.objects.get(statement=statement) for statement in (WINTER, SUMMER))
+    assert (winter.alpha, winter.beta, winter.context) == (6.0, 1.0, "in winter")
+    assert (summer.alpha, summer.beta, summer.context) == (4.0, 1.0, "in summer")
+    assert world.now_of(old).status == "split"
+    assert list(Lineage.objects.values_list("parent", "kind")) == [(old.pk, "split")] * 2
+    assert cycle.counts["split"] == 1
+
+
+def test_a_belief_is_split_whole_or_not_at_all(world: World) -> None:
+    """B8.6: one weak half, and the belief stays: what speaks for that half would be lost."""
+    old = divided(world, for_summer=2)
+
+    world.cycle()
+
+    assert job_of(world).refusal == "too_few_supports"
+    assert list(StructuralChild.objects.values_list("refusal", flat=True)) == ["", "too_few_supports"]
+    assert (world.now_of(old).status, Belief.objects.count()) == ("active", 1)
+
+
+def test_a_merge_has_two_parents_and_the_evidence_of_both(world: World) -> None:
+    """B13: 5 + 3 episodes; the better evidenced statement where the model gives none."""
+    one, other = twins(world)
+    world.unions[OLD] = ""
+
+    cycle = world.cycle()
+
+    child = child_of(one)
+    assert (child.statement, child.alpha, child.beta) == (OLD, 9.0, 1.0)
+    assert child.pk not in (one.pk, other.pk)
+    assert set(Lineage.objects.filter(child=child).values_list("parent", "kind")) == {
+        (one.pk, "merge"), (other.pk, "merge")
+    }  # fmt: skip
+    assert {world.now_of(one).status, world.now_of(other).status} == {"merged"}
+    assert cycle.counts["merged"] == 1
+    assert world.calls("classify") == 2  # the new episode against either; nothing is judged anew
+
+
+def test_a_merge_takes_the_models_words_where_it_has_some(world: World) -> None:
+    """B13."""
+    one, _ = twins(world)
+    world.unions[OLD] = "The kiln of the pottery is on for 5 hours."
+
+    world.cycle()
+
+    assert child_of(one).statement == "The kiln of the pottery is on for 5 hours."
+
+
+def test_verdicts_that_clash_are_partial_in_the_merged_belief(world: World) -> None:
+    """B13: an episode that supports one and contradicts the other."""
+    one, other = twins(world)
+    world.unions[OLD] = ""
+    shared = Evidence.objects.filter(belief=one).earliest("pk").episode
+    Evidence.objects.create(
+        workspace=world.workspace, belief=other, episode=shared, verdict="CONTRADICTS", basis="model",
+        created_at=world.now,
+    )  # fmt: skip
+
+    world.before_gate = lambda: _recompute(other)
+    world.cycle()
+
+    child = child_of(one)
+    assert Evidence.objects.get(belief=child, episode=shared).verdict == "PARTIAL"
+    assert (child.alpha, child.beta) == (1 + 4 + 3 + 0.5, 1.5)
+
+
+def _recompute(belief: Belief) -> None:
+    from memory.consolidation.evidence import recompute_beliefs
+
+    recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
+
+
+def test_what_a_model_finds_different_stays_two_and_is_not_asked_again(world: World) -> None:
+    """B13: cosine and guard alone never merge."""
+    one, other = twins(world)
+
+    first = world.cycle()
+    world.say("Potter's log again: 5 hours.", about="kiln", likeness=0.75)
+    second = world.cycle(after=timedelta(days=1))
+
+    assert (job_of(world).refusal, world.calls("merge")) == ("found_different", 1)
+    assert (reasons(one, first)["merge"], reasons(one, second)["merge"]) == (
+        "says_the_same", "found_different_before"
+    )  # fmt: skip
+    assert {world.now_of(one).status, world.now_of(other).status} == {"active"}
+
+
+def test_a_pinned_belief_is_not_merged(world: World) -> None:
+    """D9, B13."""
+    one, _ = twins(world, is_pinned=True)
+    world.unions[OLD] = ""
+
+    assert reasons(one, world.cycle())["merge"] == "pinned"
+    assert not StructuralJob.objects.exists()
+
+
+def test_beliefs_of_two_projects_or_users_are_no_twins(world: World) -> None:
+    """B13: same scope, project and user."""
+    one, _ = twins(world, user="ben")
+    world.unions[OLD] = ""
+
+    assert reasons(one, world.cycle())["merge"] == "no_twin"
+
+
+def test_three_alike_merge_two_a_cycle(world: World) -> None:
+    """B13: a belief merges at most once a cycle; what came of it rests for seven days."""
+    twins(world)
+    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", likeness=0.97, supports=3)
+    world.unions[OLD] = ""
+
+    counts = [world.cycle(after=timedelta(days=days)).counts["merged"] for days in (0, 1, 7)]
+
+    assert counts == [1, 0, 1]
+    assert Belief.objects.get(status="active").evidence_count == 5 + 3 + 3
+
+
+def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
+    """B8.6, B9: unfinished jobs carry over; until then the belief is not archived."""
+    old = doubted(world, supports=3, against=9)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+
+    first = world.cycle()
+
+    assert (first.state, job_of(world).cycle, job_of(world).state) == ("over_budget", None, "queued")
+    assert (world.now_of(old).status, reasons(old, first)["archive"]) == ("active", "open_structural_job")
+    world.before_gate = lambda: None
+    second = world.cycle(after=timedelta(days=1))
+    assert (second.counts["revised"], job_of(world).decided_in, job_of(world).cycle) == (1, first, second)
+    assert world.now_of(old).status == "revised"
+
+
+def test_what_was_carried_over_is_decided_again(world: World) -> None:
+    """B8.6: support that came meanwhile takes the ground away."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.cycle()
+    world.before_gate = lambda: None
+    for n in range(5):
+        world.say(f"Potter's log: 5 hours, as it says in line {n}.", about="kiln", likeness=0.8)
+
+    world.cycle(after=timedelta(days=1))
+
+    assert (job_of(world).state, job_of(world).refusal) == ("refused", Reason.STILL_CONFIDENT)
+    assert (world.now_of(old).status, world.calls("revise")) == ("active", 0)
+
+
+def test_evidence_that_came_meanwhile_makes_a_new_job(world: World) -> None:
+    """B8.6: decision and version are checked again; what was asked of other evidence is not used."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.cycle()
+    world.before_gate = lambda: None
+    contradict(world)
+
+    world.cycle(after=timedelta(days=1))
+
+    states = list(StructuralJob.objects.order_by("pk").values_list("state", "refusal"))
+    assert states == [(JobState.REFUSED, "belief_changed"), (JobState.APPLIED, "")]
+    assert child_of(old).evidence_count == 10
+
+
+def test_a_workspace_of_the_additive_model_revises_without_destabilisation(world: World) -> None:
+    """R10a: 0.6, then −0.2 three times; β's confidence of 4/9 would not do. α and β are kept all the same."""
+    Workspace.objects.filter(pk=world.workspace.pk).update(confidence_model="additive")
+    world.workspace.refresh_from_db()
+    world.statements["kiln"] = OLD
+    world.directions.place(OLD, {"kiln": 1.0})
+    world.directions.place(NEW, {"kiln": 0.8})
+    world.revisions[OLD] = NEW
+    early = [f"Early log {n}: 5 hours." for n in range(3)]
+    world.say_all(early, about="kiln")
+    world.cycle()
+    old = world.only_belief()
+    assert (old.additive_confidence, old.alpha, old.beta, old.peak_confidence) == (0.6, 4.0, 1.0, 0.6)
+    world.verdicts |= {f"{NEW}|{text}": Verdict.IRRELEVANT for text in early}
+
+    for n in range(4):
+        world.verdicts[f"{NEW}|Late log {n}: 6 hours."] = Verdict.SUPPORTS
+        world.say(f"Late log {n}: 6 hours.", about="kiln", likeness=0.8, verdict=Verdict.CONTRADICTS)
+    cycle = world.cycle(after=timedelta(days=400))
+
+    decision = GateDecision.objects.get(belief=old, gate="revise", cycle=cycle)
+    assert (decision.passed, decision.facts["confidence"]) == (True, 0.1)
+    assert decision.facts["prediction_error"] < decision.facts["error_threshold"]
+    new = child_of(old)
+    assert (new.additive_confidence, new.alpha, new.beta) == (0.6, 5.0, 1.0)
