@@ -18,7 +18,7 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.ingest.arrival import Arrival
 from memory.ingest.files import ImportReport, read_file
 from memory.ingest.replay import replay_lines
-from memory.models import Belief, Cycle, Episode, Workspace
+from memory.models import Belief, Cycle, Episode, Lineage, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps
 
@@ -91,13 +91,14 @@ def shuffle_days(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_the_sample_becomes_sensible_beliefs() -> None:
-    """At least eight beliefs, two of them contradicted, one archived for lost confidence, and none adrift."""
+    """At least eight beliefs, two of them contradicted, one revised, one archived, and none adrift."""
     workspace = live_through(read_history())
     beliefs = Belief.objects.for_workspace(workspace)
 
     assert beliefs.active().count() >= 8
     assert beliefs.filter(evidence__verdict="CONTRADICTS").distinct().count() >= 2
-    assert beliefs.filter(status=BeliefStatus.ARCHIVED, status_reason="low_confidence").exists()
+    assert Lineage.objects.get(kind="revision", parent__in=beliefs).child.status == BeliefStatus.ACTIVE
+    assert beliefs.filter(status=BeliefStatus.ARCHIVED, status_reason="stale_and_weak").exists()
     assert find_drift(workspace=workspace)[1] == []
     assert set(Episode.objects.for_workspace(workspace).values_list("state", flat=True)) == {"settled", "pooled"}
 

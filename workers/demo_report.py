@@ -18,9 +18,9 @@ What now
 def print_report(*, api: httpx.Client, out: OutputWrapper) -> None:
     """Print the models in use, every belief with its evidence, and one recall."""
     _print_models(_get(api, "/api/v1/status"), out)
-    for status, title in (("active", "What is believed"), ("archived", "What is believed no longer")):
+    for title, statuses in _SECTIONS.items():
         out.write(f"\n{title}")
-        for belief in _beliefs(api, status):
+        for belief in (belief for status in statuses for belief in _beliefs(api, status)):
             _print_belief(_get(api, f"/api/v1/beliefs/{belief['id']}"), out)
     _print_recall(api, out)
     out.write(_WHAT_NOW)
@@ -56,11 +56,23 @@ def _print_belief(belief: dict[str, Any], out: OutputWrapper) -> None:
         for verdict, word in _WORDS.items()
         if counts[verdict]
     )
-    reason = f"; {belief['status_reason'].replace('_', ' ')}" if belief["status"] == "archived" else ""
     out.write(f"  {belief['id']}  {belief['confidence']:.2f}  [{low:.2f}, {high:.2f}]  {belief['statement']}")
-    out.write(f"                   {evidence}{reason}")
+    out.write(f"                   {evidence}{_what_became_of(belief)}")
 
 
+def _what_became_of(belief: dict[str, Any]) -> str:
+    """Say of a belief that is held no longer what was done to it, why, and what took its place."""
+    if belief["status"] == "active":
+        return ""
+    children = ", ".join(child["id"] for child in belief["lineage"]["children"])
+    reason = belief["status_reason"].replace("_", " ")
+    return f"; {belief['status']}: {reason}" + (f", now {children}" if children else "")
+
+
+_SECTIONS = {
+    "What is believed": ("active",),
+    "What is believed no longer": ("revised", "split", "merged", "archived"),
+}
 _WORDS = {"SUPPORTS": "supporting", "CONTRADICTS": "contradicting", "PARTIAL": "partial"}
 
 

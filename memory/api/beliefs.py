@@ -188,6 +188,7 @@ class BeliefCardSerializer(CardPartsSerializer, BeliefSerializer):
             "founding",
             "decisions",
             "lineage",
+            "additive_confidence",
         )
 
 

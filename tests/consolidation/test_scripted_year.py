@@ -61,7 +61,7 @@ def reason(statement: str, gate: str, cycle: Cycle) -> str:
 
 
 def test_a_year(world: World) -> None:
-    """B4, B6, B12–B15: born, reinforced, contradicted ten times, revised once, split, merged, archived."""
+    """B4, B6, B12, B13, B14, B15: born, reinforced, contradicted ten times, revised once, split, merged, archived."""
     script(world)
 
     # Day 0: three episodes, three origins: α = 1 + 3.
