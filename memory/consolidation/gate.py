@@ -15,8 +15,8 @@ from memory.consolidation.blame import blame_members
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
-from memory.consolidation.offspring import adopt_jobs
 from memory.consolidation.release import release_members
+from memory.consolidation.standing import adopt_jobs
 from memory.consolidation.twins import find_twins, settled_lately
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.actor import cycle_actor

@@ -10,15 +10,15 @@ from django.db import transaction
 from memory.consolidation.birth import NOT_CONFIDENT, SUPPRESSED, TOO_FEW_SUPPORTS, store_new_belief
 from memory.consolidation.evidence import LEFT, confidence_policy, recompute_beliefs
 from memory.consolidation.leases import JobLease
-from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.locks import lock_workspace
 from memory.consolidation.sayings import find_tombstone
 from memory.consolidation.sources import BeliefSource
+from memory.consolidation.standing import check_again
 from memory.consolidation.status import change_status
-from memory.consolidation.structural import open_structural_job, refuse, versions_of
-from memory.consolidation.walk import decide_again
+from memory.consolidation.structural import refuse
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.gates import GateDecision, GateName
+from memory.domain.gates import GateDecision
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
@@ -37,8 +37,6 @@ from memory.models.identifiers import draw_unused_id
 from memory.models.vectors import Vectors
 
 log = structlog.get_logger(__name__)
-
-BELIEF_CHANGED = "belief_changed"
 
 _ENDS: Mapping[str, tuple[BeliefStatus, LineageKind]] = {
     StructuralKind.REVISE: (BeliefStatus.REVISED, LineageKind.REVISION),
@@ -65,43 +63,6 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
         refuse(job=job, refusal=refusal)
         return
     _replace(job=job, cycle=cycle, children=children, decision=decision)
-
-
-def adopt_jobs(*, cycle: Cycle) -> None:
-    """Take up what earlier cycles left over, as far as what was decided still stands."""
-    for job_id in StructuralJob.objects.for_workspace(cycle.workspace_id).carried_over().values_list("pk", flat=True):
-        _adopt(cycle=cycle, job_id=job_id)
-
-
-@transaction.atomic
-def _adopt(*, cycle: Cycle, job_id: int) -> None:
-    job = StructuralJob.objects.carried_over().select_for_update(no_key=True).filter(pk=job_id).first()
-    if job and check_again(job=job, cycle=cycle, in_cycle=True):
-        job.cycle, job.state_reason = cycle, ""
-        job.save(update_fields=["cycle", "state_reason"])
-
-
-def check_again(*, job: StructuralJob, cycle: Cycle, in_cycle: bool) -> GateDecision | None:
-    """Lock a job's beliefs and decide again: None, and the job ended, where its ground is gone.
-
-    Where the evidence changed and the gate would open all the same, a new job takes the place of the old one: what a
-    model said of other evidence is not used. It is for this cycle or for a later one.
-    """
-    locked = {belief.pk: belief for belief in lock_beliefs([key for key in (job.belief_id, job.twin_id) if key])}
-    job.belief, job.twin = locked[job.belief_id], locked.get(job.twin_id or "")
-    similarity = job.facts.get("similarity", 0.0)
-    decision = decide_again(
-        cycle=cycle, gate=GateName(job.kind), belief=job.belief, twin=job.twin, similarity=similarity
-    )
-    if not decision.passed:
-        refuse(job=job, refusal=decision.reason)
-        return None
-    versions = versions_of(list(locked.values()))
-    if versions[job.belief_id] == job.belief_version and versions.get(job.twin_id or "", "") == job.twin_version:
-        return decision
-    refuse(job=job, refusal=BELIEF_CHANGED)
-    open_structural_job(cycle=cycle, belief=job.belief, twin=job.twin, decision=decision, in_cycle=in_cycle)
-    return None
 
 
 def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> str:

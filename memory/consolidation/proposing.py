@@ -43,9 +43,9 @@ class Proposed:
         return hash_statement(self.statement, self.subject)
 
 
-def propose(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+def propose(*, lease: JobLease[StructuralJob]) -> bool:
     """Ask what is to be believed instead and store it as the job's children; false if there is no answer to go on."""
-    answers: list[Answer] = []
+    job, answers = lease.job, list[Answer]()
     asks = [Ask(key=job.kind, request=_request(job))]
     if not ask_models(lease=lease, asks=asks, store=answers.extend):
         return False
@@ -53,7 +53,7 @@ def propose(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
     job.proposal, job.proposal_call_id = reply.model_dump(mode="json"), answers[0].call_id
     children = _read(job, reply)
     refusal = children if isinstance(children, str) else _refuse(job, children)
-    return _store(lease=lease, job=job, children=() if isinstance(children, str) else children, refusal=refusal)
+    return _store(lease=lease, children=() if isinstance(children, str) else children, refusal=refusal)
 
 
 def by_evidence(job: StructuralJob) -> tuple[Belief, Belief]:
@@ -138,9 +138,10 @@ def _words(statement: str) -> str:
 
 
 @transaction.atomic
-def _store(*, lease: JobLease[StructuralJob], job: StructuralJob, children: Sequence[Proposed], refusal: str) -> bool:
+def _store(*, lease: JobLease[StructuralJob], children: Sequence[Proposed], refusal: str) -> bool:
     if not lease.mine.select_for_update(no_key=True).exists():
         return False
+    job = lease.job
     job.state = JobState.SYNTHESIZED
     job.save(update_fields=["proposal", "proposal_call", "state"])
     StructuralChild.objects.bulk_create(_child(job, number, child) for number, child in enumerate(children))

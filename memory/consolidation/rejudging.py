@@ -25,11 +25,11 @@ from memory.models.vectors import read_episode_vectors
 Likeness = dict[str, float]  # by episode id, reference scale; of those that have a vector
 
 
-def judge_children(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+def judge_children(*, lease: JobLease[StructuralJob]) -> bool:
     """Store a verdict of every episode on every child, by the guard or by asking; false if some are left."""
-    testimony = read_testimony(beliefs=[job.belief_id])
+    testimony = read_testimony(beliefs=[lease.job.belief_id])
     said = {one.episode.id: one for one in testimony}
-    children = {str(child.number): child for child in job.children.all()}
+    children = {str(child.number): child for child in lease.job.children.all()}
     asks = []
     for key, child in children.items():
         likeness = _likeness(child, list(said))

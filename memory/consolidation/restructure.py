@@ -21,29 +21,26 @@ def restructure_belief(*, job_id: int, attempt: int) -> None:
     with leased_change(job_id=job_id, attempt=attempt, ready=Q(state__in=OPEN_JOB_STATES)) as lease:
         if lease is None:
             return
-        job = lease.job
-        if job.state == JobState.QUEUED and not propose(lease=lease, job=job):
+        if lease.job.state == JobState.QUEUED and not propose(lease=lease):
             return
-        if job.state == JobState.SYNTHESIZED and not _judge(lease=lease, job=job):
+        if lease.job.state == JobState.SYNTHESIZED and not _judge(lease):
             return
         apply_structural_job(lease=lease)
 
 
-def _judge(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
+def _judge(lease: JobLease[StructuralJob]) -> bool:
     """Embed the children and get every verdict on them; false if some are left."""
-    if not _embed_children(lease=lease, job=job):
+    if not _embed_children(lease):
         return False
-    if job.kind == StructuralKind.MERGE:
-        unite_verdicts(job=job)
-    elif not judge_children(lease=lease, job=job):
+    if lease.job.kind == StructuralKind.MERGE:
+        unite_verdicts(job=lease.job)
+    elif not judge_children(lease=lease):
         return False
-    judged = lease.mine.update(state=JobState.CLASSIFIED)
-    job.state = JobState.CLASSIFIED
-    return judged == 1
+    return lease.mine.update(state=JobState.CLASSIFIED) == 1
 
 
-def _embed_children(*, lease: JobLease[StructuralJob], job: StructuralJob) -> bool:
-    for child in job.children.exclude(vector_model=embedder().name):
+def _embed_children(lease: JobLease[StructuralJob]) -> bool:
+    for child in lease.job.children.exclude(vector_model=embedder().name):
         vector = embed_statement(lease=lease, statement=child.statement)
         if vector is None:
             return False
