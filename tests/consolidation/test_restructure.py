@@ -4,12 +4,15 @@ from datetime import timedelta
 
 import pytest
 
+from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import spend_budget
+from memory.domain.actor import Actor, ActorKind
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
+    BeliefEvent,
     Cycle,
     Evidence,
     GateDecision,
@@ -17,6 +20,7 @@ from memory.models import (
     ModelCall,
     StructuralChild,
     StructuralJob,
+    Transition,
     Workspace,
 )
 from tests.consolidation.restructuring import (
@@ -32,6 +36,8 @@ from tests.consolidation.restructuring import (
     twins,
 )
 from tests.consolidation.world import World
+
+LENA = Actor(kind=ActorKind.PERSON, name="lena")
 
 
 def reasons(belief: Belief, cycle: Cycle) -> dict[str, str]:
@@ -281,6 +287,34 @@ def test_three_alike_merge_two_a_cycle(world: World) -> None:
 
     assert counts == [1, 0, 1]
     assert Belief.objects.get(status="active").evidence_count == 5 + 3 + 3
+
+
+def test_what_a_person_forgot_is_not_said_again_in_another_beliefs_place(world: World) -> None:
+    """B22: a child that a tombstone speaks against is suppressed, and the belief stays as it is."""
+    old = doubted(world)
+    buried = world.hold(NEW, about="buried", supports=3)
+    curate_belief(belief_id=buried.pk, act=Act.FORGET, reason="not ours to know", actor=LENA, now=world.now)
+    world.directions.place(NEW, {"buried": 1.0})
+    contradict(world)
+
+    world.cycle()
+
+    child = StructuralChild.objects.get()
+    assert (child.refusal, child.suppressed_by, job_of(world).refusal) == ("suppressed", buried, "suppressed")
+    assert world.now_of(old).status == "active"
+
+
+def test_every_change_is_told_with_its_cycle_and_reason(world: World) -> None:
+    """R10: of the old belief and of the new one."""
+    old = doubted(world)
+    contradict(world)
+
+    cycle = world.cycle()
+
+    ended = Transition.objects.get(belief=old)
+    assert (ended.old, ended.new, ended.reason, ended.actor) == ("active", "revised", "disproved", f"cycle {cycle.pk}")
+    began = BeliefEvent.objects.filter(pgh_obj=child_of(old)).earliest("pgh_id")
+    assert began.pgh_context == {"actor": f"cycle {cycle.pk}", "reason": "revision: disproved"}
 
 
 def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
