@@ -51,11 +51,10 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     candidate = as_belief(job=job, members=members)
     vector = np.asarray(job.candidate_vector, dtype=np.float32)
     twin = _find_twin(job=job, candidate=candidate, vector=vector)
-    if twin is None:
-        job.suppressed_by_id = find_tombstone(workspace_id=job.workspace_id, candidate=candidate, vector=vector)
-        if job.suppressed_by_id:
-            job.refusal = job.outcome = SUPPRESSED
-            return []
+    if twin is None and (tombstone := _tombstone_of(job, candidate, vector)):
+        job.refusal = job.outcome = SUPPRESSED
+        job.suppressed_by_id = tombstone
+        return []
     job.outcome = "joined" if twin else "created"
     attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if twin else BORN)
     belief = twin or _create(cycle=cycle, job=job, candidate=candidate, members=members, vector=vector)
@@ -83,6 +82,10 @@ def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     if weighed.rows.get(Verdict.SUPPORTS, 0) < settings.POLICY.consolidation.birth_supports:
         return TOO_FEW_SUPPORTS
     return "" if weighed.posterior.mean > settings.POLICY.consolidation.birth_confidence else NOT_CONFIDENT
+
+
+def _tombstone_of(job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> str | None:
+    return find_tombstone(workspace_id=job.workspace_id, candidate=candidate, vector=vector)
 
 
 def _find_twin(*, job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> Belief | None:

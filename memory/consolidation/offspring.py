@@ -68,8 +68,10 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
 def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> str:
     """Note with each weak child why it is refused, and return the first reason; a belief is split whole or not."""
     for child in children:
-        child.suppressed_by_id = _find_tombstone(job.belief, child)
-        child.refusal = SUPPRESSED if child.suppressed_by_id else _refuse_child(job, child)
+        if tombstone := _find_tombstone(job.belief, child):
+            child.refusal, child.suppressed_by_id = SUPPRESSED, tombstone
+        else:
+            child.refusal = _refuse_child(job, child)
         child.save(update_fields=["refusal", "suppressed_by"])
     return next((child.refusal for child in children if child.refusal), "")
 

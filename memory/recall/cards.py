@@ -147,7 +147,8 @@ def _without_hidden_twins(rows: QuerySet[GateDecision], viewer: Viewer) -> list[
     twins = {decision.twin_id for decision in decisions if decision.twin_id}
     seen = set(visible_beliefs(viewer=viewer).filter(pk__in=twins).values_list("pk", flat=True))
     for decision in decisions:
-        decision.twin_id = decision.twin_id if decision.twin_id in seen else None
+        if decision.twin_id not in seen:
+            decision.twin = None
     return decisions
 
 
