@@ -1,7 +1,7 @@
 """The tasks: each calls one service and decides nothing. Ids only; domain time is in the cycle's row."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,7 +43,7 @@ class Step(Task[Any, Any]):
     abstract = True
     default_retry_delay = 1  # also the delay after which a lost worker's task comes back
     max_retries = _OUTAGE_RETRIES
-    place_of = staticmethod(place_of)  # what its lines of the log are about
+    place_of: Callable[[Any], dict[str, str | int]] = staticmethod(place_of)  # what its lines of the log are about
     ignore_result = True  # nobody reads one, and who awaits one subscribes to it: every sender, for every message
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -58,6 +58,10 @@ class Cycle(models.Model):
     cancelled_by = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="Who wants it to end."
     )
+    undone_at = models.DateTimeField(
+        null=True, blank=True, help_text="Domain time: when all that it did was taken back."
+    )
+    undone_by = models.CharField(max_length=200, blank=True, default="", db_default="", help_text="Who took it back.")
     opened_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
