@@ -146,6 +146,7 @@ def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, mo
         ("workers.gate", "consolidation"),
         ("workers.finish", "consolidation"),
         ("workers.synthesize", "llm"),
+        ("workers.restructure", "llm"),
         ("workers.classify", "llm"),
         ("workers.tick", "maintenance"),
         ("workers.sweep", "maintenance"),
@@ -175,7 +176,7 @@ def test_beat_sends_the_tick_and_the_sweep() -> None:
 def test_only_what_a_chord_counts_leaves_a_result() -> None:
     """A sender subscribes to every result that is kept, and would wait for a broker that is gone."""
     kept = {name for name in app.tasks if name.startswith("workers.") and not app.tasks[name].ignore_result}
-    assert kept == {"workers.synthesize", "workers.classify"}
+    assert kept == {"workers.synthesize", "workers.classify", "workers.restructure"}
 
 
 def test_a_sender_that_runs_no_tasks_asks_for_no_results() -> None:
