@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
@@ -11,6 +12,8 @@ from celery.signals import beat_init, setup_logging, worker_init, worker_process
 from beliefsite.tracing import start_tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+# However Flower is started, it loads this application first, and then asks everyone for a name and password.
+os.environ.setdefault("FLOWER_CONF", str(Path(__file__).with_name("flowerconfig.py")))
 
 app = Celery("engram")
 app.set_default()  # for every thread: a web server's threads send tasks, too

@@ -149,8 +149,8 @@ def _memory() -> Iterator[Metric]:
     yield episodes
     pooled = Episode.objects.active().filter(state=ConsolidationState.POOLED).count()
     yield GaugeMetricFamily("engram_pooled_episodes", "Episodes that wait for others like them", value=pooled)
-    failed = waiting.get(ConsolidationState.FAILED, 0)
-    yield GaugeMetricFamily("engram_dead_letters", "Episodes whose work failed", value=failed)
+    dead = Episode.objects.dead().count()
+    yield GaugeMetricFamily("engram_dead_letters", "Episodes that failed too often and wait for a person", value=dead)
     age = pending.aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]
     yield GaugeMetricFamily("engram_oldest_pending_seconds", "Age of the oldest pending episode", value=age or 0.0)
     held = dict(Belief.objects.order_by().values_list("status").annotate(count=Count("*")))

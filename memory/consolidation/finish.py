@@ -24,6 +24,7 @@ from memory.models import (
     Episode,
     Evidence,
     GateDecision,
+    JobKind,
     StructuralJob,
     StructuralKind,
 )
@@ -104,7 +105,7 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
 def count_cycle(cycle: Cycle) -> dict[str, int]:
     """Count what a cycle did, from its rows alone."""
     jobs = ClusterJob.objects.filter(cycle=cycle).aggregate(
-        clusters=Count("pk"),
+        clusters=Count("pk", filter=Q(kind=JobKind.CLUSTER)),
         created=Count("pk", filter=Q(created_belief__isnull=False)),
         deferred=Count("pk", filter=Q(state=JobState.DEFERRED)),
         failed=Count("pk", filter=Q(state=JobState.FAILED)),

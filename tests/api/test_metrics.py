@@ -117,9 +117,11 @@ def test_a_call_counts_once_it_can_no_longer_change(workspace: Workspace) -> Non
 def test_what_waits_is_counted_and_its_age_told(workspace: Workspace) -> None:
     factories.episode(workspace=workspace, created_at=Now() - timedelta(hours=2))
     factories.episode(workspace=workspace, created_at=Now(), state="failed")
+    factories.episode(workspace=workspace, created_at=Now() - timedelta(days=3), state="failed", dead_at=Now())
     factories.episode(workspace=workspace, created_at=Now() - timedelta(days=9), state="pooled")
     samples = _scrape()
     assert _value(samples, "engram_pending_episodes", state="new") == 1
+    assert _value(samples, "engram_pending_episodes", state="failed") == 1
     assert _value(samples, "engram_dead_letters") == 1
     assert _value(samples, "engram_pooled_episodes") == 1
     assert _value(samples, "engram_oldest_pending_seconds") == pytest.approx(7200, abs=60)

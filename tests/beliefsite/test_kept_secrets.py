@@ -32,14 +32,15 @@ def test_flower_takes_the_login_of_the_environment(monkeypatch: pytest.MonkeyPat
     assert flower_login() == "mara:of her own"
 
 
-def test_whoever_starts_flower_in_the_checkout_gets_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flower reads the file by itself: without it, a Flower without arguments is open to everyone."""
+def test_however_flower_is_started_it_asks_for_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what the application gives it, a Flower without arguments is open to everyone."""
     monkeypatch.setenv("FLOWER_BASIC_AUTH", "mara:of her own")
     program = "; ".join(
         [
             "import beliefsite.celery",
-            "from flower.command import apply_options",
+            "from flower.command import apply_env_options, apply_options",
             "from flower.options import options",
+            "apply_env_options()",
             "apply_options('flower', [])",
             "assert options.basic_auth == ['mara:of her own'], options.basic_auth",
         ]
