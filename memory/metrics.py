@@ -149,6 +149,8 @@ def _memory() -> Iterator[Metric]:
     yield episodes
     pooled = Episode.objects.active().filter(state=ConsolidationState.POOLED).count()
     yield GaugeMetricFamily("engram_pooled_episodes", "Episodes that wait for others like them", value=pooled)
+    kept_back = Episode.objects.active().filter(state=ConsolidationState.HELD).count()
+    yield GaugeMetricFamily("engram_held_episodes", "Episodes of cycles that were undone", value=kept_back)
     dead = Episode.objects.dead().count()
     yield GaugeMetricFamily("engram_dead_letters", "Episodes that failed too often and wait for a person", value=dead)
     age = pending.aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]

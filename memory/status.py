@@ -50,6 +50,7 @@ class Status:
     beliefs: Mapping[str, int]
     pending_episodes: int
     pooled_episodes: int
+    held_episodes: int
     dead_letters: int
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
@@ -70,6 +71,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         beliefs=_count_by(visible_beliefs(viewer=viewer), "status"),
         pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
+        held_episodes=states.get(ConsolidationState.HELD, 0),
         dead_letters=dead,
         last_cycle=last,
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,

@@ -4,15 +4,17 @@ from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Count, Sum
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
-from memory.admin.history import actor_of
+from memory.admin.history import ReasonForm, actor_of, reason_given
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, facts_of, link_to
 from memory.admin.restructuring import StructuralJobsInline
 from memory.admin.roles import rows_of_member, workspaces_of
 from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
+from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.models import (
     Belief,
     ClusterJob,
@@ -78,14 +80,25 @@ class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
 class CycleAdmin(AuditAdmin[Cycle]):
     """One run of consolidation for one workspace."""
 
-    actions = ("cancel",)
-    list_display = ("id", "workspace", "state_badge", "trigger", "opened_at", "finished_at", "state_reason")
+    actions = ("cancel", "undo")
+    action_form = ReasonForm
+    list_display = (
+        "id", "workspace", "state_badge", "trigger", "opened_at", "finished_at", "state_reason", "undone_at",
+    )  # fmt: skip
     list_filter = (("workspace", OfMyWorkspaces), "state", "trigger", "opened_at")
     list_select_related = ("workspace",)
     ordering = ("-opened_at", "-id")
     inlines = (StepsInline, JobsInline, CycleDecisionsInline, StructuralJobsInline)
     fieldsets = (
-        (None, {"fields": (("state_badge", "state_reason"), ("workspace", "trigger"), "counted", "cost")}),
+        (
+            None,
+            {
+                "fields": (
+                    ("state_badge", "state_reason"), ("workspace", "trigger"), ("undone_at", "undone_by"), "counted",
+                    "cost",
+                )
+            },
+        ),
         (
             "Times",
             {
@@ -129,6 +142,19 @@ class CycleAdmin(AuditAdmin[Cycle]):
             except CycleHasEnded as error:
                 self.message_user(request, str(error), messages.WARNING)
         self.message_user(request, f"{cancelled} of {cycles.count()} cancelled.", messages.SUCCESS)
+
+    @admin.action(description="Undo: take back all that it did, and hold its episodes", permissions=["curate"])
+    def undo(self, request: HttpRequest, cycles: models.QuerySet[Cycle]) -> None:
+        """Undo the chosen cycles that are the person's to undo, the newest first."""
+        mine = rows_of_member(cycles, request=request, at_least=Role.CURATOR)
+        undone = 0
+        for key in mine.order_by("-opened_at", "-pk").values_list("pk", flat=True):
+            try:
+                undo_cycle(cycle_id=key, actor=actor_of(request), now=timezone.now(), reason=reason_given(request))
+                undone += 1
+            except CannotBeUndone as error:
+                self.message_user(request, str(error), messages.WARNING)
+        self.message_user(request, f"{undone} of {cycles.count()} undone.", messages.SUCCESS)
 
     @admin.display(description="model calls")
     def cost(self, cycle: Cycle) -> str:

@@ -18,6 +18,7 @@ from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, last_use, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.dead_letters import retry_dead_letters
+from memory.consolidation.held import release_held
 from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
@@ -72,7 +73,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     """One remembered thing; what consolidation made of it stands below."""
 
     changes = Role.CURATOR
-    actions = ("retry",)
+    actions = ("retry", "release")
     form = EpisodeForm
     paginator = PagesWithoutCount
     list_display = ("opening", "speaker", "project", "session", "status_badge", "state", "importance", "occurred_at")
@@ -127,6 +128,12 @@ class EpisodeAdmin(MembersAdmin[Episode]):
         """Let dead letters of workspaces that the person curates take part again, and say how many there were."""
         mine = rows_of_member(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
         self.message_user(request, f"{retry_dead_letters(letters=mine)} to be tried again.", messages.SUCCESS)
+
+    @admin.action(description="Release the chosen held ones: they take part again", permissions=["change"])
+    def release(self, request: HttpRequest, episodes: models.QuerySet[Episode]) -> None:
+        """Let episodes that are held since their cycle was undone be taken up again, and say how many there were."""
+        mine = rows_of_member(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
+        self.message_user(request, f"{release_held(episodes=mine)} released.", messages.SUCCESS)
 
     @admin.display(description="text")
     def opening(self, episode: Episode) -> str:

@@ -105,8 +105,13 @@ def _curating(act: Act, description: str) -> Callable[..., None]:
     return run
 
 
+def reason_given(request: HttpRequest) -> str:
+    """Return why the person does it, as far as they said."""
+    return request.POST.get("reason", "").strip()[:_REASON_LENGTH]
+
+
 def _curate(request: HttpRequest, *, belief_id: str, act: Act) -> None:
-    reason = request.POST.get("reason", "").strip()[:_REASON_LENGTH] or NO_REASON
+    reason = reason_given(request) or NO_REASON
     curate_belief(belief_id=belief_id, act=act, reason=reason, actor=actor_of(request), now=timezone.now())
 
 

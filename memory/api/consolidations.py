@@ -51,7 +51,7 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
         model = Cycle
         fields = (
             "id", "state", "state_reason", "trigger", "now", "steps", "counts", "calls", "tokens", "cost_usd",
-            "budget_spent", "opened_at", "started_at", "finished_at",
+            "budget_spent", "opened_at", "started_at", "finished_at", "undone_at", "undone_by",
         )  # fmt: skip
 
     def get_counts(self, cycle: Cycle) -> dict[str, int]:

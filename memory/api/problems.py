@@ -14,9 +14,11 @@ from rest_framework.response import Response
 
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
+from memory.consolidation.held import NotUndone
+from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 
-_CONFLICTS = (IllegalTransitionError, CycleHasEnded, BeliefsAreOff)
+_CONFLICTS = (IllegalTransitionError, CycleHasEnded, BeliefsAreOff, CannotBeUndone, NotUndone)
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"

@@ -61,6 +61,7 @@ class StatusSerializer(serializers.Serializer[Any]):
     beliefs = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
+    held_episodes = serializers.IntegerField(help_text="Of cycles that were undone; they wait for a person.")
     dead_letters = serializers.IntegerField(help_text="Episodes whose work failed too often; they wait for a person.")
     last_cycle = LastCycleSerializer(allow_null=True)
     next_cycle_at = serializers.DateTimeField(allow_null=True)

@@ -10,6 +10,7 @@ from memory.api.episodes import EpisodesView
 from memory.api.lineage import LineageView
 from memory.api.recall import RecallView
 from memory.api.status import StatusView
+from memory.api.undoing import CycleReleaseView, CycleUndoView
 
 
 class BeliefIdConverter(StringConverter):
@@ -44,6 +45,8 @@ urlpatterns: list[URLPattern] = [
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/cancel", CycleCancelView.as_view()),
+    path("consolidations/<cycle_id:cycle_id>/undo", CycleUndoView.as_view()),
+    path("consolidations/<cycle_id:cycle_id>/release", CycleReleaseView.as_view()),
     path("recall", RecallView.as_view()),
     path("status", StatusView.as_view()),
 ]

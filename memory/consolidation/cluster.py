@@ -156,8 +156,11 @@ def _rank(now: datetime, groups: Sequence[Group]) -> list[Group]:
 
 
 def _tried_sets(*, workspace_id: int, hashes: Sequence[str]) -> set[str]:
+    """Find the sets that were tried, with or without success; what was undone counts as never done (B22)."""
     jobs = ClusterJob.objects.for_workspace(workspace_id).filter(
-        kind=JobKind.CLUSTER, state__in=(JobState.APPLIED, JobState.REFUSED), members_hash__in=hashes
+        Q(state=JobState.REFUSED) | Q(state=JobState.APPLIED, cycle__undone_at=None),
+        kind=JobKind.CLUSTER,
+        members_hash__in=hashes,
     )
     return set(jobs.values_list("members_hash", flat=True))
 

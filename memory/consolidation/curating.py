@@ -11,7 +11,7 @@ from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
-from memory.models import Belief
+from memory.models import Belief, Cycle
 
 
 class Act(StrEnum):
@@ -29,12 +29,29 @@ class Act(StrEnum):
 _RESTORABLE = {BeliefStatus.ARCHIVED, BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED, BeliefStatus.PRUNED}
 
 
+_REVIVING = {Act.RESTORE, Act.CHALLENGE}
+
+
+class BornInUndoneCycle(IllegalTransitionError):
+    """What was born in a cycle that was undone has no evidence to live by."""
+
+
 @transaction.atomic
 def curate_belief(*, belief_id: str, act: Act, reason: str, actor: Actor, now: datetime) -> Belief:
     """Do something to a belief; raise IllegalTransitionError where its status does not allow it."""
     [belief] = lock_beliefs([belief_id])
+    if act in _REVIVING:
+        _check_born(belief)
     _ACTS[act](belief, reason, actor, now)
     return belief
+
+
+def _check_born(belief: Belief) -> None:
+    undone = Cycle.objects.filter(pk=belief.born_in_id, undone_at__isnull=False)
+    if undone.exists():
+        raise BornInUndoneCycle(
+            f"It was born in cycle {belief.born_in_id}, which was undone: release that cycle's episodes instead."
+        )
 
 
 def _pin(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:

@@ -16,6 +16,7 @@ from django.db.models import Case, DateTimeField, DurationField, Exists, Express
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
+from memory.consolidation.locks import lock_workspace
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
@@ -47,6 +48,7 @@ def check_believing(*, workspace_id: int) -> None:
 def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
     check_believing(workspace_id=workspace_id)
+    lock_workspace(workspace_id)  # a cycle that is being undone has looked that no other is open
     lease = database_now(plus=budget_policy().lease_seconds)
     cycle = None
     while cycle is None:  # one that stood in the way may have ended since, or our id may be taken

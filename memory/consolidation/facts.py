@@ -14,7 +14,7 @@ from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.gates import BeliefFacts, TwinFacts
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob
+from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob, StructuralKind
 
 
 def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
@@ -25,14 +25,28 @@ def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
 def read_facts_of(*, beliefs: Sequence[Belief], cycle: Cycle) -> dict[str, BeliefFacts]:
     """Return what gates may know of several beliefs, their twins aside, by id; the caller holds their locks."""
     ids = [belief.pk for belief in beliefs]
-    rows, busy = read_rows_of(beliefs=ids), busy_beliefs(ids)
-    return {belief.pk: _facts(belief, rows[belief.pk], cycle, is_busy=belief.pk in busy) for belief in beliefs}
+    rows, busy, undone = read_rows_of(beliefs=ids), busy_beliefs(ids), _undone_changes(ids)
+    return {
+        belief.pk: replace(
+            _facts(belief, rows[belief.pk], cycle),
+            has_open_structural_job=belief.pk in busy,
+            since_revision_undone=_since(undone.get((belief.pk, StructuralKind.REVISE)), cycle.now),
+            since_split_undone=_since(undone.get((belief.pk, StructuralKind.SPLIT)), cycle.now),
+        )
+        for belief in beliefs
+    }
 
 
 def busy_beliefs(ids: Collection[str]) -> set[str]:
     """Find those that an open structural job is about."""
     jobs = StructuralJob.objects.open().filter(Q(belief__in=ids) | Q(twin__in=ids))
     return {key for pair in jobs.values_list("belief_id", "twin_id") for key in pair if key}
+
+
+def _undone_changes(ids: Collection[str]) -> dict[tuple[str, str], datetime]:
+    """Return by belief and kind when a person last had a change of it undone (B22)."""
+    jobs = StructuralJob.objects.filter(belief__in=ids).undone().order_by("undone_at")
+    return {(belief, kind): at for belief, kind, at in jobs.values_list("belief_id", "kind", "undone_at")}
 
 
 def with_twin(*, facts: BeliefFacts, twin: Twin | None, of: Mapping[str, BeliefFacts]) -> BeliefFacts:
@@ -51,11 +65,12 @@ def with_twin(*, facts: BeliefFacts, twin: Twin | None, of: Mapping[str, BeliefF
             has_open_structural_job=other.has_open_structural_job,
             since_changed=other.since_changed,
             was_found_different=twin.was_found_different,
+            since_undone=twin.since_undone,
         ),
     )
 
 
-def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle, *, is_busy: bool) -> BeliefFacts:
+def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle) -> BeliefFacts:
     weighed = weigh_evidence(rows=rows, policy=confidence_policy(belief.workspace))
     age = max(cycle.now - belief.created_at, timedelta())
     numbers, error = settings.POLICY.destabilization, belief.prediction_error
@@ -74,7 +89,6 @@ def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle, *, is_busy
         is_pinned=belief.is_pinned,
         is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
         since_restored_by_person=_since(belief.restored_by_person_at, cycle.now),
-        has_open_structural_job=is_busy,
         was_changed_this_cycle=belief.lineage_depth > 0 and belief.born_in_id == cycle.pk,
         supporting=weighed.rows.get(Verdict.SUPPORTS, 0),
         contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0),

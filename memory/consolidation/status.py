@@ -13,12 +13,25 @@ from memory.models import Belief, BeliefEmbedding, Episode, EpisodeEmbedding, Tr
 _REASON_LENGTH = 200
 
 
-def change_status(*, belief: Belief, new: BeliefStatus, reason: str, actor: Actor, now: datetime) -> None:
-    """Set a belief's status, record the transition, and let searches see it; the caller holds the belief's lock."""
+def change_status(
+    *,
+    belief: Belief,
+    new: BeliefStatus,
+    reason: str,
+    actor: Actor,
+    now: datetime,
+    status_reason: str | None = None,
+) -> None:
+    """Set a belief's status, record the transition, and let searches see it; the caller holds the belief's lock.
+
+    `status_reason` is kept with the belief where that is not why its status changes: a status that is set back has the
+    reason of before.
+    """
     old = BeliefStatus(belief.status)
     check_transition(old=old, new=new)
     attribute_changes(actor=actor, reason=reason)
-    belief.status, belief.status_reason, belief.updated_at = new, reason[:_REASON_LENGTH], now
+    kept = reason if status_reason is None else status_reason
+    belief.status, belief.status_reason, belief.updated_at = new, kept[:_REASON_LENGTH], now
     belief.save(update_fields=["status", "status_reason", "updated_at"])
     BeliefEmbedding.objects.filter(belief=belief.pk).update(is_active=new == BeliefStatus.ACTIVE)
     Transition.objects.create(

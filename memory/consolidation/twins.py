@@ -30,11 +30,13 @@ class Twin:
     similarity: float  # reference scale
     passes_guard: bool
     was_found_different: bool
+    since_undone: timedelta | None = None  # if within the time for which a person's word stands (B22)
 
     @property
     def rank(self) -> tuple[bool, float, str]:
         """Order twins by their prospects of being one with the other."""
-        return self.passes_guard and not self.was_found_different, self.similarity, self.id
+        is_free = not self.was_found_different and self.since_undone is None
+        return self.passes_guard and is_free, self.similarity, self.id
 
 
 def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
@@ -44,7 +46,7 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
     model = embedder()
     live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE)
     beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
-    different = _found_different(cycle.workspace_id)
+    different, undone = _found_different(cycle.workspace_id), _undone_lately(cycle)
     best: dict[str, Twin] = {}
     for one, other, similarity in _near_pairs(set(changed), beliefs, vectors, model):
         twin = Twin(
@@ -52,6 +54,7 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
             similarity=similarity,
             passes_guard=check_polarity(left=one.claim, right=other.claim).passed,
             was_found_different=frozenset((one.id, other.id)) in different,
+            since_undone=undone.get(frozenset((one.id, other.id))),
         )
         best[one.id] = max(twin, best.get(one.id, twin), key=lambda twin: twin.rank)
     return best
@@ -97,3 +100,12 @@ def _found_different(workspace_id: int) -> set[frozenset[str]]:
         kind=StructuralKind.MERGE, state=JobState.REFUSED, refusal=FOUND_DIFFERENT
     )
     return {frozenset(pair) for pair in refused.values_list("belief_id", "twin_id")}
+
+
+def _undone_lately(cycle: Cycle) -> dict[frozenset[str], timedelta]:
+    """Read the pairs whose merge a person had undone, with the time since, while their word stands (B22)."""
+    since = cycle.now - timedelta(days=settings.POLICY.gate.undone_days)
+    merges = StructuralJob.objects.for_workspace(cycle.workspace_id).filter(kind=StructuralKind.MERGE)
+    undone = merges.undone().filter(undone_at__gte=since).order_by("undone_at")
+    pairs = undone.values_list("belief_id", "twin_id", "undone_at")
+    return {frozenset((one, other)): cycle.now - at for one, other, at in pairs}

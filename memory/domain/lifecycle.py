@@ -1,8 +1,9 @@
 """Which status may follow which: for episodes, beliefs, cycles and cluster jobs (D3, R9, L12).
 
 Erasing deletes rows and is therefore no transition. Undoing a cycle takes a status back to the live one it came from,
-so every status that a cycle can set leads back to `active` and `challenged`. `forgotten` is final: what a person had
-forgotten comes back as a new row or not at all.
+so every status that a cycle can set leads back to `active` and `challenged`; and it invalidates what was born in the
+cycle, whatever became of that since. `forgotten` is final: what a person had forgotten comes back as a new row or not
+at all.
 """
 
 from collections.abc import Mapping
@@ -94,9 +95,9 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
     BeliefStatus: {
         _B.ACTIVE: frozenset(set(_B) - {_B.ACTIVE}),
         _B.CHALLENGED: frozenset(set(_B) - {_B.CHALLENGED}),
-        _B.REVISED: _LIVE_BELIEF | {_B.FORGOTTEN},
-        _B.MERGED: _LIVE_BELIEF | {_B.FORGOTTEN},
-        _B.SPLIT: _LIVE_BELIEF | {_B.FORGOTTEN},
+        _B.REVISED: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
+        _B.MERGED: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
+        _B.SPLIT: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
         _B.ARCHIVED: _LIVE_BELIEF | {_B.INVALIDATED, _B.PRUNED, _B.FORGOTTEN},
         _B.INVALIDATED: _LIVE_BELIEF | {_B.PRUNED, _B.FORGOTTEN},
         _B.PRUNED: _LIVE_BELIEF | {_B.FORGOTTEN},
@@ -104,7 +105,8 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
     },
     ConsolidationState: {
         # Evidence given by hand or on the direct path settles an episode that no cycle has leased.
-        _S.NEW: frozenset({_S.LEASED, _S.SETTLED}),
+        # One about which more is to be asked is new although a cycle made evidence of it: undoing that holds it, too.
+        _S.NEW: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
         _S.LEASED: frozenset({_S.NEW, _S.POOLED, _S.SETTLED, _S.FAILED}),
         _S.POOLED: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
         # A settled episode is taken up anew when erasing took away the belief it was evidence for.

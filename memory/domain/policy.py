@@ -170,6 +170,9 @@ class GatePolicy:
     merge_similarity: Annotated[Share, "B13: similarity that two beliefs must exceed to be one"] = 0.92
     merge_confidence: Annotated[Share, "B13: confidence that both beliefs must exceed"] = 0.6
     merge_settled_days: Annotated[Amount, "B13: days without a change of structure or statement"] = 7.0
+    undone_days: Annotated[Amount, "B22: days in which no revision, split or merge that was undone is made again"] = (
+        90.0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField
 
@@ -28,6 +28,9 @@ class StructuralKind(models.TextChoices):
     MERGE = "merge", "merge"
 
 
+UNDONE = "undone"  # why a job was refused whose cycle was undone before it was made
+
+
 class StructuralJobQuerySet(WorkspaceQuerySet):
     def open(self) -> Self:
         """Keep the jobs that are not ended."""
@@ -43,6 +46,12 @@ class StructuralJobQuerySet(WorkspaceQuerySet):
     def carried_over(self) -> Self:
         """Keep the open jobs that wait for a later cycle."""
         return self.open().filter(cycle=None)
+
+    def undone(self) -> Self:
+        """Keep what was taken back with its cycle, made or merely decided, each with when (`undone_at`)."""
+        taken_back = self.filter(Q(state=JobState.APPLIED, cycle__undone_at__isnull=False) | Q(refusal=UNDONE))
+        when = Case(When(refusal=UNDONE, then=F("decided_in__undone_at")), default=F("cycle__undone_at"))
+        return taken_back.annotate(undone_at=when)
 
 
 class StructuralJob(models.Model):

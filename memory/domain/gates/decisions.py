@@ -66,6 +66,7 @@ class Reason(StrEnum):
     PINNED = "pinned"
     OPEN_STRUCTURAL_JOB = "open_structural_job"
     CHANGED_THIS_CYCLE = "changed_this_cycle"
+    UNDONE_LATELY = "undone_lately"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,7 @@ class TwinFacts:
     has_open_structural_job: bool = False
     since_changed: timedelta | None = None
     was_found_different: bool = False
+    since_undone: timedelta | None = None  # since a person had their merge undone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,8 @@ class BeliefFacts:
     since_restored_by_person: timedelta | None = None
     has_open_structural_job: bool = False
     was_changed_this_cycle: bool = False
+    since_revision_undone: timedelta | None = None  # since a person had it undone (B22)
+    since_split_undone: timedelta | None = None
     twin: TwinFacts | None = None
 
     @property
@@ -149,6 +153,16 @@ def free_to_change(facts: BeliefFacts) -> tuple[Condition, ...]:
         (not facts.has_open_structural_job, Reason.OPEN_STRUCTURAL_JOB),
         (not facts.was_changed_this_cycle, Reason.CHANGED_THIS_CYCLE),
     )
+
+
+def not_undone_lately(since: timedelta | None, policy: GatePolicy) -> Condition:
+    """Ask that no person had the same change undone within the time for which their word stands (B22)."""
+    return since is None or since > policy.undone_days * DAY, Reason.UNDONE_LATELY
+
+
+def undone_numbers(since: timedelta | None) -> dict[str, float]:
+    """Name among the facts when the same change was undone, if it ever was."""
+    return {} if since is None else {"days_since_undone": as_days(since)}
 
 
 def as_days(span: timedelta) -> float:

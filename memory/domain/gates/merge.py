@@ -14,6 +14,8 @@ from memory.domain.gates.decisions import (
     as_days,
     first_unmet,
     free_to_change,
+    not_undone_lately,
+    undone_numbers,
 )
 from memory.domain.policy import GatePolicy
 
@@ -44,6 +46,7 @@ def _conditions(facts: BeliefFacts, policy: GatePolicy) -> Iterator[Condition]:
     yield twin.is_live and twin.similarity > policy.merge_similarity, Reason.NO_TWIN
     yield twin.passes_guard, Reason.GUARD_FAILED
     yield not twin.was_found_different, Reason.FOUND_DIFFERENT_BEFORE
+    yield not_undone_lately(twin.since_undone, policy)
     yield not twin.is_pinned, Reason.PINNED
     yield not twin.has_open_structural_job, Reason.OPEN_STRUCTURAL_JOB
     least = min(facts.confidence, twin.confidence)
@@ -70,4 +73,4 @@ def _twin_numbers(twin: TwinFacts) -> dict[str, float]:
     }
     if twin.since_changed is not None:
         numbers["twin_days_since_changed"] = as_days(twin.since_changed)
-    return numbers
+    return numbers | undone_numbers(twin.since_undone)

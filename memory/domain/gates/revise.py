@@ -1,6 +1,15 @@
 """When a belief that was believed is to be said anew (B15)."""
 
-from memory.domain.gates.decisions import BeliefFacts, GateDecision, GateName, Reason, first_unmet, free_to_change
+from memory.domain.gates.decisions import (
+    BeliefFacts,
+    GateDecision,
+    GateName,
+    Reason,
+    first_unmet,
+    free_to_change,
+    not_undone_lately,
+    undone_numbers,
+)
 from memory.domain.policy import GatePolicy
 
 
@@ -21,6 +30,7 @@ class ReviseGate:
             # The additive model has no expectation that evidence could surprise (R10a).
             (facts.is_additive or facts.is_destabilised, Reason.NOT_DESTABILISED),
             (facts.lineage_depth < policy.revise_depth, Reason.TOO_DEEP),
+            not_undone_lately(facts.since_revision_undone, policy),
         )
         return GateDecision(
             gate=self.name,
@@ -35,5 +45,6 @@ class ReviseGate:
                 "prediction_error": facts.prediction_error,
                 "error_threshold": facts.error_threshold,
                 "lineage_depth": float(facts.lineage_depth),
-            },
+            }
+            | undone_numbers(facts.since_revision_undone),
         )

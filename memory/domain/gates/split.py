@@ -1,6 +1,15 @@
 """When a belief is true in one part and false in another (B12)."""
 
-from memory.domain.gates.decisions import BeliefFacts, GateDecision, GateName, Reason, first_unmet, free_to_change
+from memory.domain.gates.decisions import (
+    BeliefFacts,
+    GateDecision,
+    GateName,
+    Reason,
+    first_unmet,
+    free_to_change,
+    not_undone_lately,
+    undone_numbers,
+)
 from memory.domain.policy import GatePolicy
 
 
@@ -20,6 +29,7 @@ class SplitGate:
             (facts.evidence_count >= policy.split_evidence, Reason.TOO_LITTLE_EVIDENCE),
             (facts.origins_against >= policy.split_origins, Reason.ONE_ORIGIN_AGAINST),
             (facts.supporting_origins >= policy.split_origins, Reason.ONE_ORIGIN_IN_FAVOUR),
+            not_undone_lately(facts.since_split_undone, policy),
         )
         return GateDecision(
             gate=self.name,
@@ -32,5 +42,6 @@ class SplitGate:
                 "origins_against": float(facts.origins_against),
                 "partial": float(facts.partial),
                 "evidence_count": float(facts.evidence_count),
-            },
+            }
+            | undone_numbers(facts.since_split_undone),
         )

@@ -1,0 +1,46 @@
+"""The episodes of a cycle that was undone are held: nothing is made of them until a person releases them (B22)."""
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from memory.consolidation.touched import undoing_of
+from memory.domain.lifecycle import ConsolidationState, JobState
+from memory.models import ClusterMember, Cycle, Episode, Evidence
+
+_HOLDABLE = (
+    ConsolidationState.NEW, ConsolidationState.POOLED, ConsolidationState.SETTLED, ConsolidationState.FAILED,
+    ConsolidationState.HELD,
+)  # fmt: skip
+
+
+class NotUndone(ValueError):
+    """Only a cycle that was undone holds episodes."""
+
+
+def hold_episodes(*, cycle: Cycle) -> int:
+    """Hold the episodes of a cycle's jobs that it made evidence of, or that are evidence of nothing; return how many.
+
+    Called while the cycle's evidence is still there. What is evidence by another cycle's word alone stays settled: no
+    cycle takes it up. One that another undone cycle holds is held for this one from here on.
+    """
+    mine = ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle)
+    evidence = Evidence.objects.filter(episode=OuterRef("pk"))
+    became_evidence = Exists(mine) & Exists(evidence.filter(cycle=cycle))
+    was_looked_at = Exists(mine.filter(job__state=JobState.APPLIED)) & ~Exists(evidence)
+    episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at)
+    return episodes.filter(state__in=_HOLDABLE).update(state=ConsolidationState.HELD, state_reason=undoing_of(cycle.pk))
+
+
+def held_for(*, cycle: Cycle) -> QuerySet[Episode]:
+    """Return the episodes that are held since a cycle was undone; raise NotUndone where it was not."""
+    if cycle.undone_at is None:
+        raise NotUndone(f"Cycle {cycle.pk} was not undone, so no episodes are held for it.")
+    held: QuerySet[Episode] = Episode.objects.for_workspace(cycle.workspace_id).filter(
+        state=ConsolidationState.HELD, state_reason=undoing_of(cycle.pk)
+    )
+    return held
+
+
+def release_held(*, episodes: QuerySet[Episode]) -> int:
+    """Let the held ones among some episodes take part again as if they were new; return how many."""
+    held = Episode.objects.filter(pk__in=episodes.order_by().values("pk"), state=ConsolidationState.HELD)
+    return held.update(state=ConsolidationState.NEW, state_reason="", pooled_at=None, failures=0, dead_at=None)

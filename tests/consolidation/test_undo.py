@@ -1,0 +1,483 @@
+"""B22: what a cycle did is taken back, its episodes are held, and no later cycle does it again."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from memory.consolidation.curating import Act, BornInUndoneCycle, curate_belief
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.held import NotUndone, held_for, release_held
+from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.domain.verdicts import Verdict
+from memory.history.as_of import beliefs_as_of
+from memory.models import (
+    Belief,
+    BeliefEvent,
+    ClusterJob,
+    Cycle,
+    Episode,
+    Evidence,
+    GateDecision,
+    Lineage,
+    StructuralJob,
+    Transition,
+    Trigger,
+)
+from tests.consolidation.restructuring import (
+    OLD,
+    SUMMER,
+    TWIN,
+    WINTER,
+    child_of,
+    contradict,
+    divided,
+    doubted,
+    job_of,
+    twins,
+)
+from tests.consolidation.undoing import LENA, TOMA, kept, snapshot, undo
+from tests.consolidation.world import World
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+KILNS = [f"Potter's log {n}: the kiln burnt for 5 hours." for n in range(1, 4)]
+
+
+def created(world: World) -> Cycle:
+    """Run a cycle that founds a belief."""
+    world.statements["kiln"] = OLD
+    world.directions.place(OLD, {"kiln": 1.0})
+    world.say_all(KILNS, about="kiln")
+    return world.cycle()
+
+
+def reinforced(world: World) -> Cycle:
+    """Run a cycle that gives the one belief one support more."""
+    world.say(f"Potter's log {len(world.verdicts)}: 5 hours again.", about="kiln", likeness=0.8)
+    return world.cycle(after=DAY)
+
+
+def reason_of(belief: Belief, gate: str, cycle: Cycle) -> str:
+    return GateDecision.objects.get(belief=belief, gate=gate, cycle=cycle).reason
+
+
+# --- What goes back
+
+
+def test_a_belief_born_in_the_cycle_is_believed_no_more(world: World) -> None:
+    """B22: it stays as invalidated, so that it can be told what was believed; its evidence is gone."""
+    cycle = created(world)
+    born = world.only_belief()
+    world.now += HOUR
+
+    undone = undo(world, cycle)
+
+    born = world.only_belief()
+    assert (born.status, born.status_reason) == ("invalidated", f"cycle {cycle.pk} undone: it was a test")
+    assert (born.alpha, born.beta, born.evidence_count, born.storage_strength) == (1.0, 1.0, 0, 0)
+    assert undone.counts == {"restored": 0, "invalidated": 1, "evidence": 3, "lineage": 0, "held": 3}
+    assert (undone.cycle.undone_at, undone.cycle.undone_by, undone.cycle.state) == (
+        world.now, "person lena", "finished",
+    )  # fmt: skip
+
+
+def test_what_was_believed_before_it_was_undone_can_still_be_told(world: World) -> None:
+    """R10, B22: as of a moment before the undoing the belief stands; its history names who took it back."""
+    cycle = created(world)
+    then = world.now
+    world.now += DAY
+    undo(world, cycle)
+
+    mine = Belief.objects.for_workspace(world.workspace)
+    assert [(event.status, event.alpha) for event in beliefs_as_of(beliefs=mine, at=then)] == [("active", 4.0)]
+    assert [event.status for event in beliefs_as_of(beliefs=mine, at=world.now)] == ["invalidated"]
+    assert {event.pgh_context["actor"] for event in BeliefEvent.objects.filter(updated_at=world.now)} == {"person lena"}
+    told = Transition.objects.get(belief=world.only_belief())
+    assert (told.old, told.new, told.actor) == ("active", "invalidated", "person lena")
+
+
+def test_what_only_grows_goes_back_with_the_evidence(world: World) -> None:
+    """B4, B6, B22: α, β, count, peak, error, storage strength, and when it was last reinforced."""
+    created(world)
+    before = snapshot(world)
+    cycle = reinforced(world)
+    assert world.only_belief().peak_confidence > 0.8
+
+    undo(world, cycle)
+
+    assert kept(world, before) == before
+
+
+def test_a_revision_is_taken_back(world: World) -> None:
+    """B15, B22: the old belief is active again, on its old evidence; what took its place is invalidated."""
+    old = doubted(world)
+    before = snapshot(world)
+    contradict(world)
+    cycle = world.cycle()
+    new = child_of(old)
+
+    undo(world, cycle)
+
+    assert kept(world, before) == before
+    assert (world.now_of(new).status, Lineage.objects.count()) == ("invalidated", 0)
+
+
+def test_an_archived_belief_that_came_back_lies_in_the_archive_again(world: World) -> None:
+    """B14, B22: for the reason it was archived for, so that fresh support brings it back as ever."""
+    created(world)
+    assert world.cycle(after=91 * DAY).counts["archived"] == 1
+    before = snapshot(world)
+    cycle = reinforced(world)
+    assert world.only_belief().status == "active"
+
+    undo(world, cycle)
+
+    assert kept(world, before) == before
+    assert (world.only_belief().status, world.only_belief().status_reason) == ("archived", "stale_and_weak")
+    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=cycle.pk)))
+    world.cycle(after=HOUR)
+    assert world.only_belief().status == "active"
+
+
+def test_a_belief_that_an_undone_cycle_archived_is_let_be_for_ninety_days(world: World) -> None:
+    """B14, B22: as if a person had restored it."""
+    created(world)
+    before = snapshot(world)
+    cycle = world.cycle(after=91 * DAY)
+
+    undo(world, cycle)
+
+    assert kept(world, before) == before
+    assert world.only_belief().restored_by_person_at == world.now
+    assert world.cycle(after=90 * DAY).counts["archived"] == 0
+    assert world.cycle(after=DAY).counts["archived"] == 1
+
+
+def test_a_cycle_that_did_nothing_is_undone_without_a_trace(world: World) -> None:
+    created(world)
+    before, cycle = snapshot(world), world.cycle(after=DAY)
+
+    undone = undo(world, cycle)
+
+    assert kept(world, before) == before
+    assert set(undone.counts.values()) == {0}
+
+
+def test_a_newborn_that_was_split_in_the_same_cycle_dies_with_its_children(world: World) -> None:
+    """B12, B22: whatever became of what was born in the cycle, nothing of it lives."""
+    world.statements["kiln"] = OLD
+    world.directions.place(OLD, {"kiln": 0.99})
+    world.divisions[OLD] = {"in winter": WINTER, "in summer": SUMMER}
+    for number in range(7):
+        verdict = Verdict.SUPPORTS if number < 4 else Verdict.PARTIAL
+        text = f"Potter's log {number}: the oven was hot."
+        world.say(text, about="kiln", likeness=0.85, verdict=verdict)
+        for part in world.divisions[OLD].values():
+            world.verdicts[f"{part}|{text}"] = Verdict.SUPPORTS
+    cycle = world.cycle()
+    assert (cycle.counts["created"], cycle.counts["split"]) == (1, 1)
+
+    undone = undo(world, cycle)
+
+    assert set(Belief.objects.values_list("status", flat=True)) == {"invalidated"}
+    assert (undone.counts["invalidated"], Evidence.objects.count(), Lineage.objects.count()) == (3, 0, 0)
+
+
+# --- What does not happen again
+
+
+def test_its_episodes_are_held_and_take_no_part(world: World) -> None:
+    """B22: the next cycle finds nothing to do, and asks no model."""
+    cycle = created(world)
+    undo(world, cycle)
+    asked = len(world.server.log)
+
+    following = world.cycle(after=HOUR)
+
+    assert set(Episode.objects.values_list("state", "state_reason")) == {("held", f"cycle {cycle.pk} undone")}
+    assert (following.counts["episodes"], following.counts["clusters"], len(world.server.log)) == (0, 0, asked)
+    assert not Episode.objects.pending().exists()
+
+
+def test_released_episodes_are_taken_up_again_without_another_call(world: World) -> None:
+    """B7, B22: the set that was tried counts as untried, and what models said of it is still stored."""
+    cycle = created(world)
+    undone = undo(world, cycle)
+    asked = len(world.server.log)
+
+    released = release_held(episodes=held_for(cycle=undone.cycle))
+    again = world.cycle(after=HOUR)
+
+    assert (released, again.counts["created"]) == (3, 1)
+    assert Belief.objects.get(status="active").statement == OLD
+    assert [call.purpose for call in world.server.log[asked:]] in ([], ["embed"])
+
+
+def test_an_episode_with_more_to_be_asked_is_held_although_it_is_new(world: World) -> None:
+    """B8.3, B22: else the next cycle would take it up and do the same again."""
+    created(world)
+    cycle = reinforced(world)
+    said = Evidence.objects.get(cycle=cycle).episode
+    Episode.objects.filter(pk=said.pk).update(state="new", state_reason="more beliefs to be asked")
+
+    undo(world, cycle)
+
+    assert world.states(said) == ["held"]
+
+
+def test_evidence_of_an_earlier_cycle_stays_settled(world: World) -> None:
+    """B22: what a structural change judged anew is not of the cycle's episodes."""
+    old = doubted(world)
+    contradict(world)
+    cycle = world.cycle()
+
+    undone = undo(world, cycle)
+
+    assert undone.counts["held"] == 1
+    assert set(Episode.objects.filter(evidence__belief=old).values_list("state", flat=True)) == {"settled"}
+
+
+@pytest.mark.parametrize(("bring_about", "gate"), [(doubted, "revise"), (divided, "split")])
+def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
+    world: World, bring_about: Callable[[World], Belief], gate: str
+) -> None:
+    """B22: the gate says why, though its evidence was released; afterwards it opens."""
+    belief = bring_about(world)
+    if gate == "revise":
+        contradict(world)
+    undone = undo(world, world.cycle())
+
+    release_held(episodes=held_for(cycle=undone.cycle))
+    again = world.cycle(after=HOUR)
+
+    decision = GateDecision.objects.get(belief=belief, gate=gate, cycle=again)
+    assert (decision.passed, decision.reason) == (False, "undone_lately")
+    assert decision.facts["days_since_undone"] == pytest.approx(1 / 24)
+    assert (world.now_of(belief).status, StructuralJob.objects.count()) == ("active", 1)
+
+    # The last word of ninety days later stands for itself.
+    text = "Potter's log: a word in favour."
+    world.say(text, about="kiln", likeness=0.8)
+    for part in (WINTER, SUMMER):
+        world.verdicts[f"{part}|{text}"] = Verdict.SUPPORTS
+    later = world.cycle(after=91 * DAY)
+    assert reason_of(belief, gate, later) != "undone_lately"
+
+
+def test_a_merge_that_was_undone_is_not_made_again_for_ninety_days(world: World) -> None:
+    """B13, B22: neither belief is asked about with the other."""
+    one, other = twins(world)
+    before = snapshot(world)
+    world.unions |= {OLD: "", TWIN: ""}
+    cycle = world.cycle()
+    assert cycle.counts["merged"] == 1
+
+    undo(world, cycle)
+    assert kept(world, before) == before
+    world.say("Potter's log: 5 hours, as ever.", about="kiln", likeness=0.75)
+    again = world.cycle(after=HOUR)
+
+    assert {reason_of(one, "merge", again), reason_of(other, "merge", again)} == {"undone_lately"}
+    world.say("Potter's log: 5 hours, to this day.", about="kiln", likeness=0.75)
+    assert world.cycle(after=90 * DAY).counts["merged"] == 1
+
+
+def test_a_change_that_was_only_decided_is_refused(world: World) -> None:
+    """B22: a structural job that was carried over does not outlive the cycle that decided it."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: Cycle.objects.filter(finished_at=None).update(budget_spent="enough")
+    cycle = world.cycle()
+    assert (job_of(world).state, job_of(world).cycle) == ("queued", None)
+
+    undo(world, cycle)
+    world.before_gate = lambda: None
+    world.cycle(after=HOUR)
+
+    assert (job_of(world).state, job_of(world).refusal) == ("refused", "undone")
+    assert (world.now_of(old).status, world.calls("revise")) == ("active", 0)
+
+
+# --- What stands in the way
+
+
+def test_two_cycles_are_undone_the_newest_first(world: World) -> None:
+    """B22: a stack; at its bottom nothing is left."""
+    start = snapshot(world)
+    first = created(world)
+    second = reinforced(world)
+
+    undo(world, second)
+    undo(world, first)
+
+    assert kept(world, start) == start == {}
+    assert set(Episode.objects.values_list("state", flat=True)) == {"held"}
+
+
+def test_an_older_cycle_is_not_undone_under_a_later_one(world: World) -> None:
+    """B22: the refusal names the later cycles, newest first, and what they changed; nothing has changed."""
+    first = created(world)
+    second, third = reinforced(world), reinforced(world)
+    rows = world.rows()
+
+    with pytest.raises(CannotBeUndone) as refused:
+        undo_cycle(cycle_id=first.pk, actor=LENA, now=world.now)
+
+    born = world.only_belief().pk
+    assert f"{third.pk} changed {born}; {second.pk} changed {born}. Undo those first" in str(refused.value)
+    assert world.rows() == rows
+
+
+def test_a_cycle_is_built_on_where_a_later_one_made_what_it_had_decided(world: World) -> None:
+    """B22: deciding is touching."""
+    one, other = twins(world)
+    world.unions |= {OLD: "", TWIN: ""}
+    world.before_gate = lambda: Cycle.objects.filter(finished_at=None).update(budget_spent="enough")
+    first = world.cycle()
+    world.before_gate = lambda: None
+    second = world.cycle(after=HOUR)
+    assert second.counts["merged"] == 1
+
+    with pytest.raises(CannotBeUndone, match=f"{second.pk} changed {min(one.pk, other.pk)}, {max(one.pk, other.pk)}"):
+        undo_cycle(cycle_id=first.pk, actor=LENA, now=world.now)
+
+
+def test_a_later_cycle_that_was_undone_is_nothing_to_build_on(world: World) -> None:
+    """B22: an archiving and its undoing are nobody's word on the belief."""
+    start = snapshot(world)
+    first = created(world)
+    second = world.cycle(after=91 * DAY)
+    assert second.counts["archived"] == 1
+
+    undo(world, second, actor=TOMA)
+    undo(world, first)
+
+    assert kept(world, start) == {}
+
+
+def test_later_work_on_other_beliefs_does_not_stand_in_the_way(world: World) -> None:
+    first = created(world)
+    world.say_all([f"The weir was mended, note {n}." for n in range(3)], about="weir")
+    world.cycle(after=HOUR)
+
+    undo(world, first)
+
+    assert sorted(Belief.objects.values_list("status", flat=True)) == ["active", "invalidated"]
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_cycle_that_has_not_ended_is_not_undone(world: World, state: str) -> None:
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    Cycle.objects.filter(pk=cycle.pk).update(state=state)
+
+    with pytest.raises(CannotBeUndone, match=f"{cycle.pk} is still {state}"):
+        undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
+
+
+def test_no_cycle_is_undone_while_another_is_open(world: World) -> None:
+    """B22: it waits until that one has ended."""
+    first = created(world)
+    other, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+
+    with pytest.raises(CannotBeUndone, match=f"{other.pk} is queued"):
+        undo_cycle(cycle_id=first.pk, actor=LENA, now=world.now)
+
+    assert world.only_belief().status == "active"
+
+
+def test_a_cycle_is_undone_once(world: World) -> None:
+    cycle = created(world)
+    undo(world, cycle)
+
+    with pytest.raises(CannotBeUndone, match="undone already, by person lena"):
+        undo_cycle(cycle_id=cycle.pk, actor=TOMA, now=world.now)
+
+
+def test_what_is_older_than_the_history_cannot_be_set_back(world: World) -> None:
+    """R10, B22: without a record of before, it says so and changes nothing."""
+    created(world)
+    cycle = reinforced(world)
+    BeliefEvent.objects.all().delete()
+
+    with pytest.raises(CannotBeUndone, match="is not recorded"):
+        undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
+
+
+def test_only_an_undone_cycle_holds_episodes(world: World) -> None:
+    cycle = created(world)
+
+    with pytest.raises(NotUndone, match="was not undone"):
+        held_for(cycle=cycle)
+
+
+# --- What a person did since
+
+
+@pytest.mark.parametrize(
+    ("act", "status"),
+    [
+        (Act.ARCHIVE, "archived"),
+        (Act.FORGET, "forgotten"),
+        (Act.CHALLENGE, "invalidated"),
+        (Act.PIN, "invalidated"),
+    ],
+)
+def test_nothing_born_in_the_cycle_lives_but_what_a_person_put_away_stays_away(
+    world: World, act: Act, status: str
+) -> None:
+    """B22: a tombstone stays one; a challenged belief would still be judged."""
+    cycle = created(world)
+    curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
+
+    undo(world, cycle)
+
+    born = world.only_belief()
+    assert (born.status, born.is_pinned, born.evidence_count) == (status, act is Act.PIN, 0)
+
+
+@pytest.mark.parametrize(
+    ("act", "status"), [(Act.RESTORE, "active"), (Act.CHALLENGE, "challenged"), (Act.FORGET, "forgotten")]
+)
+def test_a_status_that_a_person_set_since_stays(world: World, act: Act, status: str) -> None:
+    """B22: the cycle archived it, a person has spoken since."""
+    created(world)
+    cycle = world.cycle(after=91 * DAY)
+    curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
+
+    undo(world, cycle)
+
+    assert world.only_belief().status == status
+
+
+def test_a_pin_set_since_stays(world: World) -> None:
+    """D9, B22: it neither stands in the way nor goes back."""
+    created(world)
+    cycle = reinforced(world)
+    curate_belief(belief_id=world.only_belief().pk, act=Act.PIN, reason="by hand", actor=TOMA, now=world.now)
+
+    undo(world, cycle)
+
+    assert (world.only_belief().is_pinned, world.only_belief().alpha) == (True, 4.0)
+
+
+@pytest.mark.parametrize("act", [Act.RESTORE, Act.CHALLENGE])
+def test_what_was_born_in_an_undone_cycle_is_not_revived_by_hand(world: World, act: Act) -> None:
+    """B22: it has no evidence to live by; releasing the episodes is the way."""
+    cycle = created(world)
+    undo(world, cycle)
+
+    with pytest.raises(BornInUndoneCycle, match=f"{cycle.pk}, which was undone"):
+        curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
+
+    assert world.only_belief().status == "invalidated"
+
+
+def test_an_invalidated_newborn_is_neither_judged_nor_a_tombstone(world: World) -> None:
+    """B22: others may say the same, and it is believed on their word."""
+    undo(world, created(world))
+    world.say_all([f"The kiln log of {day}: 5 hours." for day in ("Monday", "Tuesday", "Friday")], about="kiln")
+
+    cycle = world.cycle(after=HOUR)
+
+    assert cycle.counts["created"] == 1
+    assert ClusterJob.objects.get(cycle=cycle).verdicts.exclude(belief=None).count() == 0
