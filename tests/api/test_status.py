@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def memories(workspace: Workspace) -> None:
     project = factories.project(workspace=workspace, slug="ours")
-    for state in ("new", "failed", "pooled", "settled"):
+    for state in ("new", "failed", "pooled", "settled", "held", "held"):
         factories.episode(workspace=workspace, state=state)
     factories.episode(workspace=workspace, state="failed", dead_at=factories.NOW)
     factories.episode(workspace=workspace, status="archived")
@@ -31,11 +31,12 @@ def memories(workspace: Workspace) -> None:
 
 @pytest.mark.usefixtures("memories")
 def test_memories_are_counted_by_status_and_state(reader: Caller) -> None:
-    """B20: pending are new, leased and failed; pooled and dead letters stand beside."""
+    """B20: pending are new, leased and failed; pooled ones, held ones and dead letters stand beside."""
     status = reader.get("/status").json()
-    assert status["episodes"] == {"active": 6, "archived": 1}
+    assert status["episodes"] == {"active": 8, "archived": 1}
     assert status["beliefs"] == {"active": 2, "archived": 1}
     assert (status["pending_episodes"], status["pooled_episodes"], status["dead_letters"]) == (3, 1, 1)
+    assert status["held_episodes"] == 2
     assert status["models"]["embeddings"] == "wordllama-l2-supercat-256"
     assert status["models"]["llm"].startswith("offline")
     assert status["models"]["offline"] is True

@@ -68,6 +68,12 @@ def reopened(rows: Rows) -> str:
     return rows.cycle.pk
 
 
+def undone(rows: Rows) -> str:
+    """Let the cycle be one that was undone."""
+    Cycle.objects.filter(pk=rows.cycle.pk).update(undone_at=factories.NOW, undone_by="person lena")
+    return rows.cycle.pk
+
+
 CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/episodes", "GET"): Call(permission="read", path=at("/episodes")),
     ("api/v1/episodes", "POST"): Call(permission="write", path=at("/episodes"), body=lambda rows: {"text": SECRET}),
@@ -95,6 +101,18 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/consolidations/<cycle_id:cycle_id>/cancel", "POST"): Call(
         permission="curate",
         path=lambda rows: f"/consolidations/{reopened(rows)}/cancel",
+        body=lambda rows: {},
+        names_a_row=True,
+    ),
+    ("api/v1/consolidations/<cycle_id:cycle_id>/undo", "POST"): Call(
+        permission="curate",
+        path=lambda rows: f"/consolidations/{rows.cycle.pk}/undo",
+        body=lambda rows: {},
+        names_a_row=True,
+    ),
+    ("api/v1/consolidations/<cycle_id:cycle_id>/release", "POST"): Call(
+        permission="curate",
+        path=lambda rows: f"/consolidations/{undone(rows)}/release",
         body=lambda rows: {},
         names_a_row=True,
     ),
@@ -224,7 +242,7 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
     belief, project = rows.belief.pk, rows.project.slug
     assert told == [
         {belief, rows.episode.pk, project, SECRET}, {SECRET}, {belief, project, SECRET}, {belief, SECRET},
-        {rows.cycle.pk}, {rows.cycle.pk},
+        {rows.cycle.pk}, {rows.cycle.pk}, {rows.cycle.pk}, {rows.cycle.pk},
     ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def test_every_state_has_its_row(states: type[StrEnum]) -> None:
         (ConsolidationState.LEASED, ConsolidationState.NEW),
         (ConsolidationState.POOLED, ConsolidationState.SETTLED),
         (ConsolidationState.SETTLED, ConsolidationState.HELD),
+        (ConsolidationState.NEW, ConsolidationState.HELD),
         (ConsolidationState.HELD, ConsolidationState.NEW),
         (CycleState.QUEUED, CycleState.RUNNING),
         (CycleState.RUNNING, CycleState.OVER_BUDGET),
@@ -81,6 +82,14 @@ def test_what_a_cycle_does_to_a_belief_can_be_undone(live: BeliefStatus) -> None
     done_by_cycles = next_states(state=live) - {BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED}
 
     assert all(live in next_states(state=status) for status in done_by_cycles)
+
+
+@pytest.mark.parametrize("status", set(BeliefStatus) - {BeliefStatus.INVALIDATED})
+def test_what_was_born_in_a_cycle_can_be_invalidated_with_it(status: BeliefStatus) -> None:
+    """B22: whatever became of it, but what a person had forgotten or pruned stays so."""
+    kept = {BeliefStatus.FORGOTTEN, BeliefStatus.PRUNED}
+
+    assert (BeliefStatus.INVALIDATED in next_states(state=status)) is (status not in kept)
 
 
 def test_an_archived_belief_may_carry_the_same_word_as_an_archived_episode() -> None:
