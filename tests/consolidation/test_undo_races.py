@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from memory.consolidation import undo
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.held import hold_episodes
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.models import Belief, Cycle, Trigger
 from tests import factories
@@ -61,17 +61,16 @@ def begin(work: Callable[[Cycle], None], cycle: Cycle) -> tuple[threading.Thread
 def test_no_cycle_opens_while_one_is_undone(ended: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
     """B22: it waits, and finds what was undone."""
     was_open: list[bool] = []
-    hold = undo.hold_episodes
 
     def hold_while_another_would_open(**given: Any) -> int:
         opener, _ = begin(open_another, ended)
         opener.join(_SOON)
         was_open.append(not opener.is_alive())
         waiting.append(opener)
-        return hold(**given)
+        return hold_episodes(**given)
 
     waiting: list[threading.Thread] = []
-    monkeypatch.setattr(undo, "hold_episodes", hold_while_another_would_open)
+    monkeypatch.setattr("memory.consolidation.undo.hold_episodes", hold_while_another_would_open)
     undo_it(ended)
     waiting[0].join(_LATE)
 
