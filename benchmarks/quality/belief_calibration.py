@@ -1,6 +1,7 @@
 """Are beliefs as often true as they are confident? Simulated histories with known truth, and a reliability curve.
 
     python -m benchmarks.quality.belief_calibration [--histories 200] [--seed N] [--json FILE] [--picture FILE]
+        [--change 0.3 0.7]
 
 Histories are drawn as benchmarks/quality/histories.py says: a habit that stays, one that is given up, one that holds in
 one context only, a third each; 15 to 60 episodes over half a year, each wrong with a probability of 10 to 30 %. They
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.histories import History, Kind, make_histories
+from benchmarks.quality.histories import CHANGE, History, make_histories
 from benchmarks.quality.reliability import (
     Bin,
     Sample,
@@ -40,7 +41,8 @@ PICTURE = ROOT / "docs" / "reliability.svg"
 def main() -> int:
     """Simulate, score, print, draw, and return the exit status."""
     asked = _read_arguments()
-    samples = simulate(histories=make_histories(count=asked.histories, seed=asked.seed), seed=asked.seed)
+    histories = make_histories(count=asked.histories, seed=asked.seed, change=tuple(asked.change))
+    samples = simulate(histories=histories, seed=asked.seed)
     if not samples:
         print("no belief was formed: nothing to score")
         return 1
@@ -59,6 +61,9 @@ def _read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--histories", type=int, default=200)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument(
+        "--change", type=float, nargs=2, default=CHANGE, metavar="SHARE", help="minds change between these of the span"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     parser.add_argument("--picture", type=Path, help=f"draw the curve to this SVG, as {PICTURE.relative_to(ROOT)}")
     return parser.parse_args()
@@ -101,16 +106,15 @@ def score(*, samples: Sequence[Sample], seed: int) -> dict[str, Any]:
         "is_met": brier <= BAR,
         "samples": len(samples),
         "histories_scored": len({sample.history for sample in samples}),
-        "kinds": [_score_kind(kind, [s for s in samples if s.kind == kind]) for kind in Kind],
+        "phases": [_score_phase(phase, samples) for phase in sorted({sample.phase for sample in samples})],
         "bins": [_as_figures(one) for one in reliability_bins(samples)],
     }
 
 
-def _score_kind(kind: str, samples: Sequence[Sample]) -> dict[str, Any]:
-    if not samples:
-        return {"kind": kind, "samples": 0}
-    true = sum(sample.is_true for sample in samples) / len(samples)
-    return {"kind": kind, "samples": len(samples), "brier": brier_score(samples), "true": true}
+def _score_phase(phase: str, samples: Sequence[Sample]) -> dict[str, Any]:
+    mine = [sample for sample in samples if sample.phase == phase]
+    true = sum(sample.is_true for sample in mine) / len(mine)
+    return {"phase": phase, "samples": len(mine), "brier": brier_score(mine), "true": true}
 
 
 def _as_figures(one: Bin) -> dict[str, Any]:
@@ -120,16 +124,15 @@ def _as_figures(one: Bin) -> dict[str, Any]:
 
 
 def print_figures(figures: dict[str, Any]) -> None:
-    """Print the score, the kinds and the reliability table."""
+    """Print the score, that of each kind of history, and the reliability table."""
     low, high = figures["interval"]
     verdict = "kept" if figures["is_met"] else "MISSED"
     print(f"Brier score {figures['brier']:.3f}  [{low:.3f}, {high:.3f}]  bar {figures['bar']} {verdict}")
     print(f"base rate   {figures['base_rate']:.3f}")
     print(f"{figures['samples']} samples of {figures['histories_scored']} of {figures['histories']} histories")
-    print(f"\n{'kind':<16}{'n':>7}{'Brier':>8}{'true':>8}")
-    for kind in figures["kinds"]:
-        rest = f"{kind['brier']:>8.3f}{kind['true']:>8.1%}" if kind["samples"] else ""
-        print(f"{kind['kind']:<16}{kind['samples']:>7}{rest}")
+    print(f"\n{'history':<24}{'n':>7}{'Brier':>8}{'true':>8}")
+    for one in figures["phases"]:
+        print(f"{one['phase']:<24}{one['samples']:>7}{one['brier']:>8.3f}{one['true']:>8.1%}")
     print(f"\n{'confidence':<14}{'mean':>6}{'n':>7}{'true':>8}  95 % interval")
     for one in figures["bins"]:
         span = f"{one['low']:.1f} – {one['high']:.1f}"

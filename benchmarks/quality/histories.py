@@ -102,6 +102,12 @@ class History:
             return claim.context is not None and claim.does == (claim.context == 0)
         return claim.does == (day < self.changes_on)
 
+    def phase(self, *, day: float) -> str:
+        """Name the kind of the history, and for one with a change on which side of it a day lies."""
+        if self.kind is not Kind.CHANGE:
+            return self.kind.value
+        return f"{'before' if day < self.changes_on else 'after'} a {self.kind.value}"
+
     def word(self, claim: Claim) -> str:
         """Return a claim as a sentence."""
         phrase = self.habit.does if claim.does else self.habit.does_not
@@ -115,17 +121,20 @@ class History:
         return f"{sentence}."
 
 
-def make_histories(*, count: int, seed: int) -> list[History]:
-    """Draw histories, the three kinds in turn; the same seed gives the same ones, whatever the count."""
+def make_histories(*, count: int, seed: int, change: tuple[float, float] = CHANGE) -> list[History]:
+    """Draw histories, the three kinds in turn; the same seed gives the same ones, whatever the count.
+
+    Minds change at a time drawn uniformly between two shares of the span.
+    """
     kinds = list(Kind)
-    return [_draw(number, kinds[number % len(kinds)], random.Random(f"{seed}/{number}")) for number in range(count)]
+    return [_draw(at, kinds[at % len(kinds)], random.Random(f"{seed}/{at}"), change=change) for at in range(count)]
 
 
-def _draw(number: int, kind: Kind, rng: random.Random) -> History:
+def _draw(number: int, kind: Kind, rng: random.Random, *, change: tuple[float, float]) -> History:
     person, does, does_not = _HABITS[number % len(_HABITS)]  # neighbours differ, so that they can share a workspace
     habit = Habit(person=person, does=does, does_not=does_not, contexts=rng.choice(_CONTEXTS))
     noise = rng.uniform(*NOISE)
-    changes_on = SPAN_DAYS * rng.uniform(*CHANGE) if kind is Kind.CHANGE else float("inf")
+    changes_on = SPAN_DAYS * rng.uniform(*change) if kind is Kind.CHANGE else float("inf")
     days = sorted(rng.uniform(0, SPAN_DAYS) for _ in range(rng.randint(*EPISODES)))
     first_context = rng.uniform(*FIRST_CONTEXT)
     said = []

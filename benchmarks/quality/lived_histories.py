@@ -144,8 +144,12 @@ def _read(model: ScriptedModel, workspace: Workspace, days: dict[int, Sequence[f
     for statement, confidence in beliefs.values_list("statement", "confidence"):
         history, claim = model.meanings[statement]
         for day in days[history.number]:
-            is_true = history.is_true(claim, day=day)
-            yield Sample(history=history.number, kind=history.kind, confidence=confidence, is_true=is_true)
+            yield Sample(
+                history=history.number,
+                phase=history.phase(day=day),
+                confidence=confidence,
+                is_true=history.is_true(claim, day=day),
+            )
 
 
 def _store(told: Sequence[tuple[Said, History]], *, workspace: Workspace) -> None:

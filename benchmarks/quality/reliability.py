@@ -15,11 +15,11 @@ RESAMPLES = 2_000
 class Sample:
     """A belief at a time: its confidence, and whether its statement was true then.
 
-    Samples of one `history` hang together; `kind` is the history's.
+    Samples of one `history` hang together; `phase` names its kind, and where in it the time lies.
     """
 
     history: int
-    kind: str
+    phase: str
     confidence: float
     is_true: bool
 

@@ -15,7 +15,7 @@ from benchmarks.quality.reliability_picture import draw_reliability
 
 
 def samples(*pairs: tuple[float, bool], history: int = 0) -> list[Sample]:
-    return [Sample(history=history, kind="steady", confidence=value, is_true=true) for value, true in pairs]
+    return [Sample(history=history, phase="steady", confidence=value, is_true=true) for value, true in pairs]
 
 
 def test_brier_score_is_the_mean_squared_distance() -> None:
