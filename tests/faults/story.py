@@ -9,10 +9,13 @@ from memory.consolidation.cycle import open_cycle
 from memory.consolidation.verify import find_drift
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, Cycle, Episode, Evidence, Trigger, Workspace
+from memory.models import Belief, Cycle, Episode, Evidence, Lineage, Trigger, Workspace
 from tests.consolidation.world import World
+from tests.faults.changes import tell_changes
 
-CALLS = Counter(synthesize=2, classify=3)  # what the story costs where nothing goes wrong
+# What the story costs where nothing goes wrong; of the classifications three judge old evidence anew.
+CALLS = Counter(synthesize=2, classify=10, revise=1, split=1, merge=1)
+BELIEFS = 11  # three of the story, four on which gates open, four that come of those
 CYCLE_SECONDS = 90.0
 SHELVES = ("red", "blue", "green", "white", "black", "brown", "yellow", "orange", "purple", "silver")
 
@@ -24,10 +27,14 @@ class Outcome:
     beliefs: dict[str, tuple[Any, ...]]
     evidence: dict[tuple[str, str], tuple[Any, ...]]
     episodes: dict[str, str]
+    changes: list[tuple[str, str, str]]
 
 
 def tell_story(world: World) -> None:
-    """Store what happened: a matter of its own, a matter that a belief speaks of, a lone contradiction, and noise."""
+    """Store what happened: a matter of its own, a matter that a belief speaks of, a lone contradiction, and noise.
+
+    Beside these there is one belief to be revised, one to be split, and two to be merged.
+    """
     world.statements["lock"] = "The lock of the archive lasts 5 seconds."
     world.say_all([f"The lock of the archive lasts {n} seconds." for n in (5, 7, 9, 11)], about="lock")
     world.say("The lock of the archive lasts 13 seconds.", about="lock", verdict=Verdict.CONTRADICTS)
@@ -42,6 +49,7 @@ def tell_story(world: World) -> None:
     world.say("Ana had 2 coffees this morning.", about="tea", verdict=Verdict.CONTRADICTS)
 
     world.say("A blackbird sang.", about="birds")
+    tell_changes(world)
 
 
 def tell_ten_matters(world: World) -> None:
@@ -73,6 +81,7 @@ def read_outcome(workspace: Workspace) -> Outcome:
     beliefs = Belief.objects.for_workspace(workspace.pk)
     evidence = Evidence.objects.for_workspace(workspace.pk)
     episodes = Episode.objects.for_workspace(workspace.pk)
+    changes = Lineage.objects.for_workspace(workspace.pk)
     columns = ("statement", "alpha", "beta", "evidence_count", "storage_strength", "status")
     return Outcome(
         beliefs={row[0]: row[1:] for row in beliefs.values_list(*columns)},
@@ -81,10 +90,11 @@ def read_outcome(workspace: Workspace) -> Outcome:
             for row in evidence.values_list("belief__statement", "episode__text", "verdict", "kind", "base_weight")
         },
         episodes=dict(episodes.values_list("text", "state")),
+        changes=sorted(changes.values_list("parent__statement", "kind", "child__statement")),
     )
 
 
-def check_whole(cycle: Cycle, *, cycles: int = 1, beliefs: int = 3) -> None:
+def check_whole(cycle: Cycle, *, cycles: int = 1, beliefs: int = BELIEFS) -> None:
     """Assert what holds after every fault: the cycle ended well, beliefs equal their evidence, no episode is lost."""
     workspace = cycle.workspace
     assert cycle.state == "finished"

@@ -3,13 +3,14 @@
 from datetime import datetime
 from functools import partial
 
+import pytest
 from django.utils import timezone
 
 from memory.models import Cycle, Heartbeat, Workspace
 from tests import factories
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
-from tests.faults.steps import held_in
+from tests.faults.steps import STEPS, held_in, name_step
 from tests.faults.story import CALLS, Outcome, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
 from tests.faults.windows import broker
@@ -47,15 +48,18 @@ def test_beat_dies_with_the_worker(
     assert count_calls(world) == CALLS
 
 
-def test_a_cycle_needs_no_beat(world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_a_cycle_needs_no_beat(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, step: str
+) -> None:
     """B8: beat starts what is due and sweeps; a cycle that is under way goes its way without it."""
     tell_story(world)
     workforce.worker()
-    with workforce.beat() as beat, held_in("classify", world) as window:
+    with workforce.beat() as beat, held_in(step, world) as window:
         begin(world)
         window.await_worker()
         beat.kill()
-        record.strike("SIGKILL of beat amid a cycle")
+        record.strike(f"SIGKILL of beat, {name_step(step)}")
 
     ended = _await_end_by_others(world.workspace)
     record.recover("the cycle ended without it")

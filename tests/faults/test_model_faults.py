@@ -31,10 +31,12 @@ FAULTS: dict[str, Callable[[], Act]] = {
     "garbage": garbage,
     "wrong schema": wrong_schema,
 }
+PURPOSES = tuple(CALLS)
+OF_ANY_REPLY = ("429 with Retry-After", "500", "time-out", "closed connection", "half a reply")  # vectors, too
 MOST_CYCLES = 4
 
 
-@pytest.mark.parametrize("purpose", ["synthesize", "classify"])
+@pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_model_server_costs_one_call(
     world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, fault: str, purpose: str
@@ -51,15 +53,33 @@ def test_a_fault_of_the_model_server_costs_one_call(
     assert count_calls(world) - CALLS == {purpose: 1}
 
 
+@pytest.mark.parametrize("fault", OF_ANY_REPLY)
+def test_a_fault_of_the_embedding_server_costs_one_call(
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, fault: str
+) -> None:
+    """B9: vectors are asked for once more, and all is as if nothing had happened."""
+    tell_story(world)
+    workforce.worker()
+    embeddings = len(world.server.calls("embed"))
+    world.server.then(FAULTS[fault](), purpose="embed")
+    record.strike(f"embedding server: {fault}")
+
+    check_whole(await_end(begin(world)))
+    record.recover("one call more, the same outcome")
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) == CALLS
+    assert {call.did for call in world.server.calls("embed")[embeddings:]} > {"answer"}
+
+
 def test_all_faults_of_the_model_server_together(
     world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
 ) -> None:
-    """B11: each once in either kind of call; over as many cycles as it takes nothing is lost and nothing doubled."""
+    """B11: each once in every kind of call; over as many cycles as it takes nothing is lost and nothing doubled."""
     tell_story(world)
     workforce.worker()
     for make in FAULTS.values():
-        world.server.then(make(), purpose="synthesize")
-        world.server.then(make(), purpose="classify")
+        for purpose in PURPOSES:
+            world.server.then(make(), purpose=purpose)
     record.strike("model server: all of these mixed")
 
     ended, cycles = await_end(begin(world)), 1
@@ -68,7 +88,7 @@ def test_all_faults_of_the_model_server_together(
     record.recover(f"the same outcome after {cycles} cycles")
     check_whole(ended, cycles=cycles)
     assert read_outcome(world.workspace) == undisturbed
-    assert (count_calls(world) - CALLS).total() <= 2 * len(FAULTS)
+    assert (count_calls(world) - CALLS).total() <= len(PURPOSES) * len(FAULTS)
 
 
 def _is_pending(world: World) -> bool:

@@ -3,15 +3,17 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
 from django.db import connection
 
 from memory.consolidation.sweep import sweep
 from memory.models import Cycle
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
+from tests.faults.steps import held_in, name_step
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
-from tests.faults.windows import broker, locked
+from tests.faults.windows import broker
 from tests.faults.workforce import Workforce
 from workers.canvas import start_cycle
 
@@ -37,18 +39,19 @@ def test_every_message_is_delivered_twice(
     assert count_calls(world) == CALLS
 
 
+@pytest.mark.parametrize("step", ["gate", "apply"])
 def test_sweepers_wake_an_abandoned_cycle_once(
-    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, step: str
 ) -> None:
     """B8: of several sweepers at the same moment one begins the next attempt, and sends it once."""
     tell_story(world)
     worker = workforce.worker()
-    with locked("memory_evidence") as evidence:
+    with held_in(step, world) as window:
         cycle = begin(world)
-        evidence.await_writer()
+        window.await_worker()
         worker.kill_group()
-        record.strike(f"{SWEEPERS} sweepers at one moment, the worker and all its messages lost")
-        evidence.forget_writers()
+        record.strike(f"{SWEEPERS} sweepers at one moment, {name_step(step)}, the worker and all its messages lost")
+        window.forget()
     wait_until(Cycle.objects.abandoned().filter(pk=cycle.pk).exists, what="the lease to run out")
     with broker() as client:
         client.flushdb()  # the killed worker's messages never come back

@@ -1,6 +1,7 @@
 """The broker and the database die in the middle of a cycle of ten clusters, and come back."""
 
 import time
+from collections import Counter
 
 import pytest
 
@@ -8,7 +9,19 @@ from memory.models import Belief, CallOutcome, Cycle, ModelCall
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
 from tests.faults.servers import BROKER, DATABASE, kill_servers, restart_servers
-from tests.faults.story import SHELVES, await_end, begin, check_whole, tell_ten_matters
+from tests.faults.steps import held_in, name_step, purpose_of
+from tests.faults.story import (
+    CALLS,
+    SHELVES,
+    Outcome,
+    await_end,
+    begin,
+    check_whole,
+    count_calls,
+    read_outcome,
+    tell_story,
+    tell_ten_matters,
+)
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import Workforce
 from tests.model_server import Call
@@ -44,6 +57,34 @@ def test_servers_die_in_the_middle_of_ten_clusters(
     assert set(Belief.objects.values_list("alpha", "beta")) == {(5.0, 1.0)}
     assert len(stored) < 2 * len(SHELVES)
     assert not [call for call in world.server.log if call.came_at > struck_at and _about(call) in stored]
+
+
+@pytest.mark.parametrize("names", [(BROKER,), (DATABASE,), (DATABASE, BROKER)], ids=" and ".join)
+@pytest.mark.parametrize("step", ["revise", "judge anew"])
+def test_servers_die_while_a_belief_is_restructured(
+    world: World,
+    workforce: Workforce,
+    undisturbed: Outcome,
+    record: FaultRecord,
+    names: tuple[str, ...],
+    step: str,
+) -> None:
+    """B8.6, B9: the reply that came during the outage is stored or asked for again, and each change is made once."""
+    tell_story(world)
+    workforce.worker()
+    with held_in(step, world) as window:
+        cycle = begin(world)
+        window.await_worker()
+        kill_servers(*names)
+        window.let_go()
+        time.sleep(OUTAGE_SECONDS)
+        restart_servers()
+        record.strike(f"{' and '.join(names)} killed and restarted, {name_step(step)}")
+
+    check_whole(ended := await_end(cycle))
+    record.recover(f"done in attempt {ended.attempt}, each change once")
+    assert read_outcome(world.workspace) == undisturbed
+    assert count_calls(world) - CALLS <= Counter([purpose_of(step)])  # at most the one that came amid the outage
 
 
 def _stored(cycle: Cycle) -> set[tuple[str, frozenset[str]]]:

@@ -12,13 +12,13 @@ from django.db.models.functions import Now
 from memory.models import Cycle
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
-from tests.faults.steps import STEPS, held_in
+from tests.faults.steps import STEPS, held_in, name_step, purpose_of
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import Workforce, runs
 
-# The two calls' children die in the tests beside these, at the worst of moments, and so do the gate's.
-CHILD_STEPS = ("extract", "cluster", "finish")
+# The other steps' children die in the tests beside these, at the worst of moments: the gate's, and all that ask.
+CHILD_STEPS = ("extract", "cluster", "embed anew", "finish")
 HEAD_START_SECONDS = 3.0
 
 
@@ -33,7 +33,7 @@ def test_a_child_dies_in_a_step(
         cycle = begin(world)
         window.await_worker()
         worker.kill_children()
-        record.strike(f"SIGKILL of a worker's child, {step}")
+        record.strike(f"SIGKILL of a worker's child, {name_step(step)}")
         window.forget()
 
     check_whole(ended := await_end(cycle))
@@ -53,14 +53,14 @@ def test_a_parent_dies_and_its_orphan_goes_on(
         cycle = begin(world)
         window.await_worker()
         orphans = worker.kill_parent()
-        record.strike(f"SIGKILL of a worker's parent, {step}")
+        record.strike(f"SIGKILL of a worker's parent, {name_step(step)}")
     wait_until(lambda: not any(runs(orphan) for orphan in orphans), what="the orphans to end")
 
     workforce.worker()
     check_whole(ended := await_end(cycle))
     record.recover(f"went on in attempt {ended.attempt} on another worker")
     assert read_outcome(world.workspace) == undisturbed
-    assert count_calls(world) - CALLS <= Counter([step])  # at most the call that the orphan waited for
+    assert count_calls(world) - CALLS <= Counter([purpose_of(step)])  # at most the call that the orphan waited for
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -74,7 +74,7 @@ def test_the_deadline_passes_in_a_step(
         cycle = _begin_with_little_time(world)
         window.await_worker()
         wait_until(Cycle.objects.filter(pk=cycle.pk, deadline_at__lt=Now()).exists, what="the deadline to pass")
-        record.strike(f"deadline in the middle of {step}")
+        record.strike(f"deadline in the middle of {name_step(step)}")
     ended = await_end(cycle)
     assert ended.state in ("finished", "over_budget")
 
@@ -86,7 +86,9 @@ def test_the_deadline_passes_in_a_step(
         "the cycle ended in time, with all its work" if cycles == 1 else "over budget; the next did the rest"
     )
     assert read_outcome(world.workspace) == undisturbed
-    assert count_calls(world) - CALLS <= Counter({step: 2})  # a call may time out twice, its reply being held back
+    assert count_calls(world) - CALLS <= Counter(
+        {purpose_of(step): 2}
+    )  # a call may time out twice, its reply being held back
 
 
 def _begin_with_little_time(world: World) -> Cycle:

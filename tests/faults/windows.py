@@ -1,12 +1,14 @@
 """Hold open the short windows between two acts of a step, from outside: no hook in the product."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.db import connection
+from numpy.typing import NDArray
 from redis import Redis
 
 from tests.faults.waiting import PATIENCE_SECONDS, wait_until
@@ -75,24 +77,49 @@ def broker() -> Redis:
     return Redis.from_url(settings.BROKER_URL.replace("redis+socket:", "unix:"))
 
 
-class HeldReply:
-    """The first reply of a purpose, which leaves the model server when the test says so."""
+class _Held:
+    """A request that has come in and is not answered before the test says so; those after the answer pass."""
 
-    def __init__(self, server: ModelServer, *, purpose: str) -> None:
-        self._purpose, self._script = purpose, server.script
+    def __init__(self) -> None:
         self._came, self._may_leave = threading.Event(), threading.Event()
-        server.script = self._answer
 
     def await_call(self) -> None:
         """Return as soon as the call has come in."""
-        assert self._came.wait(PATIENCE_SECONDS), f"no call to {self._purpose}"
+        assert self._came.wait(PATIENCE_SECONDS), "the call that was to be held has not come"
 
     def let_go(self) -> None:
         """Let the reply leave."""
         self._may_leave.set()
 
+    def _hold(self) -> None:
+        self._came.set()
+        self._may_leave.wait(PATIENCE_SECONDS)
+
+
+class HeldReply(_Held):
+    """The replies of a purpose, perhaps about one belief alone."""
+
+    def __init__(self, server: ModelServer, *, purpose: str, about: str = "") -> None:
+        super().__init__()
+        self._purpose, self._about, self._script = purpose, about, server.script
+        server.script = self._answer
+
     def _answer(self, asked: Asked) -> Act | dict[str, Any] | None:
-        if asked.purpose == self._purpose and not self._may_leave.is_set():
-            self._came.set()
-            self._may_leave.wait(PATIENCE_SECONDS)
+        beliefs = [item["belief"] for item in asked.items if "belief" in item]
+        if asked.purpose == self._purpose and self._about in ("", *beliefs):
+            self._hold()
         return self._script(asked)
+
+
+class HeldVectors(_Held):
+    """The vectors of one text."""
+
+    def __init__(self, server: ModelServer, *, text: str) -> None:
+        super().__init__()
+        self._text, self._embed = text, server.embed
+        server.embed = self._answer
+
+    def _answer(self, texts: Sequence[str], dimensions: int) -> NDArray[np.float32]:
+        if self._text in texts:
+            self._hold()
+        return self._embed(texts, dimensions)
