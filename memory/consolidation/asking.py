@@ -77,10 +77,15 @@ def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Se
 
 
 def _fail(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
-    """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls."""
+    """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls.
+
+    What nothing but a key was wrong with is carried over with the cycle's other structural jobs, and no claim counted.
+    """
     reason = f"{failures[0].kind}: {failures[0].message}"
     if failures[0].kind in HOPELESS:
         spend_budget(cycle_id=lease.cycle_id, reason=reason)
+        if isinstance(lease.job, StructuralJob):
+            return
     if isinstance(lease.job, ClusterJob):
         blame_episodes(job_id=lease.job_id, failures=failures)
     fail_job(lease=lease, reason=reason)

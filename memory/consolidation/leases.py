@@ -138,8 +138,14 @@ def _claim(job_id: int, attempt: int, ready: Q, table: type[AnyJob]) -> JobLease
 
 
 def fail_job(*, lease: JobLease[Any], reason: str) -> None:
-    """Mark a job failed and let go of it; its episodes stay pending (B11)."""
-    lease.held.update(state=JobState.FAILED, state_reason=reason[:200], lease_owner="", leased_until=None)
+    """Mark a job failed and let go of it; its episodes stay pending (B11).
+
+    No pending episode would bring a structural job back: it waits for a later cycle as it is, its claim counted, and
+    fails once it was claimed too often.
+    """
+    can_wait = isinstance(lease.job, StructuralJob) and lease.job.claims < budget_policy().job_claims
+    end = {"cycle": None} if can_wait else {"state": JobState.FAILED}
+    lease.held.update(**end, state_reason=reason[:200], lease_owner="", leased_until=None)
     log.warning("job_failed", job=lease.job_id, kind=type(lease.job).__name__, reason=reason)
 
 

@@ -23,6 +23,7 @@ from memory.models import (
     Transition,
     Workspace,
 )
+from tests.consolidation.conftest import Decree
 from tests.consolidation.restructuring import (
     NEW,
     OLD,
@@ -36,6 +37,7 @@ from tests.consolidation.restructuring import (
     twins,
 )
 from tests.consolidation.world import World
+from tests.model_server import refuse
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 
@@ -155,17 +157,48 @@ def test_what_cannot_take_the_place_of_a_belief_is_refused_without_judging(
     assert world.calls("classify") == 1
 
 
-def test_nonsense_fails_the_job_and_leaves_the_belief(world: World, hasty: None) -> None:
-    """B11: a malformed reply is never read as an answer; new evidence lets the gate decide anew."""
+def test_after_nonsense_the_job_waits_for_a_later_cycle(world: World, hasty: None) -> None:
+    """B8.6, B11: a malformed reply is never read as an answer; no new word on the belief is needed to ask again."""
     old = doubted(world)
     contradict(world)
     world.before_gate = lambda: world.spoilt.add(OLD)  # the model loses its mind when asked for a revision
 
     cycle = world.cycle()
 
-    assert (job_of(world).state, cycle.counts["revised"]) == ("failed", 0)
+    assert (cycle.state, cycle.counts["revised"]) == ("finished", 0)
+    assert (job_of(world).state, job_of(world).cycle, job_of(world).claims) == ("queued", None, 1)
     assert job_of(world).state_reason.startswith("malformed")
     assert world.now_of(old).status == "active"
+
+    world.before_gate = world.spoilt.clear
+    assert world.cycle(after=timedelta(hours=4)).counts["revised"] == 1
+
+
+def test_nonsense_for_ever_ends_the_job(world: World, hasty: None, decree: Decree) -> None:
+    """B9, B11: each cycle that cannot get an answer costs a claim; with the last one the job has failed."""
+    decree("budget", job_claims=2)
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: world.spoilt.add(OLD)
+
+    for hours in (0, 4, 4):
+        world.cycle(after=timedelta(hours=hours))
+
+    assert (job_of(world).state, world.calls("revise")) == ("failed", 2 * 2)  # a malformed reply is asked for once more
+    assert job_of(world).state_reason.startswith("malformed")
+    assert world.now_of(old).status == "active"
+
+
+def test_a_refused_key_costs_a_structural_job_no_claim(world: World, hasty: None) -> None:
+    """B9: it is carried over with all else that the cycle could not do."""
+    doubted(world)
+    contradict(world)
+    world.server.then(refuse(401), purpose="revise")
+
+    cycle = world.cycle()
+
+    assert cycle.state == "over_budget"
+    assert (job_of(world).state, job_of(world).cycle, job_of(world).claims) == ("queued", None, 0)
 
 
 def test_a_split_makes_two_beliefs_each_with_its_own_evidence(world: World) -> None:
