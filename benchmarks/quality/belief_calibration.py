@@ -1,27 +1,31 @@
 """Are beliefs as often true as they are confident? Simulated histories with known truth, and a reliability curve.
 
     python -m benchmarks.quality.belief_calibration [--histories 200] [--seed N] [--json FILE] [--picture FILE]
-        [--change 0.3 0.7]
+        [--change 0.3 0.7] [--cycles schedule|replay]
 
 Histories are drawn as benchmarks/quality/histories.py says: a habit that stays, one that is given up, one that holds in
 one context only, a third each; 15 to 60 episodes over half a year, each wrong with a probability of 10 to 30 %. They
-are lived through the real ingest and the real consolidation with its database, five in a workspace, with cycles as a
-replay runs them; a scripted model reads the texts without error, so that the noise is the episodes' alone. At 20 random
-times of each history every active belief is a sample: its confidence, and whether its statement is true at that time.
-What is scored is the Brier score (0 is best, always saying ½ gives 0.25), beside that of always saying the share of
-true samples. Nothing of the design was chosen for the score. Exits 1 when it is above the bar.
+are lived through the real ingest and the real consolidation with its database, its gates and its structural jobs, five
+in a workspace, with a cycle at every beat of the schedule since which an episode came; a scripted model reads the texts
+without error, so that the noise is the episodes' alone. At 20 random times of each history, drawn uniformly over all of
+it, every live belief is a sample: its confidence, and whether its statement is true then. None is left out; only
+where nothing is believed yet there is nothing to score. What is scored is the Brier score (0 is best), beside that of
+always saying ½ and of always saying the share of true samples. Nothing of the design was chosen for the score. Exits 1
+when it is above the bar.
 """
 
 import argparse
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.histories import CHANGE, History, make_histories
 from benchmarks.quality.reliability import (
+    EVENS,
     Bin,
     Sample,
     base_rate_score,
@@ -42,11 +46,12 @@ def main() -> int:
     """Simulate, score, print, draw, and return the exit status."""
     asked = _read_arguments()
     histories = make_histories(count=asked.histories, seed=asked.seed, change=tuple(asked.change))
-    samples = simulate(histories=histories, seed=asked.seed)
+    samples, changes = simulate(histories=histories, seed=asked.seed, cadence=asked.cycles)
     if not samples:
         print("no belief was formed: nothing to score")
         return 1
-    figures = score(samples=samples, seed=asked.seed) | {"histories": asked.histories, "seed": asked.seed}
+    given = {"histories": asked.histories, "seed": asked.seed, "changes": changes}
+    figures = score(samples=samples, seed=asked.seed) | given
     print_figures(figures)
     if asked.json:
         asked.json.write_text(json.dumps(figures, indent=2))
@@ -64,32 +69,49 @@ def _read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--change", type=float, nargs=2, default=CHANGE, metavar="SHARE", help="minds change between these of the span"
     )
+    parser.add_argument(
+        "--cycles",
+        choices=["schedule", "replay"],
+        default="schedule",
+        help="when cycles run: as in a running stack, or as in an import",
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     parser.add_argument("--picture", type=Path, help=f"draw the curve to this SVG, as {PICTURE.relative_to(ROOT)}")
     return parser.parse_args()
 
 
-def simulate(*, histories: Sequence[History], seed: int) -> list[Sample]:
-    """Live through all histories and return their samples; progress goes to the terminal."""
+def simulate(*, histories: Sequence[History], seed: int, cadence: str) -> tuple[list[Sample], Counter[str]]:
+    """Live through all histories; return their samples, and how many beliefs were changed, by kind of change.
+
+    Progress goes to the terminal.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
     from tests.model_server import ModelServer
 
     with ModelServer() as server:
         set_up(**scripted_models(url=server.url))
-        return list(_live_all(histories, server, seed))
+        changes: Counter[str] = Counter()
+        return list(_live_all(histories, server, seed, cadence, changes)), changes
 
 
-def _live_all(histories: Sequence[History], server: Any, seed: int) -> Iterator[Sample]:
+def _live_all(
+    histories: Sequence[History], server: Any, seed: int, cadence: str, changes: Counter[str]
+) -> Iterator[Sample]:
     from tqdm import tqdm
 
-    from benchmarks.quality.lived_histories import live_through
-    from memory.models import Workspace
+    from benchmarks.quality.lived_histories import Cadence, live_through
+    from memory.domain.lifecycle import JobState
+    from memory.models import StructuralJob, Workspace
     from tests import factories
 
     for start in tqdm(range(0, len(histories), PER_WORKSPACE), desc="workspaces", disable=None):
         workspace = factories.workspace(name=f"belief calibration {os.getpid()} {start}")
         together = histories[start : start + PER_WORKSPACE]
-        yield from live_through(histories=together, server=server, workspace=workspace, seed=seed)
+        yield from live_through(
+            histories=together, server=server, workspace=workspace, seed=seed, cadence=Cadence(cadence)
+        )
+        done = StructuralJob.objects.for_workspace(workspace.pk).filter(state=JobState.APPLIED)
+        changes.update(done.values_list("kind", flat=True))
         server.log.clear()
         Workspace.objects.filter(pk=workspace.pk).delete()
 
@@ -128,11 +150,13 @@ def print_figures(figures: dict[str, Any]) -> None:
     low, high = figures["interval"]
     verdict = "kept" if figures["is_met"] else "MISSED"
     print(f"Brier score {figures['brier']:.3f}  [{low:.3f}, {high:.3f}]  bar {figures['bar']} {verdict}")
+    print(f"always ½    {EVENS:.3f}")
     print(f"base rate   {figures['base_rate']:.3f}")
     print(f"{figures['samples']} samples of {figures['histories_scored']} of {figures['histories']} histories")
-    print(f"\n{'history':<24}{'n':>7}{'Brier':>8}{'true':>8}")
+    print("structural changes: " + ", ".join(f"{kind} {count}" for kind, count in sorted(figures["changes"].items())))
+    print(f"\n{'history':<32}{'n':>7}{'Brier':>8}{'true':>8}")
     for one in figures["phases"]:
-        print(f"{one['phase']:<24}{one['samples']:>7}{one['brier']:>8.3f}{one['true']:>8.1%}")
+        print(f"{one['phase']:<32}{one['samples']:>7}{one['brier']:>8.3f}{one['true']:>8.1%}")
     print(f"\n{'confidence':<14}{'mean':>6}{'n':>7}{'true':>8}  95 % interval")
     for one in figures["bins"]:
         span = f"{one['low']:.1f} – {one['high']:.1f}"

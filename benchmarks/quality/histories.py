@@ -16,6 +16,7 @@ SPAN_DAYS = 180.0
 NOISE = (0.10, 0.30)
 EPISODES = (15, 60)
 CHANGE = (0.3, 0.7)  # of the span
+JUST_DAYS = 30.0  # a mind has just changed
 FIRST_CONTEXT = (0.3, 0.7)  # share of the occasions in the context where the habit holds
 NAMED, BOTH = 0.60, 0.15  # shares of the episodes that name their context, or speak of both
 
@@ -103,10 +104,13 @@ class History:
         return claim.does == (day < self.changes_on)
 
     def phase(self, *, day: float) -> str:
-        """Name the kind of the history, and for one with a change on which side of it a day lies."""
+        """Name the kind of the history, and for one with a change how a day lies to it."""
         if self.kind is not Kind.CHANGE:
             return self.kind.value
-        return f"{'before' if day < self.changes_on else 'after'} a {self.kind.value}"
+        since = day - self.changes_on
+        if since < 0.0:
+            return f"before a {self.kind}"
+        return f"{JUST_DAYS:.0f} days from a {self.kind}" if since < JUST_DAYS else f"later after a {self.kind}"
 
     def word(self, claim: Claim) -> str:
         """Return a claim as a sentence."""

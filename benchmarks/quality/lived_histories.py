@@ -6,16 +6,20 @@ episodes shown support, a division what they say of each context. Vectors are di
 alike, those of one context more so.
 """
 
+import math
 import random
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 from django.conf import settings
 
 from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Said, judge, state_majority
 from benchmarks.quality.reliability import Sample
+from memory.domain.gates.decisions import LIVE
 from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.episodes import take_episodes
 from memory.ingest.replay import plan_replay
@@ -99,21 +103,32 @@ def _matters(history: History, claim: Claim) -> dict[str, float]:
     return {habit: _OF_HABIT_IN_CONTEXT, contexts[claim.context]: _OF_CONTEXT}
 
 
-def live_through(
-    *, histories: Sequence[History], server: ModelServer, workspace: Workspace, seed: int
-) -> Iterator[Sample]:
-    """Live histories side by side in an empty workspace; yield its active beliefs at random times of each history.
+class Cadence(StrEnum):
+    """When cycles run."""
 
-    Cycles come as a replay runs them: after 20 episodes, before a longer pause, at the end. The times are uniform over
-    the whole span; at those before the first belief there is nothing to score.
+    SCHEDULE = "schedule"  # as in a running stack: at every beat since which an episode came
+    REPLAY = "replay"  # as an import replays a history: after 20 episodes, before a longer pause, at the end
+
+
+def live_through(
+    *,
+    histories: Sequence[History],
+    server: ModelServer,
+    workspace: Workspace,
+    seed: int,
+    cadence: Cadence = Cadence.SCHEDULE,
+) -> Iterator[Sample]:
+    """Live histories side by side in an empty workspace; yield its live beliefs at random times of each history.
+
+    The times are uniform over the whole span; at those before the first belief there is nothing to score.
     """
     model = ScriptedModel(histories=histories)
     model.serve_through(server)
     days = {history.number: _draw_days(history, seed) for history in histories}
     told = sorted(((one, history) for history in histories for one in history.said), key=lambda pair: pair[0].day)
-    batches = _batches([one.day for one, _ in told])
-    ends = [told[batch[-1]][0].day for batch in batches] + [SPAN_DAYS]
-    for batch, end, following in zip(batches, ends[:-1], ends[1:], strict=True):
+    cycles = list((_by_schedule if cadence is Cadence.SCHEDULE else _by_replay)([one.day for one, _ in told]))
+    ends = [end for _, end in cycles] + [SPAN_DAYS]
+    for (batch, end), following in zip(cycles, ends[1:], strict=True):
         _store([told[place] for place in batch], workspace=workspace)
         run_cycle(workspace, _time(end))
         yield from _read(model, workspace, {number: _between(days[number], end, following) for number in days})
@@ -132,15 +147,27 @@ def _time(day: float) -> datetime:
     return BEGIN + timedelta(days=day)
 
 
-def _batches(days: Sequence[float]) -> list[range]:
+def _by_schedule(days: Sequence[float]) -> Iterator[tuple[range, float]]:
+    """Yield for every beat since which something was said the places of what was said, and the beat's day (B7)."""
+    beats_a_day = 24.0 / settings.POLICY.consolidation.every_hours
+    place = 0
+    for beat, said in groupby(days, key=lambda day: math.ceil(day * beats_a_day)):
+        count = len(list(said))
+        yield range(place, place + count), beat / beats_a_day
+        place += count
+
+
+def _by_replay(days: Sequence[float]) -> Iterator[tuple[range, float]]:
+    """Yield the batches of a replay, and the day of each one's last word."""
     gap = timedelta(days=settings.POLICY.ingest.replay_gap_days)
     every = settings.POLICY.consolidation.trigger_episodes
-    return plan_replay(times=[_time(day) for day in days], every=every, gap=gap)
+    for batch in plan_replay(times=[_time(day) for day in days], every=every, gap=gap):
+        yield batch, days[batch[-1]]
 
 
 def _read(model: ScriptedModel, workspace: Workspace, days: dict[int, Sequence[float]]) -> Iterator[Sample]:
     """Yield what is believed now as samples of each history's days."""
-    beliefs = Belief.objects.for_workspace(workspace.pk).active().order_by("pk")
+    beliefs = Belief.objects.for_workspace(workspace.pk).filter(status__in=LIVE).order_by("pk")
     for statement, confidence in beliefs.values_list("statement", "confidence"):
         history, claim = model.meanings[statement]
         for day in days[history.number]:

@@ -9,6 +9,7 @@ from benchmarks.quality.verdicts import Share
 
 BINS = 10
 RESAMPLES = 2_000
+EVENS = 0.25  # the Brier score of always saying ½, whatever is true
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

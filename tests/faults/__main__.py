@@ -27,11 +27,15 @@ _HEAD = """\
 # Faults
 
 What was done to running processes, what came of it, and how many seconds after the fault all was well again: median
-and worst of {rounds} rounds in random order, at the time-outs of production. `make faults` runs the suite and writes
-this page; the suite itself is `tests/faults`. After each fault the test asserts that the cycle ended, that every
-belief is what it would have been without it, that α and β equal the evidence, that no episode was lost or counted
-twice, and how many calls were made. With a lease of 20 s and a sweep every 10 s, work whose process died without a word
-is taken up within half a minute; the rest of a recovery is the work itself, and waiting for a new process to start.
+and worst of {rounds} in random order, at the time-outs of production. `make faults` runs the suite and writes this
+page; the suite itself is `tests/faults`. In the cycle that the faults befall one belief is founded, two gain evidence,
+one is revised, one split, and two are merged; *restructure* names the phase of these changes. After each fault the test
+asserts that the cycle ended, or a later one took up its work, that every belief is what it would have been without the
+fault, that α and β equal the evidence, that each change was made once, that no episode was lost or counted twice, and
+how many calls were made. With a lease of 20 s and a sweep every 10 s, work whose process died without a word is taken
+up within half a minute; the rest of a recovery is the work itself, and waiting for a new process to start.
+
+Nothing is published yet: what a full disk does to a published file is not in the table, and comes with publishing.
 
 """
 
@@ -68,8 +72,13 @@ def main() -> int:
     if failed:
         print(f"{failed} of {asked.rounds} rounds failed")  # noqa: T201
         return 1
-    asked.page.write_text(_HEAD.format(rounds=asked.rounds) + table, encoding="utf-8")
+    asked.page.write_text(_HEAD.format(rounds=name_rounds(asked.rounds)) + table, encoding="utf-8")
     return 0
+
+
+def name_rounds(count: int) -> str:
+    """Spell how many rounds there were."""
+    return "one round" if count == 1 else f"{count} rounds"
 
 
 def run_round(*, log: Path) -> int:

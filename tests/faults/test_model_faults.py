@@ -1,11 +1,12 @@
 """The model server misbehaves while real workers ask it: each fault alone, then all of them."""
 
 from collections.abc import Callable
+from itertools import cycle as cycle_through
 
 import pytest
 from django.conf import settings
 
-from memory.models import Episode
+from memory.models import Episode, StructuralJob
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
@@ -74,23 +75,28 @@ def test_a_fault_of_the_embedding_server_costs_one_call(
 def test_all_faults_of_the_model_server_together(
     world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
 ) -> None:
-    """B11: each once in every kind of call; over as many cycles as it takes nothing is lost and nothing doubled."""
+    """B11: over as many cycles as it takes nothing is lost and nothing doubled.
+
+    Each once in either kind of call on episodes, and dealt out among the three that change beliefs, so that one of
+    those, too, fails as often as a cycle tries it.
+    """
     tell_story(world)
     workforce.worker()
-    for make in FAULTS.values():
-        for purpose in PURPOSES:
+    for make, changing in zip(FAULTS.values(), cycle_through(("revise", "split", "merge"))):
+        for purpose in ("synthesize", "classify", changing):
             world.server.then(make(), purpose=purpose)
     record.strike("model server: all of these mixed")
 
     ended, cycles = await_end(begin(world)), 1
-    while _is_pending(world) and cycles < MOST_CYCLES:
+    while _is_unfinished(world) and cycles < MOST_CYCLES:
         ended, cycles = await_end(begin(world)), cycles + 1
     record.recover(f"the same outcome after {cycles} cycles")
     check_whole(ended, cycles=cycles)
     assert read_outcome(world.workspace) == undisturbed
-    assert (count_calls(world) - CALLS).total() <= len(PURPOSES) * len(FAULTS)
+    assert (count_calls(world) - CALLS).total() <= 3 * len(FAULTS)
 
 
-def _is_pending(world: World) -> bool:
-    pending: bool = Episode.objects.for_workspace(world.workspace.pk).pending().exists()
-    return pending
+def _is_unfinished(world: World) -> bool:
+    """Tell whether the schedule would begin another cycle."""
+    pending = Episode.objects.for_workspace(world.workspace.pk).pending()
+    return pending.exists() or StructuralJob.objects.for_workspace(world.workspace.pk).carried_over().exists()

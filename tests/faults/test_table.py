@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.faults.__main__ import read_log, render_table
+import pytest
+
+from tests.faults.__main__ import name_rounds, read_log, render_table
 from tests.faults.record import FaultRecord
 
 
@@ -29,3 +31,8 @@ def test_a_fault_that_did_not_recover_leaves_no_row(tmp_path: Path) -> None:
     record.recover("went on")
     record.write(tmp_path / "log")
     assert json.loads((tmp_path / "log").read_text())["happened"] == "went on"
+
+
+@pytest.mark.parametrize(("count", "name"), [(1, "one round"), (3, "3 rounds")])
+def test_the_page_says_how_many_rounds_it_tells_of(count: int, name: str) -> None:
+    assert name_rounds(count) == name

@@ -57,7 +57,8 @@ def test_a_change_of_mind_turns_the_truth_around() -> None:
     assert not history.is_true(YES, day=history.changes_on)
     assert history.is_true(NO, day=history.changes_on)
     assert history.phase(day=history.changes_on - 1) == "before a change of mind"
-    assert history.phase(day=history.changes_on) == "after a change of mind"
+    assert history.phase(day=history.changes_on) == "30 days from a change of mind"
+    assert history.phase(day=history.changes_on + 30) == "later after a change of mind"
 
 
 def test_where_the_truth_hangs_on_the_context_a_statement_without_one_is_false() -> None:
