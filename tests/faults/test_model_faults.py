@@ -93,7 +93,8 @@ def test_all_faults_of_the_model_server_together(
     record.recover(f"the same outcome after {cycles} cycles")
     check_whole(ended, cycles=cycles)
     assert read_outcome(world.workspace) == undisturbed
-    assert (count_calls(world) - CALLS).total() <= 3 * len(FAULTS)
+    halved = 2  # batches at most: of two replies in turn that made no sense, one call more
+    assert (count_calls(world) - CALLS).total() <= 3 * len(FAULTS) + halved
 
 
 def _is_unfinished(world: World) -> bool:
