@@ -37,8 +37,8 @@ check: .venv/.installed-dev  ## lint, types, import contracts, settings, migrati
 		$(BIN)/python -W error::RuntimeWarning manage.py check --deploy --fail-level WARNING
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run  # no database is running here
 
-bench: .venv/.installed-dev  ## benchmarks, as ratios within one run
-	$(BIN)/python -m benchmarks
+bench: .venv/.installed-dev  ## benchmarks, as ratios within one run; CONVERSATIONS="FILE…" adds what consolidation costs
+	$(BIN)/python -m benchmarks --conversations "$(CONVERSATIONS)"
 
 faults: .venv/.installed-dev  ## the fault suite three times at real time-outs, in random order; keeps docs/faults.md
 	$(BIN)/python -m tests.faults

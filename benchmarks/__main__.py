@@ -1,8 +1,9 @@
 """Run every benchmark, one after the other, print what each prints, and say which bars were missed.
 
-    python -m benchmarks [--json FILE] [NAME …]
+    python -m benchmarks [--json FILE] [--conversations "FILE…"] [NAME …]
 
-Each runs in a process of its own. Exits 1 when a bar was missed or a benchmark failed.
+What consolidation costs is measured only where conversations are given, as files of episode lines. Each runs in a
+process of its own. Exits 1 when a bar was missed or a benchmark failed.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,14 @@ def main() -> int:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(NAMES)}; all unless named")
+    parser.add_argument("--conversations", default="", help="files of episode lines, with spaces between them")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON, help="where the figures go")
     asked = parser.parse_args()
     if unknown := set(asked.names) - set(NAMES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     results = [run(name=name) for name in asked.names or NAMES]
+    if files := asked.conversations.split():
+        results.append(run(name="quality.cost", files=files))
     asked.json.parent.mkdir(parents=True, exist_ok=True)
     asked.json.write_text(json.dumps([asdict(result) for result in results], indent=2))
     print_table(results=results)
@@ -47,13 +52,13 @@ def main() -> int:
     return 0 if all(result.status == 0 for result in results) else 1
 
 
-def run(*, name: str) -> Result:
+def run(*, name: str, files: Sequence[str] = ()) -> Result:
     """Run one benchmark in a process of its own, its output shown as it comes."""
     print(f"--- {name}", flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
-        status = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]).returncode
+        status = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *files, "--json", str(path)]).returncode
         figures = json.loads(path.read_text()) if path.exists() else None
     return Result(name=name, status=status, seconds=time.monotonic() - began, figures=figures)
 

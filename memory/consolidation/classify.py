@@ -18,6 +18,7 @@ from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
+from memory.consolidation.put_off import founded_beside
 from memory.consolidation.singles import comparable
 from memory.consolidation.sources import (
     BeliefSource,
@@ -81,14 +82,15 @@ def _existing_targets(
     *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> list[Target]:
     """Choose the beliefs near the job: the one it was gathered around, or the five nearest that all may see."""
-    # What this cycle founds is met at the gate as a twin: who came first must not depend on who was fast.
-    beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable().exclude(born_in=job.cycle_id)
+    beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
     if job.kind == JobKind.SINGLES:
         found, belief_vectors = read_beliefs(beliefs=beliefs.filter(pk=job.belief_id), model=model.name)
         return _targets(found, members, vectors, belief_vectors, model)
-    if not members:
+    if not any(member.is_saying for member in members):
         return []
-    found, belief_vectors = read_beliefs(beliefs=beliefs.visible_in(common_project(members)), model=model.name)
+    # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
+    older = beliefs.visible_in(common_project(members)).exclude(founded_beside(job=job, members=members))
+    found, belief_vectors = read_beliefs(beliefs=older, model=model.name)
     near = _nearest(found, members[0], _cluster_likeness(job, vectors, belief_vectors), model)
     return _targets([found[i] for i in near], members, vectors, belief_vectors[near], model)
 

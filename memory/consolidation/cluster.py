@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from memory.consolidation.cycle import look_at_step, renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
+from memory.consolidation.put_off import NO_ROOM, read_put_off
 from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
 from memory.consolidation.sources import EpisodeSource, hash_members, read_episodes
@@ -34,6 +36,11 @@ class Group:
     beyond: Sequence[EpisodeSource] = ()  # what a job has no room for
 
     @property
+    def episodes(self) -> Sequence[EpisodeSource]:
+        """Return all its episodes, most central first."""
+        return [*self.members, *self.beyond]
+
+    @property
     def members_hash(self) -> str:
         """Name the set: one that was tried once waits until it changes."""
         return hash_members(member.id for member in self.members)
@@ -46,16 +53,18 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What the cycle will do: its cluster jobs, the singles near a belief, and where everything else goes."""
+    """What the cycle will do: its cluster jobs, those it has no room for, the singles near a belief, and the rest."""
 
     groups: list[Group] = field(default_factory=list)
+    waiting: list[Group] = field(default_factory=list)
     singles: list[SinglesBatch] = field(default_factory=list)
     put_back: set[str] = field(default_factory=set)
     partly_asked: set[str] = field(default_factory=set)
 
-    def members(self) -> list[Sequence[EpisodeSource]]:
-        """List the members of every job, in the order of the jobs."""
-        return [*(group.members for group in self.groups), *(batch.members for batch in self.singles)]
+    def working(self) -> set[str]:
+        """Name the episodes that this cycle's jobs are about."""
+        of_clusters = {member.id for group in self.groups for member in group.members}
+        return of_clusters | {member.id for batch in self.singles for member in batch.members}
 
 
 def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -86,15 +95,22 @@ def plan_work(
     *, workspace_id: int, now: datetime, sources: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> Plan:
     """Choose what a cycle does with these episodes, the new ones of which are leased; nothing is written."""
-    groups = find_groups(sources=sources, vectors=vectors, model=model)
-    chosen, put_back = _choose_groups(workspace_id=workspace_id, now=now, groups=groups)
-    taken = {member.id for group in chosen for member in (*group.members, *group.beyond)} | put_back
+    put_off = [_cut(central) for central in read_put_off(workspace_id=workspace_id, sources=sources)]
+    formed = {member.id for group in put_off for member in group.episodes}
+    free = [place for place, source in enumerate(sources) if source.id not in formed]
+    groups = find_groups(sources=[sources[i] for i in free], vectors=vectors[free], model=model)
+    chosen, waiting = _choose_groups(workspace_id=workspace_id, now=now, groups=[*put_off, *groups])
+    taken = {member.id for group in (*chosen, *waiting) for member in group.episodes}
+    put_back = {m.id for group in waiting for m in group.episodes if m.state == ConsolidationState.LEASED}
     alone = [place for place, source in enumerate(sources) if source.id not in taken]
+    if waiting:  # the pool does too: asked about all that is founded meanwhile at once, it costs fewer calls
+        alone = [place for place in alone if sources[place].state == ConsolidationState.LEASED]
     batches, deferred = gather_singles(
         workspace_id=workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
     )
     asked = {member.id for batch in batches for member in batch.members}
-    return Plan(groups=chosen, singles=batches, put_back=put_back | (deferred - asked), partly_asked=deferred & asked)
+    put_back |= deferred - asked
+    return Plan(groups=chosen, waiting=waiting, singles=batches, put_back=put_back, partly_asked=deferred & asked)
 
 
 def pooled_episodes(*, workspace_id: int, now: datetime) -> QuerySet[Episode]:
@@ -126,13 +142,17 @@ def _large(labels: NDArray[np.int32]) -> list[int]:
 
 
 def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[np.intp]) -> Group:
-    central = [sources[place] for place in places[centrality(vectors=vectors[places])]]
+    return _cut([sources[place] for place in places[centrality(vectors=vectors[places])]])
+
+
+def _cut(central: Sequence[EpisodeSource]) -> Group:
+    """Form a group of episodes, most central first."""
     most = settings.POLICY.consolidation.cluster_max
     return Group(members=central[:most], beyond=central[most:])
 
 
-def _choose_groups(*, workspace_id: int, now: datetime, groups: Sequence[Group]) -> tuple[list[Group], set[str]]:
-    """Choose the clusters of this cycle; return them and the new episodes that must wait for a later one.
+def _choose_groups(*, workspace_id: int, now: datetime, groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
+    """Choose the clusters of this cycle; return them and those that must wait for a later one.
 
     Clusters that failed before come after those that did not, or ten that always fail would let nothing else pass.
     """
@@ -141,9 +161,7 @@ def _choose_groups(*, workspace_id: int, now: datetime, groups: Sequence[Group])
     sound = _rank(now, [group for group in eligible if not group.has_failed])
     failed = _rank(now, [group for group in eligible if group.has_failed])
     chosen = [*sound, *failed][: settings.POLICY.consolidation.clusters]
-    waiting = [group for group in eligible if group not in chosen]
-    put_back = {m.id for g in waiting for m in (*g.members, *g.beyond) if m.state == ConsolidationState.LEASED}
-    return chosen, put_back
+    return chosen, [group for group in eligible if group not in chosen]
 
 
 def _rank(now: datetime, groups: Sequence[Group]) -> list[Group]:
@@ -173,36 +191,41 @@ def _days_waited(now: datetime, group: Group) -> float:
 
 def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     """Write the jobs and their members, and say of every leased episode where it goes; return the counts."""
-    jobs = [
-        ClusterJob(
-            workspace_id=cycle.workspace_id,
-            cycle=cycle,
-            number=number,
-            kind=JobKind.CLUSTER,
-            members_hash=g.members_hash,
-        )
-        for number, g in enumerate(plan.groups, start=1)
+    planned: list[tuple[Sequence[EpisodeSource], dict[str, Any]]] = [
+        *((group.members, {"kind": JobKind.CLUSTER}) for group in plan.groups),
+        *((batch.members, {"kind": JobKind.SINGLES, "belief_id": batch.belief_id}) for batch in plan.singles),
+        *((group.episodes, _put_off(group)) for group in plan.waiting),
     ]
-    jobs += [
-        ClusterJob(
-            workspace_id=cycle.workspace_id, cycle=cycle, number=number, kind=JobKind.SINGLES,
-            belief_id=batch.belief_id, members_hash=hash_members(m.id for m in batch.members),
-        )
-        for number, batch in enumerate(plan.singles, start=len(jobs) + 1)
-    ]  # fmt: skip
+    jobs = [_job(cycle, number, members, given) for number, (members, given) in enumerate(planned, start=1)]
     ClusterJob.objects.bulk_create(jobs)
     memberships = [
         ClusterMember(workspace_id=cycle.workspace_id, job=job, episode_id=member.id, position=position)
-        for job, members in zip(jobs, plan.members(), strict=True)
+        for job, (members, _) in zip(jobs, planned, strict=True)
         for position, member in enumerate(members)
     ]
     ClusterMember.objects.bulk_create(memberships, batch_size=1000)
-    _place_episodes(cycle=cycle, plan=plan, working={row.episode_id for row in memberships})
+    _place_episodes(cycle=cycle, plan=plan)
     return {"clusters": len(plan.groups), "singles": len(plan.singles), "put_back": len(plan.put_back)}
 
 
-def _place_episodes(*, cycle: Cycle, plan: Plan, working: set[str]) -> None:
+def _put_off(group: Group) -> dict[str, Any]:
+    """Word the row of a cluster without room: the next cycle takes it up as it was."""
+    return {
+        "kind": JobKind.CLUSTER,
+        "members_hash": group.members_hash,
+        "state": JobState.DEFERRED,
+        "state_reason": NO_ROOM,
+    }
+
+
+def _job(cycle: Cycle, number: int, members: Sequence[EpisodeSource], given: dict[str, Any]) -> ClusterJob:
+    named = {"members_hash": hash_members(member.id for member in members)} | given
+    return ClusterJob(workspace_id=cycle.workspace_id, cycle=cycle, number=number, **named)
+
+
+def _place_episodes(*, cycle: Cycle, plan: Plan) -> None:
     """Lease what takes part, put back what must wait or has no vector yet, pool what is near nothing."""
+    working = plan.working()
     mine = Episode.objects.for_workspace(cycle.workspace_id)
     free = mine.filter(Q(leased_by=cycle.pk) | Q(state=ConsolidationState.POOLED))
     as_they_are = Q(leased_by=cycle.pk, state=ConsolidationState.LEASED, state_reason="")

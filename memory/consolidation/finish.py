@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import read_current
 from memory.consolidation.pausing import note_outcome
+from memory.consolidation.put_off import NO_ROOM
 from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.structural import STEP, carry_over, let_go_of_jobs
 from memory.consolidation.walk import walk_gates
@@ -105,7 +106,7 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
 def count_cycle(cycle: Cycle) -> dict[str, int]:
     """Count what a cycle did, from its rows alone."""
     jobs = ClusterJob.objects.filter(cycle=cycle).aggregate(
-        clusters=Count("pk", filter=Q(kind=JobKind.CLUSTER)),
+        clusters=Count("pk", filter=Q(kind=JobKind.CLUSTER) & ~Q(state_reason=NO_ROOM)),
         created=Count("pk", filter=Q(created_belief__isnull=False)),
         deferred=Count("pk", filter=Q(state=JobState.DEFERRED)),
         failed=Count("pk", filter=Q(state=JobState.FAILED)),

@@ -20,7 +20,14 @@ from memory.consolidation.cluster import Plan, plan_work, pooled_episodes
 from memory.consolidation.cycle import check_believing
 from memory.consolidation.extract import EMBEDDING_BATCH, waiting_episodes
 from memory.consolidation.finish import beliefs_due
-from memory.consolidation.sources import EpisodeSource, canonical_key, positions, read_episodes, read_sources
+from memory.consolidation.sources import (
+    EpisodeSource,
+    canonical_key,
+    hash_members,
+    positions,
+    read_episodes,
+    read_sources,
+)
 from memory.consolidation.synthesize import synthesis_request
 from memory.domain.lifecycle import ConsolidationState
 from memory.llm.embeddings import embedder
@@ -142,10 +149,11 @@ class _Rehearsing:
         """Count what a job would ask: about beliefs that are there, and of a cluster for and about its candidate."""
         kind = JobKind.SINGLES if belief else JobKind.CLUSTER
         job = ClusterJob(workspace=self.workspace, cycle_id="", kind=kind, belief_id=belief)
+        job.members_hash = hash_members(member.id for member in members)
         requests: list[Request] = [
             ask.request for ask in asks_about_beliefs(job=job, members=members, vectors=vectors, model=self.embedder)
         ]
-        if kind == JobKind.CLUSTER:
+        if kind == JobKind.CLUSTER and any(member.is_saying for member in members):
             requests += [synthesis_request(members=members), *_about_candidate(members)]
         calls = self._count_calls(requests)
         if kind == JobKind.CLUSTER and not self.embedder.is_local:

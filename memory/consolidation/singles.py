@@ -124,6 +124,7 @@ def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
         by_belief[pair.belief.id].append(pair)
     size = settings.POLICY.consolidation.classify_episodes
     batches = [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
+    batches = [batch for batch in batches if any(member.is_saying for member in batch.members)]
     return sorted(batches, key=lambda batch: (batch.has_failed, -batch.similarity, batch.belief_id))
 
 

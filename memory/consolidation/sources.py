@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from memory.domain.matching import Claim
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
+from memory.domain.refusals import says_nothing
 from memory.llm.requests import EpisodeText
 from memory.models import Belief, ClusterJob, Episode
 from memory.models.vectors import Vectors, read_belief_vectors, read_episode_vectors
@@ -45,6 +46,11 @@ class EpisodeSource:
         """Name those who may share a cluster with it: one user's, and what one person says of themselves (B8.2)."""
         says_i = self.speaker and is_first_person(self.matter, self.language)
         return self.user, self.language, self.speaker if says_i else ""
+
+    @property
+    def is_saying(self) -> bool:
+        """Tell whether it says anything: more than questions, greetings and thanks."""
+        return not says_nothing(self.matter, language=self.language)
 
     def as_text(self) -> EpisodeText:
         """Return the episode as a model sees it."""

@@ -22,6 +22,7 @@ from memory.models import ClusterJob
 log = structlog.get_logger(__name__)
 
 NO_STATEMENT = "no_statement"
+NOTHING_SAID = "nothing_said"
 TOO_FEW_MEMBERS = "too_few_members"  # some were forgotten since they were clustered
 
 
@@ -33,6 +34,9 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
         members, _ = read_members(job=lease.job, model=embedder().name)
         if len(members) < settings.POLICY.consolidation.cluster_min:
             _refuse(lease=lease, refusal=TOO_FEW_MEMBERS)
+            return
+        if not any(member.is_saying for member in members):
+            _refuse(lease=lease, refusal=NOTHING_SAID)
             return
         central = _central(members)
         request = synthesis_request(members=members)

@@ -14,7 +14,7 @@ from memory.domain.lexicon import (
 )
 from memory.domain.policy import ConsolidationPolicy
 from memory.domain.references import has_unresolved_reference
-from memory.domain.sentences import drop_quotes, has_shared, list_words, strip_pictographs
+from memory.domain.sentences import drop_quotes, drop_shared, has_shared, list_words, split_sentences, strip_pictographs
 
 DEFAULTS = ConsolidationPolicy()
 MIN_CONTENT_WORDS = 3
@@ -166,3 +166,12 @@ def _has_german_verb(words: list[str]) -> bool:
     return any(
         word in GERMAN_AUXILIARIES or (word not in GERMAN_STOPS and _GERMAN_VERB.fullmatch(word)) for word in written
     )
+
+
+_NOTHING_SAID = frozenset({Refusal.EMPTY, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK})
+
+
+def says_nothing(text: str, *, language: str = "") -> bool:
+    """Tell whether every sentence of a text is a question, a greeting, thanks or small talk."""
+    sentences = split_sentences(drop_shared(text))
+    return all(refuse_statement(sentence, language=language) in _NOTHING_SAID for sentence in sentences)

@@ -20,8 +20,8 @@ def bikes(count: int) -> list[str]:
 
 
 def clusters_of(world: World) -> list[list[str]]:
-    """List the members of each cluster job by their texts, most central first."""
-    jobs = ClusterJob.objects.filter(workspace=world.workspace, kind=JobKind.CLUSTER)
+    """List the members of each cluster that a cycle took up by their texts, most central first."""
+    jobs = ClusterJob.objects.filter(workspace=world.workspace, kind=JobKind.CLUSTER).exclude(state=JobState.DEFERRED)
     return [list(job.members.values_list("episode__text", flat=True)) for job in jobs.order_by("cycle__now", "number")]
 
 

@@ -30,7 +30,7 @@ def planned(workspace: Workspace, now: Any) -> list[tuple[str, str | None, list[
 def stored(cycle_id: str) -> list[tuple[str, str | None, list[str]]]:
     return [
         (job.kind, job.belief_id, [member.episode_id for member in job.members.all()])
-        for job in ClusterJob.objects.filter(cycle=cycle_id).order_by("number")
+        for job in ClusterJob.objects.filter(cycle=cycle_id).unfinished().order_by("number")
     ]
 
 
