@@ -25,6 +25,10 @@ TOO_FEW_SUPPORTS = "too_few_supports"
 NOT_CONFIDENT = "not_confident"
 SUPPRESSED = "suppressed"
 
+# What became of a job's candidate.
+CREATED = "created"
+JOINED_TWIN = "joined"
+
 BORN = "a cluster said something new"
 JOINED = "a cluster said the same"
 
@@ -55,13 +59,18 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         job.refusal = job.outcome = SUPPRESSED
         job.suppressed_by_id = tombstone
         return []
-    job.outcome = "joined" if twin else "created"
+    job.outcome = JOINED_TWIN if twin else CREATED
     attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if twin else BORN)
     belief = twin or _create(cycle=cycle, job=job, candidate=candidate, members=members, vector=vector)
-    job.created_belief = None if twin else belief
-    gained = insert_evidence(job_id=job.pk, founded=belief.pk, is_birth=twin is None, cycle=cycle)
-    recompute_beliefs(beliefs=[belief], now=cycle.now, gained=gained)
+    job.created_belief, job.joined_belief = (None, belief) if twin else (belief, None)
+    take_testimony(cycle=cycle, job=job, belief=belief, is_birth=twin is None)
     return [belief.pk]
+
+
+def take_testimony(*, cycle: Cycle, job: ClusterJob, belief: Belief, is_birth: bool) -> None:
+    """Give a belief what a job's episodes said of the job's own candidate; the caller holds the belief's lock."""
+    gained = insert_evidence(job_id=job.pk, founded=belief.pk, is_birth=is_birth, cycle=cycle)
+    recompute_beliefs(beliefs=[belief], now=cycle.now, gained=gained)
 
 
 def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
@@ -105,9 +114,18 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> 
 def _create(
     *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], vector: Vectors
 ) -> Belief:
+    belief = conceive(
+        belief_id=draw_unused_id("bl", Belief), cycle=cycle, job=job, candidate=candidate, fact_type=_fact_type(members)
+    )
+    store_new_belief(belief=belief, vector=vector, model=embedder().name)
+    return belief
+
+
+def conceive(*, belief_id: str, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, fact_type: FactType) -> Belief:
+    """Return the belief that a job founds, not stored yet."""
     written = job.candidate or {}
-    belief = Belief(
-        id=draw_unused_id("bl", Belief),
+    return Belief(
+        id=belief_id,
         workspace=job.workspace,
         scope=Scope.GLOBAL if candidate.project_id is None else Scope.PROJECT,
         project_id=candidate.project_id,
@@ -118,15 +136,13 @@ def _create(
         predicate=written["predicate"],
         context=candidate.context,
         timeframe=written["timeframe"],
-        fact_type=_fact_type(members),
+        fact_type=fact_type,
         language=candidate.language,
         created_at=cycle.now,
         updated_at=cycle.now,
         statement_changed_at=cycle.now,
         born_in=cycle,
     )
-    store_new_belief(belief=belief, vector=vector, model=embedder().name)
-    return belief
 
 
 def store_new_belief(*, belief: Belief, vector: Vectors, model: str) -> None:

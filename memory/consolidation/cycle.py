@@ -48,7 +48,7 @@ def check_believing(*, workspace_id: int) -> None:
 def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
     check_believing(workspace_id=workspace_id)
-    lock_workspace(workspace_id)  # a cycle that is being undone has looked that no other is open
+    lock_workspace(workspace_id)  # undoing and rebuilding have looked that no cycle is open
     lease = database_now(plus=budget_policy().lease_seconds)
     cycle = None
     while cycle is None:  # one that stood in the way may have ended since, or our id may be taken

@@ -143,15 +143,15 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     ).first()
     if job is None:
         return []
-    touched = _give_evidence(cycle=cycle, job=job)
+    touched = give_evidence(cycle=cycle, job=job)
     touched += give_birth(cycle=cycle, job=job)
     _end(job, JobState.APPLIED if touched else JobState.REFUSED)
     release_members(job_id=job.pk, cycle=cycle)
     return touched
 
 
-def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
-    """Turn verdicts on existing beliefs into evidence; return the beliefs that gained some."""
+def give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Turn a job's verdicts on existing beliefs into evidence; return the beliefs that gained some."""
     judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
     beliefs = lock_beliefs(judged.values("belief"))
     gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
@@ -167,7 +167,7 @@ def _give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 def _end(job: ClusterJob, state: JobState) -> None:
     job.state = state
-    job.save(update_fields=["state", "outcome", "refusal", "created_belief", "suppressed_by"])
+    job.save(update_fields=["state", "outcome", "refusal", "created_belief", "joined_belief", "suppressed_by"])
 
 
 def _defer_hopeless(*, cycle: Cycle) -> None:

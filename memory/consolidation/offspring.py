@@ -38,7 +38,7 @@ from memory.models.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
-_ENDS: Mapping[str, tuple[BeliefStatus, LineageKind]] = {
+ENDS: Mapping[str, tuple[BeliefStatus, LineageKind]] = {
     StructuralKind.REVISE: (BeliefStatus.REVISED, LineageKind.REVISION),
     StructuralKind.SPLIT: (BeliefStatus.SPLIT, LineageKind.SPLIT),
     StructuralKind.MERGE: (BeliefStatus.MERGED, LineageKind.MERGE),
@@ -124,23 +124,12 @@ def _as_row(said: ChildVerdict) -> EvidenceRow:
 
 def _replace(*, job: StructuralJob, cycle: Cycle, children: Sequence[StructuralChild], decision: GateDecision) -> None:
     parents = [belief for belief in (job.belief, job.twin) if belief]
-    status, kind = _ENDS[job.kind]
+    status, kind = ENDS[job.kind]
     attribute_changes(actor=cycle_actor(cycle.pk), reason=f"{kind.label}: {decision.reason}")
     for child in children:
         child.belief = _make(cycle=cycle, parents=parents, child=child)
         child.save(update_fields=["belief"])
-        Lineage.objects.bulk_create(
-            Lineage(
-                workspace_id=job.workspace_id,
-                parent=parent,
-                child=child.belief,
-                kind=kind,
-                reason=decision.reason,
-                cycle=cycle,
-                created_at=cycle.now,
-            )
-            for parent in parents
-        )
+        trace(child=child.belief, parents=parents, kind=kind, reason=decision.reason, cycle=cycle)
     for parent in parents:
         change_status(belief=parent, new=status, reason=decision.reason, actor=cycle_actor(cycle.pk), now=cycle.now)
     job.state = JobState.APPLIED
@@ -150,20 +139,42 @@ def _replace(*, job: StructuralJob, cycle: Cycle, children: Sequence[StructuralC
 
 def _make(*, cycle: Cycle, parents: Sequence[Belief], child: StructuralChild) -> Belief:
     """Store a child with its evidence; it has a new id and remembers no surprise."""
-    belief = _born_of(parents, child, cycle)
+    belief = conceive_child(belief_id=draw_unused_id("bl", Belief), parents=parents, child=child, cycle=cycle)
     store_new_belief(belief=belief, vector=_vector_of(child), model=child.vector_model)
+    endow(belief=belief, child=child, cycle=cycle)
+    return belief
+
+
+def trace(*, child: Belief, parents: Sequence[Belief], kind: LineageKind, reason: str, cycle: Cycle) -> None:
+    """State of which beliefs a new one came."""
+    Lineage.objects.bulk_create(
+        Lineage(
+            workspace_id=child.workspace_id,
+            parent=parent,
+            child=child,
+            kind=kind,
+            reason=reason,
+            cycle=cycle,
+            created_at=cycle.now,
+        )
+        for parent in parents
+    )
+
+
+def endow(*, belief: Belief, child: StructuralChild, cycle: Cycle) -> None:
+    """Give a new belief the evidence that a structural job found for it."""
     said = _verdicts(child)
     Evidence.objects.bulk_create(_as_evidence(verdict, belief, cycle) for verdict in said)
     recompute_beliefs(
         beliefs=[belief], now=cycle.now, gained={belief.pk: [Verdict(verdict.verdict) for verdict in said]}
     )
-    return belief
 
 
-def _born_of(parents: Sequence[Belief], child: StructuralChild, cycle: Cycle) -> Belief:
+def conceive_child(*, belief_id: str, parents: Sequence[Belief], child: StructuralChild, cycle: Cycle) -> Belief:
+    """Return the belief that a structural job makes of its beliefs, not stored yet."""
     first = parents[0]
     return Belief(
-        id=draw_unused_id("bl", Belief),
+        id=belief_id,
         workspace=first.workspace,
         scope=first.scope,
         project_id=first.project_id,

@@ -27,10 +27,25 @@ def change_status(
     `status_reason` is kept with the belief where that is not why its status changes: a status that is set back has the
     reason of before.
     """
+    check_transition(old=BeliefStatus(belief.status), new=new)
+    _set_status(
+        belief, new, reason=reason, kept=reason if status_reason is None else status_reason, actor=actor, now=now
+    )
+
+
+def set_right_status(
+    *, belief: Belief, new: BeliefStatus, status_reason: str, reason: str, actor: Actor, now: datetime
+) -> None:
+    """Do the same for a belief whose status is not what is recorded, wherever it strayed to.
+
+    The table knows no way back from where no belief should have come.
+    """
+    _set_status(belief, new, reason=reason, kept=status_reason, actor=actor, now=now)
+
+
+def _set_status(belief: Belief, new: BeliefStatus, *, reason: str, kept: str, actor: Actor, now: datetime) -> None:
     old = BeliefStatus(belief.status)
-    check_transition(old=old, new=new)
     attribute_changes(actor=actor, reason=reason)
-    kept = reason if status_reason is None else status_reason
     belief.status, belief.status_reason, belief.updated_at = new, kept[:_REASON_LENGTH], now
     belief.save(update_fields=["status", "status_reason", "updated_at"])
     BeliefEmbedding.objects.filter(belief=belief.pk).update(is_active=new == BeliefStatus.ACTIVE)

@@ -162,6 +162,14 @@ class ClusterJob(models.Model):
     created_belief = models.ForeignKey(
         Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="created_by_job"
     )
+    joined_belief = models.ForeignKey(
+        Belief,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The twin that took the candidate's evidence.",
+    )
     suppressed_by = models.ForeignKey(
         Belief,
         on_delete=models.SET_NULL,

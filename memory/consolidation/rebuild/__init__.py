@@ -1,0 +1,1 @@
+"""B22: beliefs made again from what cycles recorded, without asking a model."""

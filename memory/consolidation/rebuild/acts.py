@@ -1,0 +1,161 @@
+"""What curators did by hand, and where it stands among the cycles."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Window
+from django.db.models.functions import Lag
+
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.rebuild.record import Record
+from memory.consolidation.status import change_status
+from memory.consolidation.touched import undoing_of
+from memory.domain.actor import Actor, ActorKind, cycle_actor
+from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
+from memory.models import Belief, BeliefEvent, Cycle, Transition
+
+REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
+
+_ACTS: Mapping[str, Act] = {
+    BeliefStatus.ARCHIVED: Act.ARCHIVE,
+    BeliefStatus.CHALLENGED: Act.CHALLENGE,
+    BeliefStatus.ACTIVE: Act.RESTORE,
+    BeliefStatus.FORGOTTEN: Act.FORGET,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAct:
+    """One thing that somebody did to a belief: a change of its status, or of its pin."""
+
+    belief_id: str
+    act: Act | None  # None: a change of status that is none of a curator's
+    old: str = ""
+    new: str = ""
+    reason: str
+    actor: Actor
+    at: datetime  # domain time
+    moment: datetime  # wall time
+    is_undoing: bool = False  # the status went back with a cycle that was undone
+
+
+Slots = Mapping[int, Sequence[RecordedAct]]  # by how many of the recorded cycles came before
+
+
+def read_acts(*, record: Record) -> Slots:
+    """Read what was done by hand to the beliefs that are replayed, in order, by its place among the cycles."""
+    slots: dict[int, list[RecordedAct]] = defaultdict(list)
+    latest: dict[str, int] = defaultdict(int)
+    begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
+    acts = [*_changes_of_status(record), *_changes_of_pins(record)]
+    for act in sorted(acts, key=lambda act: act.moment):
+        slot = max(latest[act.belief_id], _slot(act, record, bisect_right(begins, act.moment)))
+        latest[act.belief_id] = slot
+        slots[slot].append(act)
+    return slots
+
+
+def _changes_of_status(record: Record) -> Iterator[RecordedAct]:
+    undoings = _undoings(record)
+    changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
+    by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
+    for change in by_hand.order_by("pk"):
+        yield RecordedAct(
+            belief_id=str(change.belief_id),
+            act=_ACTS.get(change.new),
+            old=change.old,
+            new=change.new,
+            reason=change.reason,
+            actor=_read_actor(change.actor),
+            at=change.at,
+            moment=change.recorded_at,
+            is_undoing=any(
+                (change.actor, change.at) == (by, at) and change.reason.startswith(undoing_of(key))
+                for key, by, at in undoings
+            ),
+        )
+
+
+def _undoings(record: Record) -> list[tuple[str, str, datetime]]:
+    """List which cycles were undone, by whom, and when."""
+    undone = Cycle.objects.for_workspace(record.workspace.pk).filter(undone_at__isnull=False)
+    return list(undone.values_list("pk", "undone_by", "undone_at"))
+
+
+def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
+    """Yield what the triggers kept of pins; a change that nobody answers for is none of a curator's."""
+    before = Window(Lag("is_pinned"), partition_by=F("pgh_obj"), order_by=F("pgh_id").asc())
+    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made)).annotate(was_pinned=before)
+    turned = events.filter(was_pinned__isnull=False).exclude(is_pinned=F("was_pinned")).order_by("pgh_id")
+    for event in turned.filter(pgh_context__isnull=False):
+        actor = _read_actor(event.pgh_context["actor"])
+        if actor.kind != ActorKind.CYCLE and actor != REBUILDING:
+            yield RecordedAct(
+                belief_id=event.pgh_obj_id,
+                act=Act.PIN if event.is_pinned else Act.UNPIN,
+                reason=event.pgh_context["reason"],
+                actor=actor,
+                at=event.updated_at,
+                moment=event.pgh_created_at,
+            )
+
+
+def _read_actor(name: str) -> Actor:
+    kind, _, rest = name.partition(" ")
+    return Actor(kind=ActorKind(kind), name=rest)
+
+
+def _slot(act: RecordedAct, record: Record, begun: int) -> int:
+    """Return how many cycles come before an act, of which so many had begun when it was done.
+
+    While a cycle was running, its own change of that belief's status tells which came first. Without one it must come
+    to none this time either: what keeps a belief as it is comes before the cycle, what lets go of it after.
+    """
+    if not begun:
+        return 0
+    last: Cycle = record.cycles[begun - 1]
+    if last.finished_at is not None and act.moment > last.finished_at:
+        return begun
+    mine = Transition.objects.filter(belief=act.belief_id, actor=str(cycle_actor(last.pk)))
+    changed_at = mine.order_by("pk").values_list("recorded_at", flat=True).first()
+    is_newborn = record.made[act.belief_id].born_in_id == last.pk
+    comes_after = changed_at < act.moment if changed_at else is_newborn or act.act is Act.UNPIN
+    return begun if comes_after else begun - 1
+
+
+def repeat_act(*, act: RecordedAct) -> None:
+    """Do it again where the belief is there and allows it."""
+    belief = next(iter(lock_beliefs([act.belief_id])), None)
+    if belief is None:
+        return
+    try:
+        if act.is_undoing or belief.status == act.new:
+            _keep_times(act, belief)
+        else:
+            _repeat(act, belief)
+    except IllegalTransitionError:
+        return  # the belief went another way this time
+
+
+def _keep_times(act: RecordedAct, belief: Belief) -> None:
+    """Keep when a person's word counted, where it changes no status this time.
+
+    A cycle that was undone is not replayed, so that there is nothing to be taken back, nor what somebody did about it.
+    """
+    if act.act is Act.RESTORE and act.old == BeliefStatus.ARCHIVED:
+        belief.restored_by_person_at, belief.archived_by_person_at = act.at, None
+    elif act.act is Act.ARCHIVE and not act.is_undoing:
+        belief.archived_by_person_at = act.at
+    belief.save(update_fields=["restored_by_person_at", "archived_by_person_at"])
+
+
+def _repeat(act: RecordedAct, belief: Belief) -> None:
+    if act.act is None:
+        new = BeliefStatus(act.new)
+        change_status(belief=belief, new=new, reason=act.reason, actor=act.actor, now=act.at)
+    else:
+        curate_belief(belief_id=belief.pk, act=act.act, reason=act.reason, actor=act.actor, now=act.at)

@@ -1,0 +1,246 @@
+"""B22: what cycles recorded is replayed without a model, and gives the same beliefs under the same ids."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.held import held_for, release_held
+from memory.consolidation.rebuild.service import CycleIsOpen, Rebuilt, rebuild_beliefs
+from memory.consolidation.undo import undo_cycle
+from memory.models import (
+    Belief,
+    BeliefEmbedding,
+    BeliefEvent,
+    ClusterJob,
+    Cycle,
+    Evidence,
+    ModelCall,
+    Transition,
+    Trigger,
+)
+from tests.consolidation.generated import LENA, History
+from tests.consolidation.test_scripted_year import BOTH, EARLY, NOTES, STORM, script
+from tests.consolidation.world import World
+
+LATER = timedelta(days=400)
+
+
+def live_a_year(world: World) -> None:
+    """Let the scripted year pass: a belief is born, reinforced, revised, split, merged; another is archived."""
+    script(world)
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    world.say_all(EARLY[3:], about="kiln")
+    world.cycle(after=timedelta(days=30))
+    world.say_all(NOTES, about="winter")
+    world.cycle(after=timedelta(days=30))
+    world.say_all(STORM, about="kiln", likeness=0.8, verdict="CONTRADICTS")
+    world.cycle(after=timedelta(days=20))
+    world.say_all(BOTH, about="kiln", likeness=0.8, verdict="PARTIAL")
+    world.cycle(after=timedelta(days=20))
+    for days in (7, 1, 82, 1, 174):
+        world.cycle(after=timedelta(days=days))
+
+
+def rebuild(world: World, **given: Any) -> Rebuilt:
+    return rebuild_beliefs(workspace=world.workspace, now=world.now + LATER, **given)
+
+
+def wreck() -> None:
+    """Spoil by hand, in the database, all that a replay can tell of beliefs."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM memory_evidence")
+        cursor.execute("DELETE FROM memory_lineage")
+        cursor.execute(
+            "UPDATE memory_belief SET statement = 'Spoilt.', subject = 'x', predicate = 'x', context = 'x',"
+            " timeframe = 'past', status = 'pruned', status_reason = 'x', is_pinned = true, alpha = 77, beta = 3,"
+            " additive_confidence = 1, evidence_count = 1, peak_confidence = 1, prediction_error = 9,"
+            " storage_strength = 0, lineage_depth = 9, last_reinforced_at = NULL, archive_due_at = now(),"
+            " restored_by_person_at = now(), archived_by_person_at = now(), created_at = now()"
+        )
+        cursor.execute("UPDATE memory_beliefembedding SET is_active = false")
+
+
+def without_keys(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Leave out the keys that the database gives, and when a belief was last written."""
+    return {
+        name: sorted(
+            ({key: value for key, value in row.items() if key not in _left_out(name)} for row in found), key=repr
+        )
+        for name, found in rows.items()
+    }
+
+
+def _left_out(name: str) -> set[str]:
+    return {"updated_at", "id"} if name in ("Evidence", "Lineage") else {"updated_at"}
+
+
+def test_a_year_is_the_same_again(world: World) -> None:
+    """B22: same ids, statements, α and β, no call; history keeps no trace of it."""
+    live_a_year(world)
+    before, calls, events = world.rows(), len(world.server.log), BeliefEvent.objects.count()
+
+    rebuilt = rebuild(world)
+
+    assert (rebuilt.beliefs, rebuilt.cycles, rebuilt.differences) == (6, 10, [])
+    assert (world.rows(), len(world.server.log), BeliefEvent.objects.count()) == (before, calls, events)
+
+
+def test_all_that_was_spoilt_is_as_recorded_again(world: World) -> None:
+    """B22: every column of every row, the keys that the database gives aside; no call."""
+    live_a_year(world)
+    before, calls = without_keys(world.rows()), ModelCall.objects.count()
+    wreck()
+
+    assert len(rebuild(world).differences) == 6
+
+    assert without_keys(world.rows()) == before
+    assert ModelCall.objects.count() == calls
+    assert rebuild(world).differences == []
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5, 6, 10, 12])
+def test_drawn_histories_are_the_same_again(world: World, seed: int) -> None:
+    """B22: joined, suppressed, revised, split, merged, archived and returned ones, with curators' acts in between."""
+    History(world, seed=seed).live(cycles=8)
+    before, calls = without_keys(world.rows()), len(world.server.log)
+    assert rebuild(world).differences == []
+    wreck()
+
+    rebuild(world)
+
+    assert without_keys(world.rows()) == before
+    assert len(world.server.log) == calls
+
+
+def test_a_repair_is_attributed_and_leaves_the_past_as_it_was(world: World) -> None:
+    """R10: one change more, by the command; what was believed in between stays what was believed."""
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    belief = world.only_belief()
+    events = BeliefEvent.objects.filter(pgh_obj=belief)
+    earlier = list(events.order_by("pgh_id").values())
+    Belief.objects.filter(pk=belief.pk).update(alpha=9)
+
+    [difference] = rebuild(world).differences
+
+    assert difference.columns == {"alpha": (9.0, 4.0)}
+    assert list(events.order_by("pgh_id").values())[: len(earlier)] == earlier
+    latest = events.latest("pgh_id")
+    assert (latest.alpha, latest.pgh_context["actor"]) == (4.0, "command rebuild_beliefs")
+    assert latest.updated_at == world.now + LATER
+
+
+def test_a_vector_that_was_made_anew_survives(world: World) -> None:
+    """B22: vectors, counters and what was published are nothing that a replay knows."""
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    BeliefEmbedding.objects.update(model="another", vector=[1.0] + [0.0] * 767)
+    Belief.objects.update(importance=9, published_confidence=0.7, alpha=2)
+
+    rebuild(world)
+
+    belief = world.only_belief()
+    assert (belief.importance, belief.published_confidence, belief.alpha) == (9, 0.7, 4.0)
+    assert BeliefEmbedding.objects.get().model == "another"
+
+
+def test_a_dry_run_writes_nothing(world: World) -> None:
+    live_a_year(world)
+    Evidence.objects.all().delete()
+    before = world.rows()
+
+    rebuilt = rebuild(world, is_dry_run=True)
+
+    assert len(rebuilt.differences) == 6
+    assert world.rows() == before
+
+
+def test_no_rebuilding_while_a_cycle_is_open(world: World) -> None:
+    """B22."""
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    with pytest.raises(CycleIsOpen, match=f"Cycle {cycle.pk} is queued; wait for it to end, or cancel it."):
+        rebuild(world)
+
+
+def test_what_no_cycle_made_keeps_its_status_and_gets_its_evidence_back(world: World) -> None:
+    """B22: a belief without a record of its birth is not taken away."""
+    belief = world.hold("The kiln of the pottery burns 5 hours.", about="kiln")
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    before = world.verdicts_of(belief)
+    Evidence.objects.filter(belief=belief, cycle__isnull=False).delete()
+    Belief.objects.update(alpha=50)
+
+    rebuild(world)
+
+    after = world.now_of(belief)
+    assert (after.alpha, after.status, world.verdicts_of(belief)) == (7.0, "active", before)
+
+
+def test_an_undone_cycle_is_not_replayed(world: World) -> None:
+    """B22: what it made stays as undoing left it, what it said of others stays away."""
+    live_a_year(world)
+    world.say_all([f"Log {n}: the weir is low." for n in range(3)], about="weir")
+    cycle = world.cycle()
+    [born] = Belief.objects.filter(born_in=cycle)
+    undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
+    before = without_keys(world.rows())
+    wreck()
+    Belief.objects.filter(pk=born.pk).update(alpha=33)
+
+    rebuild(world)
+
+    found = without_keys(world.rows())
+    assert [row for row in found["Belief"] if row["id"] != born.pk] == [
+        row for row in before["Belief"] if row["id"] != born.pk
+    ]
+    assert found["Evidence"] == before["Evidence"]
+    assert (world.now_of(born).status, world.now_of(born).alpha) == ("pruned", 33)
+
+
+@pytest.mark.parametrize("seed", [3, 6, 12, 16])
+def test_drawn_histories_with_cycles_undone_are_the_same_again(world: World, seed: int) -> None:
+    """B22: the last cycle is undone twice on the way, and its episodes are released once."""
+    history = History(world, seed=seed)
+    history.live(cycles=5)
+    undo_cycle(cycle_id=_last(world), actor=LENA, now=world.now)
+    history.live(cycles=2)
+    undone = _last(world)
+    undo_cycle(cycle_id=undone, actor=LENA, now=world.now)
+    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=undone)))
+    history.live(cycles=2)
+
+    assert rebuild(world).differences == []
+
+
+def _last(world: World) -> str:
+    cycles = Cycle.objects.for_workspace(world.workspace.pk).filter(undone_at=None)
+    return str(cycles.latest("opened_at").pk)
+
+
+def test_a_job_tells_which_twin_took_its_evidence(world: World) -> None:
+    """B8.5: who joined whom cannot be told later, since the beliefs of then are not those of now."""
+    History(world, seed=1).live(cycles=8)
+    [job] = ClusterJob.objects.filter(outcome="joined")
+
+    assert job.joined_belief is not None
+    assert set(job.verdicts.filter(belief=None).exclude(verdict="IRRELEVANT").values_list("episode", flat=True)) <= set(
+        Evidence.objects.filter(belief=job.joined_belief).values_list("episode", flat=True)
+    )
+
+
+def test_a_repaired_status_leaves_a_transition(world: World) -> None:
+    """R10: wherever it strayed to, the table of transitions notwithstanding."""
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    Belief.objects.update(status="forgotten")
+
+    rebuild(world)
+
+    change = Transition.objects.get()
+    assert (change.old, change.new, change.actor) == ("forgotten", "active", "command rebuild_beliefs")
+    assert world.only_belief().status_reason == ""
