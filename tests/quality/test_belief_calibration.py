@@ -56,6 +56,7 @@ def test_nothing_is_scored_before_there_is_a_belief(server: ModelServer) -> None
     assert samples == []
 
 
+@pytest.mark.slow
 def test_a_few_histories_pass_the_gates_and_are_scored(server: ModelServer) -> None:
     """B8, B14: two of each kind, with evidence for and against, each touched belief walked past the gates.
 
