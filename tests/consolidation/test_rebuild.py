@@ -1,6 +1,7 @@
 """B22: what cycles recorded is replayed without a model, and gives the same beliefs under the same ids."""
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -16,13 +17,14 @@ from memory.models import (
     BeliefEvent,
     ClusterJob,
     Cycle,
+    Episode,
     Evidence,
     ModelCall,
     Transition,
     Trigger,
 )
 from tests.consolidation.generated import LENA, History
-from tests.consolidation.test_scripted_year import BOTH, EARLY, NOTES, STORM, script
+from tests.consolidation.test_scripted_year import BOTH, EARLY, FIVE, NOTES, STORM, script
 from tests.consolidation.world import World
 
 LATER = timedelta(days=400)
@@ -231,6 +233,39 @@ def test_a_job_tells_which_twin_took_its_evidence(world: World) -> None:
     assert set(job.verdicts.filter(belief=None).exclude(verdict="IRRELEVANT").values_list("episode", flat=True)) <= set(
         Evidence.objects.filter(belief=job.joined_belief).values_list("episode", flat=True)
     )
+
+
+def test_what_an_undone_cycle_said_first_is_not_said_by_a_later_one(world: World) -> None:
+    """B22: a later job that repeated a verdict added nothing; with the row of the first one undone, none is left."""
+    script(world)
+    world.say_all(EARLY[:3], about="kiln")
+    world.cycle()
+    both = [f"Log {n}: 5 hours, and 6 in winter." for n in range(4)]
+    spoken = [world.say(text, about="kiln") for text in both]
+    for text in both:
+        world.directions.place(text, {"kiln": 0.705, "winter": 0.705})
+    undone = world.cycle(after=timedelta(days=1))
+    world.say_all(NOTES, about="winter")
+    world.cycle(after=timedelta(days=1))
+    Episode.objects.filter(pk__in=[episode.pk for episode in spoken[:3]]).update(state="new")
+    later = world.cycle(after=timedelta(days=1))
+    undo_cycle(cycle_id=undone.pk, actor=LENA, now=world.now)
+    assert ClusterJob.objects.get(cycle=later).verdicts.exclude(verdict="IRRELEVANT").count() == 6
+
+    assert rebuild(world).differences == []
+    assert Belief.objects.get(statement=FIVE).alpha == 4.0
+
+
+def test_twins_of_jobs_from_before_are_found_by_their_evidence(world: World) -> None:
+    """B8.5: as the migration finds them that brought the column."""
+    History(world, seed=1).live(cycles=8)
+    [twin] = ClusterJob.objects.filter(outcome="joined").values_list("joined_belief", flat=True)
+    ClusterJob.objects.update(joined_belief=None)
+
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("memory.migrations.0010_joined_twins").FIND)
+
+    assert ClusterJob.objects.get(joined_belief__isnull=False).joined_belief_id == twin
 
 
 def test_a_repaired_status_leaves_a_transition(world: World) -> None:
