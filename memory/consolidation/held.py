@@ -1,10 +1,13 @@
 """The episodes of a cycle that was undone are held: nothing is made of them until a person releases them (B22)."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memory.consolidation.singles import find_unheard
+from memory.consolidation.sources import read_episodes
 from memory.consolidation.touched import undoing_of
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.models import ClusterMember, Cycle, Episode, Evidence
+from memory.llm.embeddings import embedder
+from memory.models import Belief, ClusterMember, Cycle, Episode, Evidence
 
 _HOLDABLE = (
     ConsolidationState.NEW, ConsolidationState.POOLED, ConsolidationState.SETTLED, ConsolidationState.FAILED,
@@ -17,17 +20,36 @@ class NotUndone(ValueError):
 
 
 def hold_episodes(*, cycle: Cycle) -> int:
-    """Hold the episodes of a cycle's jobs that it made evidence of, or that are evidence of nothing; return how many.
+    """Hold what a cycle made evidence of, and what would do the same in its place; return how many.
 
-    Called while the cycle's evidence is still there. What is evidence by another cycle's word alone stays settled: no
-    cycle takes it up. One that another undone cycle holds is held for this one from here on.
+    Called while the cycle's evidence is still there. Held are of its jobs' episodes those it made evidence of, of its
+    applied jobs' those that are evidence of nothing, and those for which its clusters had no room. What is evidence by
+    another cycle's word alone stays settled: no cycle takes it up. One that another undone cycle holds is held for
+    this one from here on.
     """
     mine = ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle)
     evidence = Evidence.objects.filter(episode=OuterRef("pk"))
     became_evidence = Exists(mine) & Exists(evidence.filter(cycle=cycle))
     was_looked_at = Exists(mine.filter(job__state=JobState.APPLIED)) & ~Exists(evidence)
-    episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at)
+    had_no_room = Q(pk__in=_without_room(cycle))
+    episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at | had_no_room)
     return episodes.filter(state__in=_HOLDABLE).update(state=ConsolidationState.HELD, state_reason=undoing_of(cycle.pk))
+
+
+def _without_room(cycle: Cycle) -> set[str]:
+    """Find what was pooled by then near a belief that the cycle gave evidence, and was not asked about it."""
+    model = embedder()
+    mine = Episode.objects.for_workspace(cycle.workspace_id).active()
+    beliefs = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
+    if not beliefs.exists():
+        return set()
+    pool, vectors = read_episodes(
+        episodes=mine.filter(state=ConsolidationState.POOLED, pooled_at__lte=cycle.now), model=model.name
+    )
+    unheard = find_unheard(
+        workspace_id=cycle.workspace_id, episodes=pool, vectors=vectors, beliefs=beliefs, model=model
+    )
+    return {pair.episode.id for pair in unheard}
 
 
 def held_for(*, cycle: Cycle) -> QuerySet[Episode]:

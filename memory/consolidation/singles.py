@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
@@ -54,14 +55,26 @@ def gather_singles(
     """Choose the batches of this cycle; return them and the new episodes that also wait for a batch left out."""
     if not episodes:
         return [], set()
-    beliefs, belief_vectors = read_beliefs(
-        beliefs=Belief.objects.for_workspace(workspace_id).judgeable(), model=model.name
+    mine = Belief.objects.for_workspace(workspace_id).judgeable()
+    batches = _batches(
+        find_unheard(workspace_id=workspace_id, episodes=episodes, vectors=vectors, beliefs=mine, model=model)
     )
-    near = list(_near_pairs(episodes, vectors, beliefs, belief_vectors, model))
-    batches = _batches(_unheard(workspace_id, near))
     chosen = _within_budget(batches)
     left_out = [batch for batch in batches if batch not in chosen]
     return chosen, {m.id for b in left_out for m in b.members if m.state == ConsolidationState.LEASED}
+
+
+def find_unheard(
+    *,
+    workspace_id: int,
+    episodes: Sequence[EpisodeSource],
+    vectors: Vectors,
+    beliefs: QuerySet[Belief],
+    model: Embedder,
+) -> list[Pair]:
+    """Find what episodes may have to say about beliefs near them and has not been heard."""
+    sources, belief_vectors = read_beliefs(beliefs=beliefs, model=model.name)
+    return _unheard(workspace_id, list(_near_pairs(episodes, vectors, sources, belief_vectors, model)))
 
 
 def _near_pairs(

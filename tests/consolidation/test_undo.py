@@ -1,26 +1,20 @@
 """B22: what a cycle did is taken back, its episodes are held, and no later cycle does it again."""
 
-from collections.abc import Callable
-from datetime import timedelta
-
 import pytest
 
 from memory.consolidation.curating import Act, BornInUndoneCycle, curate_belief
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.held import NotUndone, held_for, release_held
+from memory.consolidation.held import held_for, release_held
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.domain.verdicts import Verdict
 from memory.history.as_of import beliefs_as_of
 from memory.models import (
     Belief,
     BeliefEvent,
-    ClusterJob,
     Cycle,
     Episode,
     Evidence,
-    GateDecision,
     Lineage,
-    StructuralJob,
     Transition,
     Trigger,
 )
@@ -31,35 +25,11 @@ from tests.consolidation.restructuring import (
     WINTER,
     child_of,
     contradict,
-    divided,
     doubted,
-    job_of,
     twins,
 )
-from tests.consolidation.undoing import LENA, TOMA, kept, snapshot, undo
+from tests.consolidation.undoing import DAY, HOUR, LENA, TOMA, created, kept, reinforced, snapshot, undo
 from tests.consolidation.world import World
-
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-KILNS = [f"Potter's log {n}: the kiln burnt for 5 hours." for n in range(1, 4)]
-
-
-def created(world: World) -> Cycle:
-    """Run a cycle that founds a belief."""
-    world.statements["kiln"] = OLD
-    world.directions.place(OLD, {"kiln": 1.0})
-    world.say_all(KILNS, about="kiln")
-    return world.cycle()
-
-
-def reinforced(world: World) -> Cycle:
-    """Run a cycle that gives the one belief one support more."""
-    world.say(f"Potter's log {len(world.verdicts)}: 5 hours again.", about="kiln", likeness=0.8)
-    return world.cycle(after=DAY)
-
-
-def reason_of(belief: Belief, gate: str, cycle: Cycle) -> str:
-    return GateDecision.objects.get(belief=belief, gate=gate, cycle=cycle).reason
-
 
 # --- What goes back
 
@@ -183,121 +153,6 @@ def test_a_newborn_that_was_split_in_the_same_cycle_dies_with_its_children(world
     assert (undone.counts["invalidated"], Evidence.objects.count(), Lineage.objects.count()) == (3, 0, 0)
 
 
-# --- What does not happen again
-
-
-def test_its_episodes_are_held_and_take_no_part(world: World) -> None:
-    """B22: the next cycle finds nothing to do, and asks no model."""
-    cycle = created(world)
-    undo(world, cycle)
-    asked = len(world.server.log)
-
-    following = world.cycle(after=HOUR)
-
-    assert set(Episode.objects.values_list("state", "state_reason")) == {("held", f"cycle {cycle.pk} undone")}
-    assert (following.counts["episodes"], following.counts["clusters"], len(world.server.log)) == (0, 0, asked)
-    assert not Episode.objects.pending().exists()
-
-
-def test_released_episodes_are_taken_up_again_without_another_call(world: World) -> None:
-    """B7, B22: the set that was tried counts as untried, and what models said of it is still stored."""
-    cycle = created(world)
-    undone = undo(world, cycle)
-    asked = len(world.server.log)
-
-    released = release_held(episodes=held_for(cycle=undone.cycle))
-    again = world.cycle(after=HOUR)
-
-    assert (released, again.counts["created"]) == (3, 1)
-    assert Belief.objects.get(status="active").statement == OLD
-    assert [call.purpose for call in world.server.log[asked:]] in ([], ["embed"])
-
-
-def test_an_episode_with_more_to_be_asked_is_held_although_it_is_new(world: World) -> None:
-    """B8.3, B22: else the next cycle would take it up and do the same again."""
-    created(world)
-    cycle = reinforced(world)
-    said = Evidence.objects.get(cycle=cycle).episode
-    Episode.objects.filter(pk=said.pk).update(state="new", state_reason="more beliefs to be asked")
-
-    undo(world, cycle)
-
-    assert world.states(said) == ["held"]
-
-
-def test_evidence_of_an_earlier_cycle_stays_settled(world: World) -> None:
-    """B22: what a structural change judged anew is not of the cycle's episodes."""
-    old = doubted(world)
-    contradict(world)
-    cycle = world.cycle()
-
-    undone = undo(world, cycle)
-
-    assert undone.counts["held"] == 1
-    assert set(Episode.objects.filter(evidence__belief=old).values_list("state", flat=True)) == {"settled"}
-
-
-@pytest.mark.parametrize(("bring_about", "gate"), [(doubted, "revise"), (divided, "split")])
-def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
-    world: World, bring_about: Callable[[World], Belief], gate: str
-) -> None:
-    """B22: the gate says why, though its evidence was released; afterwards it opens."""
-    belief = bring_about(world)
-    if gate == "revise":
-        contradict(world)
-    undone = undo(world, world.cycle())
-
-    release_held(episodes=held_for(cycle=undone.cycle))
-    again = world.cycle(after=HOUR)
-
-    decision = GateDecision.objects.get(belief=belief, gate=gate, cycle=again)
-    assert (decision.passed, decision.reason) == (False, "undone_lately")
-    assert decision.facts["days_since_undone"] == pytest.approx(1 / 24)
-    assert (world.now_of(belief).status, StructuralJob.objects.count()) == ("active", 1)
-
-    # The last word of ninety days later stands for itself.
-    text = "Potter's log: a word in favour."
-    world.say(text, about="kiln", likeness=0.8)
-    for part in (WINTER, SUMMER):
-        world.verdicts[f"{part}|{text}"] = Verdict.SUPPORTS
-    later = world.cycle(after=91 * DAY)
-    assert reason_of(belief, gate, later) != "undone_lately"
-
-
-def test_a_merge_that_was_undone_is_not_made_again_for_ninety_days(world: World) -> None:
-    """B13, B22: neither belief is asked about with the other."""
-    one, other = twins(world)
-    before = snapshot(world)
-    world.unions |= {OLD: "", TWIN: ""}
-    cycle = world.cycle()
-    assert cycle.counts["merged"] == 1
-
-    undo(world, cycle)
-    assert kept(world, before) == before
-    world.say("Potter's log: 5 hours, as ever.", about="kiln", likeness=0.75)
-    again = world.cycle(after=HOUR)
-
-    assert {reason_of(one, "merge", again), reason_of(other, "merge", again)} == {"undone_lately"}
-    world.say("Potter's log: 5 hours, to this day.", about="kiln", likeness=0.75)
-    assert world.cycle(after=90 * DAY).counts["merged"] == 1
-
-
-def test_a_change_that_was_only_decided_is_refused(world: World) -> None:
-    """B22: a structural job that was carried over does not outlive the cycle that decided it."""
-    old = doubted(world)
-    contradict(world)
-    world.before_gate = lambda: Cycle.objects.filter(finished_at=None).update(budget_spent="enough")
-    cycle = world.cycle()
-    assert (job_of(world).state, job_of(world).cycle) == ("queued", None)
-
-    undo(world, cycle)
-    world.before_gate = lambda: None
-    world.cycle(after=HOUR)
-
-    assert (job_of(world).state, job_of(world).refusal) == ("refused", "undone")
-    assert (world.now_of(old).status, world.calls("revise")) == ("active", 0)
-
-
 # --- What stands in the way
 
 
@@ -403,13 +258,6 @@ def test_what_is_older_than_the_history_cannot_be_set_back(world: World) -> None
         undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
 
 
-def test_only_an_undone_cycle_holds_episodes(world: World) -> None:
-    cycle = created(world)
-
-    with pytest.raises(NotUndone, match="was not undone"):
-        held_for(cycle=cycle)
-
-
 # --- What a person did since
 
 
@@ -470,14 +318,3 @@ def test_what_was_born_in_an_undone_cycle_is_not_revived_by_hand(world: World, a
         curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
 
     assert world.only_belief().status == "invalidated"
-
-
-def test_an_invalidated_newborn_is_neither_judged_nor_a_tombstone(world: World) -> None:
-    """B22: others may say the same, and it is believed on their word."""
-    undo(world, created(world))
-    world.say_all([f"The kiln log of {day}: 5 hours." for day in ("Monday", "Tuesday", "Friday")], about="kiln")
-
-    cycle = world.cycle(after=HOUR)
-
-    assert cycle.counts["created"] == 1
-    assert ClusterJob.objects.get(cycle=cycle).verdicts.exclude(belief=None).count() == 0

@@ -169,3 +169,4 @@ def test_what_was_there_before_a_cycle_is_there_after_it_was_undone(world: World
     again = place.cycle(after=HOUR)
     assert pairs_of(again) >= done
     assert again.counts["created"] == cycle.counts["created"]
+    assert [again.counts[change] for change in ("revised", "split", "merged")] == [0, 0, 0]

@@ -1,11 +1,13 @@
 """What stands before a cycle and after it was undone, to be held against each other."""
 
+from datetime import timedelta
 from typing import Any
 
 from memory.consolidation.undo import Undone, undo_cycle
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import Belief, Cycle, Evidence, Lineage
+from tests.consolidation.restructuring import OLD
 from tests.consolidation.world import World
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
@@ -16,6 +18,10 @@ _COLUMNS = (
     "additive_confidence", "evidence_count", "peak_confidence", "storage_strength", "prediction_error",
     "last_reinforced_at", "archive_due_at", "lineage_depth", "is_pinned", "embedding__is_active",
 )  # fmt: skip
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+_KILNS = [f"Potter's log {n}: the kiln burnt for 5 hours." for n in range(1, 4)]
 
 Snapshot = dict[str, tuple[dict[str, Any], list[Any], list[Any]]]
 
@@ -49,3 +55,17 @@ def undo(world: World, cycle: Cycle, *, actor: Actor = LENA) -> Undone:
     undone = undo_cycle(cycle_id=cycle.pk, actor=actor, now=world.now, reason="it was a test")
     world.check(undone.cycle)
     return undone
+
+
+def created(world: World) -> Cycle:
+    """Run a cycle that founds a belief."""
+    world.statements["kiln"] = OLD
+    world.directions.place(OLD, {"kiln": 1.0})
+    world.say_all(_KILNS, about="kiln")
+    return world.cycle()
+
+
+def reinforced(world: World) -> Cycle:
+    """Run a cycle that gives the one belief one support more."""
+    world.say(f"Potter's log {len(world.verdicts)}: 5 hours again.", about="kiln", likeness=0.8)
+    return world.cycle(after=DAY)
