@@ -23,20 +23,20 @@ def hold_episodes(*, cycle: Cycle) -> int:
     """Hold what a cycle made evidence of, and what would do the same in its place; return how many.
 
     Called while the cycle's evidence is still there. Held are of its jobs' episodes those it made evidence of, of its
-    applied jobs' those that are evidence of nothing, and those for which its clusters had no room. What is evidence by
-    another cycle's word alone stays settled: no cycle takes it up. One that another undone cycle holds is held for
-    this one from here on.
+    applied jobs' those that are evidence of nothing, and those that were pooled because their cluster was full. What is
+    evidence by another cycle's word alone stays settled: no cycle takes it up. One that another undone cycle holds is
+    held for this one from here on.
     """
     mine = ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle)
     evidence = Evidence.objects.filter(episode=OuterRef("pk"))
     became_evidence = Exists(mine) & Exists(evidence.filter(cycle=cycle))
     was_looked_at = Exists(mine.filter(job__state=JobState.APPLIED)) & ~Exists(evidence)
-    had_no_room = Q(pk__in=_without_room(cycle))
-    episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at | had_no_room)
+    was_left_out = Q(pk__in=_left_out(cycle))
+    episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at | was_left_out)
     return episodes.filter(state__in=_HOLDABLE).update(state=ConsolidationState.HELD, state_reason=undoing_of(cycle.pk))
 
 
-def _without_room(cycle: Cycle) -> set[str]:
+def _left_out(cycle: Cycle) -> set[str]:
     """Find what was pooled by then near a belief that the cycle gave evidence, and was not asked about it."""
     model = embedder()
     mine = Episode.objects.for_workspace(cycle.workspace_id).active()

@@ -56,7 +56,7 @@ def test_an_episode_with_more_to_be_asked_is_held_although_it_is_new(world: Worl
     assert world.states(said) == ["held"]
 
 
-def test_what_a_cluster_had_no_room_for_is_held_too(world: World, decree: Decree) -> None:
+def test_what_was_pooled_beside_a_full_cluster_is_held_too(world: World, decree: Decree) -> None:
     """B8.2, B22: what was pooled beside it says the same, and would found the same belief anew."""
     decree("consolidation", cluster_max=3)
     world.statements["kiln"] = OLD
