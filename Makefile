@@ -26,7 +26,7 @@ up: .venv/.installed  ## the whole stack until Ctrl-C, restarting what dies
 	$(BIN)/python manage.py up
 
 test: .venv/.installed-dev  ## the whole suite, on the real database and broker
-	$(BIN)/python -m pytest
+	$(BIN)/python -m tests
 
 check: .venv/.installed-dev  ## lint, types, import contracts, settings, migrations in sync
 	$(BIN)/ruff format --check .
