@@ -143,6 +143,12 @@ def hold_cycle(*, cycle_id: str, attempt: int) -> bool:
     return _renew(_running(cycle_id, attempt))
 
 
+def keep_running(*, cycle: Cycle) -> bool:
+    """Hold the row of a running cycle until the transaction ends; false once it has ended or was overtaken."""
+    held: bool = _running(cycle.pk, cycle.attempt).select_for_update(no_key=True).exists()
+    return held
+
+
 def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
     """Read a cycle with its workspace if this attempt is still its own, without touching it."""
     cycle: Cycle | None = _running(cycle_id, attempt).select_related("workspace").first()

@@ -12,7 +12,14 @@ from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
 from memory.consolidation.blame import blame_members
-from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, renew_cycle, spend_budget
+from memory.consolidation.cycle import (
+    TIME_IS_UP,
+    budget_policy,
+    has_time_for_a_call,
+    read_current,
+    renew_cycle,
+    spend_budget,
+)
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.release import release_members
@@ -44,9 +51,10 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
     which no time is left goes back to where it came from. The canvas goes on after a step that broke: without a plan
     there is nothing to end yet.
     """
-    if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
+    renew_cycle(cycle_id=cycle_id, attempt=attempt)
+    cycle = read_current(cycle_id=cycle_id, attempt=attempt)
+    if cycle is None:
         return False
-    cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
     if not _is_planned(cycle):
         log.warning("gate_before_plan", cycle=cycle.pk)
         return False
@@ -175,7 +183,7 @@ def _defer_hopeless(*, cycle: Cycle) -> None:
     hopeless = ClusterJob.objects.filter(cycle=cycle).to_judge().free()
     if not has_time_for_a_call(cycle_id=cycle.pk) and hopeless.exists():
         spend_budget(cycle_id=cycle.pk, reason=TIME_IS_UP)
-    cycle.refresh_from_db()
+    cycle.refresh_from_db(fields=["budget_spent"])  # not the attempt: this one's work is its own
     if cycle.budget_spent:
         for job_id in hopeless.values_list("pk", flat=True):
             defer_job(cycle=cycle, job_id=job_id)

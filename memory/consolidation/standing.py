@@ -2,6 +2,7 @@
 
 from django.db import transaction
 
+from memory.consolidation.cycle import keep_running
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.structural import open_structural_job, refuse, versions_of
 from memory.consolidation.walk import decide_again
@@ -19,10 +20,12 @@ def adopt_jobs(*, cycle: Cycle) -> None:
 
 @transaction.atomic
 def _adopt(*, cycle: Cycle, job_id: int) -> None:
-    job = StructuralJob.objects.carried_over().select_for_update(no_key=True).filter(pk=job_id).first()
+    if not keep_running(cycle=cycle):
+        return
+    left = StructuralJob.objects.carried_over().filter(pk=job_id)
+    job = left.select_for_update(of=("self",), no_key=True).first()
     if job and check_again(job=job, cycle=cycle, in_cycle=True):
-        job.cycle, job.state_reason = cycle, ""
-        job.save(update_fields=["cycle", "state_reason"])
+        left.update(cycle=cycle, state_reason="", lease_owner="", leased_until=None, not_before=None)
 
 
 def check_again(*, job: StructuralJob, cycle: Cycle, in_cycle: bool) -> GateDecision | None:

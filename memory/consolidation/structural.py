@@ -70,7 +70,7 @@ def let_go_of_jobs(*, cycle: Cycle) -> bool:
         return True
     if not cycle.budget_spent and not has_time_for_a_call(cycle_id=cycle.pk):
         spend_budget(cycle_id=cycle.pk, reason=TIME_IS_UP)
-        cycle.refresh_from_db()
+        cycle.refresh_from_db(fields=["budget_spent", "cancelled_by"])
     if cycle.budget_spent:
         carry_over(cycle=cycle, only_free=True)
     return not left.exists()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db import transaction
 
+from memory.consolidation.cycle import keep_running
 from memory.consolidation.facts import read_facts, read_facts_of, with_twin
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.status import change_status
@@ -65,8 +66,11 @@ def walk_gates(
     """Ask every gate about each belief, in order, and act on what opens; return the decisions.
 
     A belief's decisions hang on nothing but itself and its twin, so that a batch of them shares one transaction. What
-    a gate has let pass in this cycle it is not asked again.
+    a gate has let pass in this cycle it is not asked again. A cycle that has ended, or is another attempt's, decides
+    nothing: nobody would take up what it opens.
     """
+    if not keep_running(cycle=cycle):
+        return []
     walk = _Walk(cycle=cycle, belief_ids=belief_ids, gates=gates, twins=twins or {})
     decided = [entry for key in sorted(belief_ids) for entry in walk.decide(key)]
     record(cycle=cycle, decided=decided)

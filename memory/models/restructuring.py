@@ -17,7 +17,7 @@ from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
 from memory.models.beliefs import Basis, Belief, EvidenceKind, Timeframe
 from memory.models.choices import choices_of
-from memory.models.cycles import OPEN_JOB_STATES, Cycle
+from memory.models.cycles import OPEN_CYCLE_STATES, OPEN_JOB_STATES, Cycle
 from memory.models.episodes import DIMENSIONS, Episode
 from memory.models.tenancy import Workspace, WorkspaceQuerySet
 
@@ -44,8 +44,8 @@ class StructuralJobQuerySet(WorkspaceQuerySet):
         )
 
     def carried_over(self) -> Self:
-        """Keep the open jobs that wait for a later cycle."""
-        return self.open().filter(cycle=None)
+        """Keep the open jobs that wait for a later cycle; what an ended one left behind does, whoever left it."""
+        return self.open().filter(Q(cycle=None) | ~Q(cycle__state__in=OPEN_CYCLE_STATES))
 
     def undone(self) -> Self:
         """Keep what was taken back with its cycle, made or merely decided, each with when (`undone_at`)."""

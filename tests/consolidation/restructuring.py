@@ -3,7 +3,7 @@
 from typing import Any
 
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, Lineage, StructuralJob
+from memory.models import Belief, Cycle, GateDecision, Lineage, StructuralJob
 from tests.consolidation.world import World
 
 OLD = "The kiln of the pottery burns 5 hours."
@@ -67,3 +67,9 @@ def job_of(world: World) -> StructuralJob:
 def child_of(belief: Belief) -> Belief:
     """Return the one belief that came of another."""
     return Lineage.objects.get(parent=belief).child
+
+
+def reasons(belief: Belief, cycle: Cycle) -> dict[str, str]:
+    """Return what each gate said of a belief in a cycle."""
+    rows = GateDecision.objects.filter(belief=belief, cycle=cycle)
+    return dict(rows.values_list("gate", "reason"))

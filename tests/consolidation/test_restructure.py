@@ -5,21 +5,16 @@ from datetime import timedelta
 import pytest
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.cycle import spend_budget
 from memory.domain.actor import Actor, ActorKind
-from memory.domain.gates import Reason
-from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
     BeliefEvent,
-    Cycle,
     Evidence,
     GateDecision,
     Lineage,
     ModelCall,
     StructuralChild,
-    StructuralJob,
     Transition,
     Workspace,
 )
@@ -34,18 +29,11 @@ from tests.consolidation.restructuring import (
     divided,
     doubted,
     job_of,
-    twins,
 )
 from tests.consolidation.world import World
 from tests.model_server import refuse
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
-
-
-def reasons(belief: Belief, cycle: Cycle) -> dict[str, str]:
-    """Return what each gate said of a belief in a cycle."""
-    rows = GateDecision.objects.filter(belief=belief, cycle=cycle)
-    return dict(rows.values_list("gate", "reason"))
 
 
 def test_the_contradictions_come_one_by_one_and_the_ninth_revises(world: World) -> None:
@@ -226,102 +214,6 @@ def test_a_belief_is_split_whole_or_not_at_all(world: World) -> None:
     assert (world.now_of(old).status, Belief.objects.count()) == ("active", 1)
 
 
-def test_a_merge_has_two_parents_and_the_evidence_of_both(world: World) -> None:
-    """B13: 5 + 3 episodes; the better evidenced statement where the model gives none."""
-    one, other = twins(world)
-    world.unions[OLD] = ""
-
-    cycle = world.cycle()
-
-    child = child_of(one)
-    assert (child.statement, child.alpha, child.beta) == (OLD, 9.0, 1.0)
-    assert child.pk not in (one.pk, other.pk)
-    assert set(Lineage.objects.filter(child=child).values_list("parent", "kind")) == {
-        (one.pk, "merge"), (other.pk, "merge")
-    }  # fmt: skip
-    assert {world.now_of(one).status, world.now_of(other).status} == {"merged"}
-    assert cycle.counts["merged"] == 1
-    assert world.calls("classify") == 2  # the new episode against either; nothing is judged anew
-
-
-def test_a_merge_takes_the_models_words_where_it_has_some(world: World) -> None:
-    """B13."""
-    one, _ = twins(world)
-    world.unions[OLD] = "The kiln of the pottery is on for 5 hours."
-
-    world.cycle()
-
-    assert child_of(one).statement == "The kiln of the pottery is on for 5 hours."
-
-
-def test_verdicts_that_clash_are_partial_in_the_merged_belief(world: World) -> None:
-    """B13: an episode that supports one and contradicts the other."""
-    one, other = twins(world)
-    world.unions[OLD] = ""
-    shared = Evidence.objects.filter(belief=one).earliest("pk").episode
-    Evidence.objects.create(
-        workspace=world.workspace, belief=other, episode=shared, verdict="CONTRADICTS", basis="model",
-        created_at=world.now,
-    )  # fmt: skip
-
-    world.before_gate = lambda: _recompute(other)
-    world.cycle()
-
-    child = child_of(one)
-    assert Evidence.objects.get(belief=child, episode=shared).verdict == "PARTIAL"
-    assert (child.alpha, child.beta) == (1 + 4 + 3 + 0.5, 1.5)
-
-
-def _recompute(belief: Belief) -> None:
-    from memory.consolidation.evidence import recompute_beliefs
-
-    recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
-
-
-def test_what_a_model_finds_different_stays_two_and_is_not_asked_again(world: World) -> None:
-    """B13: cosine and guard alone never merge."""
-    one, other = twins(world)
-
-    first = world.cycle()
-    world.say("Potter's log again: 5 hours.", about="kiln", likeness=0.75)
-    second = world.cycle(after=timedelta(days=1))
-
-    assert (job_of(world).refusal, world.calls("merge")) == ("found_different", 1)
-    assert (reasons(one, first)["merge"], reasons(one, second)["merge"]) == (
-        "says_the_same", "found_different_before"
-    )  # fmt: skip
-    assert {world.now_of(one).status, world.now_of(other).status} == {"active"}
-
-
-def test_a_pinned_belief_is_not_merged(world: World) -> None:
-    """D9, B13."""
-    one, _ = twins(world, is_pinned=True)
-    world.unions[OLD] = ""
-
-    assert reasons(one, world.cycle())["merge"] == "pinned"
-    assert not StructuralJob.objects.exists()
-
-
-def test_beliefs_of_two_projects_or_users_are_no_twins(world: World) -> None:
-    """B13: same scope, project and user."""
-    one, _ = twins(world, user="ben")
-    world.unions[OLD] = ""
-
-    assert reasons(one, world.cycle())["merge"] == "no_twin"
-
-
-def test_three_alike_merge_two_a_cycle(world: World) -> None:
-    """B13: a belief merges at most once a cycle; what came of it rests for seven days."""
-    twins(world)
-    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", likeness=0.97, supports=3)
-    world.unions[OLD] = ""
-
-    counts = [world.cycle(after=timedelta(days=days)).counts["merged"] for days in (0, 1, 7)]
-
-    assert counts == [1, 0, 1]
-    assert Belief.objects.get(status="active").evidence_count == 5 + 3 + 3
-
-
 def test_what_a_person_forgot_is_not_said_again_in_another_beliefs_place(world: World) -> None:
     """B22: a child that a tombstone speaks against is suppressed, and the belief stays as it is."""
     old = doubted(world)
@@ -348,54 +240,6 @@ def test_every_change_is_told_with_its_cycle_and_reason(world: World) -> None:
     assert (ended.old, ended.new, ended.reason, ended.actor) == ("active", "revised", "disproved", f"cycle {cycle.pk}")
     began = BeliefEvent.objects.filter(pgh_obj=child_of(old)).earliest("pgh_id")
     assert began.pgh_context == {"actor": f"cycle {cycle.pk}", "reason": "revision: disproved"}
-
-
-def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
-    """B8.6, B9: unfinished jobs carry over; until then the belief is not archived."""
-    old = doubted(world, supports=3, against=9)
-    contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
-
-    first = world.cycle()
-
-    assert (first.state, job_of(world).cycle, job_of(world).state) == ("over_budget", None, "queued")
-    assert (world.now_of(old).status, reasons(old, first)["archive"]) == ("active", "open_structural_job")
-    world.before_gate = lambda: None
-    second = world.cycle(after=timedelta(days=1))
-    assert (second.counts["revised"], job_of(world).decided_in, job_of(world).cycle) == (1, first, second)
-    assert world.now_of(old).status == "revised"
-
-
-def test_what_was_carried_over_is_decided_again(world: World) -> None:
-    """B8.6: support that came meanwhile takes the ground away."""
-    old = doubted(world)
-    contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
-    world.cycle()
-    world.before_gate = lambda: None
-    for n in range(5):
-        world.say(f"Potter's log: 5 hours, as it says in line {n}.", about="kiln", likeness=0.8)
-
-    world.cycle(after=timedelta(days=1))
-
-    assert (job_of(world).state, job_of(world).refusal) == ("refused", Reason.STILL_CONFIDENT)
-    assert (world.now_of(old).status, world.calls("revise")) == ("active", 0)
-
-
-def test_evidence_that_came_meanwhile_makes_a_new_job(world: World) -> None:
-    """B8.6: decision and version are checked again; what was asked of other evidence is not used."""
-    old = doubted(world)
-    contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
-    world.cycle()
-    world.before_gate = lambda: None
-    contradict(world)
-
-    world.cycle(after=timedelta(days=1))
-
-    states = list(StructuralJob.objects.order_by("pk").values_list("state", "refusal"))
-    assert states == [(JobState.REFUSED, "belief_changed"), (JobState.APPLIED, "")]
-    assert child_of(old).evidence_count == 10
 
 
 def test_a_workspace_of_the_additive_model_revises_without_destabilisation(world: World) -> None:

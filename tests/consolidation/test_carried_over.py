@@ -1,0 +1,113 @@
+"""B8.6: structural jobs that a cycle leaves to a later one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memory.consolidation import gate
+from memory.consolidation.cycle import spend_budget
+from memory.consolidation.finish import close_cycle
+from memory.consolidation.walk import walk_gates
+from memory.domain.gates import Reason
+from memory.domain.lifecycle import CycleState, JobState
+from memory.models import Cycle, StructuralJob
+from tests.consolidation.restructuring import child_of, contradict, doubted, job_of, reasons
+from tests.consolidation.world import World
+
+
+def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
+    """B8.6, B9: unfinished jobs carry over; until then the belief is not archived."""
+    old = doubted(world, supports=3, against=9)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+
+    first = world.cycle()
+
+    assert (first.state, job_of(world).cycle, job_of(world).state) == ("over_budget", None, "queued")
+    assert (world.now_of(old).status, reasons(old, first)["archive"]) == ("active", "open_structural_job")
+    world.before_gate = lambda: None
+    second = world.cycle(after=timedelta(days=1))
+    assert (second.counts["revised"], job_of(world).decided_in, job_of(world).cycle) == (1, first, second)
+    assert world.now_of(old).status == "revised"
+
+
+def test_what_was_carried_over_is_decided_again(world: World) -> None:
+    """B8.6: support that came meanwhile takes the ground away."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.cycle()
+    world.before_gate = lambda: None
+    for n in range(5):
+        world.say(f"Potter's log: 5 hours, as it says in line {n}.", about="kiln", likeness=0.8)
+
+    world.cycle(after=timedelta(days=1))
+
+    assert (job_of(world).state, job_of(world).refusal) == ("refused", Reason.STILL_CONFIDENT)
+    assert (world.now_of(old).status, world.calls("revise")) == ("active", 0)
+
+
+def test_evidence_that_came_meanwhile_makes_a_new_job(world: World) -> None:
+    """B8.6: decision and version are checked again; what was asked of other evidence is not used."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.cycle()
+    world.before_gate = lambda: None
+    contradict(world)
+
+    world.cycle(after=timedelta(days=1))
+
+    states = list(StructuralJob.objects.order_by("pk").values_list("state", "refusal"))
+    assert states == [(JobState.REFUSED, "belief_changed"), (JobState.APPLIED, "")]
+    assert child_of(old).evidence_count == 10
+
+
+def test_what_an_ended_cycle_left_behind_is_taken_up(world: World) -> None:
+    """B8.6: a job that still names a cycle that is no more waits like any other, and keeps no belief for ever."""
+    old = doubted(world)
+    contradict(world)
+    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    first = world.cycle()
+    StructuralJob.objects.update(cycle=first, lease_owner="dead", leased_until=world.now + timedelta(days=99999))
+    world.before_gate = lambda: None
+
+    second = world.cycle(after=timedelta(hours=1))
+
+    assert (job_of(world).state, job_of(world).cycle) == (JobState.APPLIED, second)
+    assert world.now_of(old).status == "revised"
+
+
+def test_gates_open_nothing_for_a_cycle_that_has_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B8: closed between its last sign of life and the gates, a cycle decides nothing that nobody would take up."""
+    old = doubted(world)
+    contradict(world)
+
+    def late(*, cycle: Cycle, **given: Any) -> Any:
+        close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")
+        return walk_gates(cycle=cycle, **given)
+
+    monkeypatch.setattr(gate, "walk_gates", late)
+    cycle = world.cycle()
+
+    assert (cycle.state, reasons(old, cycle)) == ("failed", {})
+    assert not StructuralJob.objects.exists()
+
+
+def test_an_overtaken_attempt_asks_no_gate(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B8: what an older attempt would decide is left to the one that took over."""
+    doubted(world)
+    contradict(world)
+
+    def late(*, cycle: Cycle, **given: Any) -> Any:
+        Cycle.objects.filter(pk=cycle.pk).update(attempt=cycle.attempt + 1)
+        decisions = walk_gates(cycle=cycle, **given)
+        assert decisions == []
+        Cycle.objects.filter(pk=cycle.pk).update(attempt=cycle.attempt)
+        return walk_gates(cycle=cycle, **given)
+
+    monkeypatch.setattr(gate, "walk_gates", late)
+    world.cycle()
+
+    assert job_of(world).state == JobState.APPLIED

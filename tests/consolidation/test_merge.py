@@ -1,0 +1,103 @@
+"""B13: which beliefs become one, and what the one rests on."""
+
+from datetime import timedelta
+
+from memory.models import Belief, Evidence, Lineage, StructuralJob
+from tests.consolidation.restructuring import OLD, child_of, job_of, reasons, twins
+from tests.consolidation.world import World
+
+
+def test_a_merge_has_two_parents_and_the_evidence_of_both(world: World) -> None:
+    """B13: 5 + 3 episodes; the better evidenced statement where the model gives none."""
+    one, other = twins(world)
+    world.unions[OLD] = ""
+
+    cycle = world.cycle()
+
+    child = child_of(one)
+    assert (child.statement, child.alpha, child.beta) == (OLD, 9.0, 1.0)
+    assert child.pk not in (one.pk, other.pk)
+    assert set(Lineage.objects.filter(child=child).values_list("parent", "kind")) == {
+        (one.pk, "merge"), (other.pk, "merge")
+    }  # fmt: skip
+    assert {world.now_of(one).status, world.now_of(other).status} == {"merged"}
+    assert cycle.counts["merged"] == 1
+    assert world.calls("classify") == 2  # the new episode against either; nothing is judged anew
+
+
+def test_a_merge_takes_the_models_words_where_it_has_some(world: World) -> None:
+    """B13."""
+    one, _ = twins(world)
+    world.unions[OLD] = "The kiln of the pottery is on for 5 hours."
+
+    world.cycle()
+
+    assert child_of(one).statement == "The kiln of the pottery is on for 5 hours."
+
+
+def test_verdicts_that_clash_are_partial_in_the_merged_belief(world: World) -> None:
+    """B13: an episode that supports one and contradicts the other."""
+    one, other = twins(world)
+    world.unions[OLD] = ""
+    shared = Evidence.objects.filter(belief=one).earliest("pk").episode
+    Evidence.objects.create(
+        workspace=world.workspace, belief=other, episode=shared, verdict="CONTRADICTS", basis="model",
+        created_at=world.now,
+    )  # fmt: skip
+
+    world.before_gate = lambda: _recompute(other)
+    world.cycle()
+
+    child = child_of(one)
+    assert Evidence.objects.get(belief=child, episode=shared).verdict == "PARTIAL"
+    assert (child.alpha, child.beta) == (1 + 4 + 3 + 0.5, 1.5)
+
+
+def _recompute(belief: Belief) -> None:
+    from memory.consolidation.evidence import recompute_beliefs
+
+    recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
+
+
+def test_what_a_model_finds_different_stays_two_and_is_not_asked_again(world: World) -> None:
+    """B13: cosine and guard alone never merge."""
+    one, other = twins(world)
+
+    first = world.cycle()
+    world.say("Potter's log again: 5 hours.", about="kiln", likeness=0.75)
+    second = world.cycle(after=timedelta(days=1))
+
+    assert (job_of(world).refusal, world.calls("merge")) == ("found_different", 1)
+    assert (reasons(one, first)["merge"], reasons(one, second)["merge"]) == (
+        "says_the_same", "found_different_before"
+    )  # fmt: skip
+    assert {world.now_of(one).status, world.now_of(other).status} == {"active"}
+
+
+def test_a_pinned_belief_is_not_merged(world: World) -> None:
+    """D9, B13."""
+    one, _ = twins(world, is_pinned=True)
+    world.unions[OLD] = ""
+
+    assert reasons(one, world.cycle())["merge"] == "pinned"
+    assert not StructuralJob.objects.exists()
+
+
+def test_beliefs_of_two_projects_or_users_are_no_twins(world: World) -> None:
+    """B13: same scope, project and user."""
+    one, _ = twins(world, user="ben")
+    world.unions[OLD] = ""
+
+    assert reasons(one, world.cycle())["merge"] == "no_twin"
+
+
+def test_three_alike_merge_two_a_cycle(world: World) -> None:
+    """B13: a belief merges at most once a cycle; what came of it rests for seven days."""
+    twins(world)
+    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", likeness=0.97, supports=3)
+    world.unions[OLD] = ""
+
+    counts = [world.cycle(after=timedelta(days=days)).counts["merged"] for days in (0, 1, 7)]
+
+    assert counts == [1, 0, 1]
+    assert Belief.objects.get(status="active").evidence_count == 5 + 3 + 3
