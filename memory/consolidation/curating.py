@@ -25,7 +25,9 @@ class Act(StrEnum):
     FORGET = "forget"
 
 
-# What became other beliefs comes back by undoing that alone, else both would stand side by side.
+# What became other beliefs comes back by undoing that alone, else both would stand side by side; nor is it put away, to
+# be brought back from there.
+_REPLACED = {BeliefStatus.REVISED, BeliefStatus.MERGED, BeliefStatus.SPLIT}
 _RESTORABLE = {BeliefStatus.ARCHIVED, BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED, BeliefStatus.PRUNED}
 
 
@@ -73,6 +75,8 @@ def _set_pin(belief: Belief, is_pinned: bool, reason: str, actor: Actor, now: da
 
 def _archive(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
     """B14: what a person archived never comes back by itself, nor does what says the same (B22)."""
+    if belief.status in _REPLACED:
+        raise IllegalTransitionError(f"A belief that is {belief.status} cannot become archived by hand.")
     change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=reason, actor=actor, now=now)
     belief.archived_by_person_at = now
     belief.save(update_fields=["archived_by_person_at"])

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memory.domain.actor import ActorKind, cycle_actor
+from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.models import Belief, Cycle, Evidence, GateDecision, Lineage, StructuralJob, Transition
 
@@ -56,13 +56,13 @@ class Standing:
 def read_standings(*, cycle: Cycle, beliefs: Sequence[Belief]) -> dict[str, Standing]:
     """Tell of each belief which status the cycle found, and whether today's is a person's word.
 
-    What cycles did that are undone by now, and their undoing, count for nothing.
+    What cycles did that are undone by now, and their undoing, count for nothing; nor does what rebuilding set right.
     """
-    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).order_by("pk")
+    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor=str(REBUILDING))
     undone = Cycle.objects.for_workspace(cycle.workspace_id).exclude(undone_at=None)
     undoings = {key: (by, at) for key, by, at in undone.values_list("pk", "undone_by", "undone_at")}
     counting: dict[str, list[Transition]] = {belief.pk: [] for belief in beliefs}
-    for row in rows:
+    for row in rows.order_by("pk"):
         if not _is_void(row, undoings):
             counting[row.belief_id or ""].append(row)
     return {key: _standing(told, cycle) for key, told in counting.items()}

@@ -19,7 +19,7 @@ from memory.consolidation.status import change_status
 from memory.consolidation.touched import Standing, Touched, find_built_on, find_touched, read_standings, undoing_of
 from memory.domain.actor import Actor, cycle_actor
 from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, JobState
+from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobState
 from memory.history.attribution import attribute_changes
 from memory.history.before import stood_before
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob
@@ -152,9 +152,12 @@ class _Undoing:
             self._change(belief, BeliefStatus.INVALIDATED, self.reason)
 
     def _change(self, belief: Belief, new: BeliefStatus, status_reason: str) -> None:
-        change_status(
-            belief=belief, new=new, reason=self.reason, actor=self.actor, now=self.now, status_reason=status_reason
-        )
+        try:
+            change_status(
+                belief=belief, new=new, reason=self.reason, actor=self.actor, now=self.now, status_reason=status_reason
+            )
+        except IllegalTransitionError as error:
+            raise CannotBeUndone(f"{belief.pk} cannot go back to what {self.cycle.pk} found: {error}.") from error
 
     def recompute(self, beliefs: Sequence[Belief], before: Mapping[str, Any]) -> None:
         """Set back what only ever grows, and compute the rest from the evidence that is left."""

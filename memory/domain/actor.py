@@ -24,6 +24,10 @@ class Actor:
         return f"{self.kind} {self.name}"
 
 
+# The command that makes beliefs stand as was recorded; what it sets right is nobody's word on them.
+REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
+
+
 def cycle_actor(cycle_id: str) -> Actor:
     """Name a cycle as the one who acts."""
     return Actor(kind=ActorKind.CYCLE, name=cycle_id)

@@ -1,9 +1,9 @@
 """Which status may follow which: for episodes, beliefs, cycles and cluster jobs (D3, R9, L12).
 
-Erasing deletes rows and is therefore no transition. Undoing a cycle takes a status back to the live one it came from,
-so every status that a cycle can set leads back to `active` and `challenged`; and it invalidates what was born in the
-cycle, whatever became of that since. `forgotten` is final: what a person had forgotten comes back as a new row or not
-at all.
+Erasing deletes rows and is therefore no transition. Undoing a cycle takes a status back to the one it came from, so
+every status that a cycle can set leads back to `active` and `challenged`; what the cycle brought back from the archive
+and then revised, merged or split goes back to `archived`; and what was born in it is invalidated, whatever became of
+that since. `forgotten` is final: what a person had forgotten comes back as a new row or not at all.
 """
 
 from collections.abc import Mapping
@@ -95,9 +95,9 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
     BeliefStatus: {
         _B.ACTIVE: frozenset(set(_B) - {_B.ACTIVE}),
         _B.CHALLENGED: frozenset(set(_B) - {_B.CHALLENGED}),
-        _B.REVISED: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
-        _B.MERGED: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
-        _B.SPLIT: _LIVE_BELIEF | {_B.INVALIDATED, _B.FORGOTTEN},
+        _B.REVISED: _LIVE_BELIEF | {_B.ARCHIVED, _B.INVALIDATED, _B.FORGOTTEN},
+        _B.MERGED: _LIVE_BELIEF | {_B.ARCHIVED, _B.INVALIDATED, _B.FORGOTTEN},
+        _B.SPLIT: _LIVE_BELIEF | {_B.ARCHIVED, _B.INVALIDATED, _B.FORGOTTEN},
         _B.ARCHIVED: _LIVE_BELIEF | {_B.INVALIDATED, _B.PRUNED, _B.FORGOTTEN},
         _B.INVALIDATED: _LIVE_BELIEF | {_B.PRUNED, _B.FORGOTTEN},
         _B.PRUNED: _LIVE_BELIEF | {_B.FORGOTTEN},

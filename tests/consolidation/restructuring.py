@@ -37,18 +37,31 @@ def contradict(world: World, *, likeness: float = 0.8) -> None:
 
 
 def divided(world: World, *, for_summer: int = 3) -> Belief:
+    """Hold a belief that three support and one contradicts, and say the two partial words more that split it."""
+    belief = divisible(world, for_summer=for_summer)
+    say_partially(world)
+    return belief
+
+
+_PARTIAL = [f"Potter's log {n}: 5 hours in winter only." for n in (1, 2)]
+
+
+def divisible(world: World, *, for_summer: int = 3) -> Belief:
     """Hold a belief that three support and one contradicts; two partial words more and it is split."""
     belief = world.hold(OLD, about="kiln", supports=3, contradicts=1)
     texts = [f"Earlier word {number} on: {OLD}" for number in range(4)]
-    partial = [f"Potter's log {n}: 5 hours in winter only." for n in (1, 2)]
-    for text in [*texts, *partial]:
+    for text in [*texts, *_PARTIAL]:
         world.verdicts[f"{WINTER}|{text}"] = Verdict.IRRELEVANT if text == texts[3] else Verdict.SUPPORTS
         world.verdicts[f"{SUMMER}|{text}"] = Verdict.IRRELEVANT
-    for text in [texts[3], *partial][:for_summer]:
+    for text in [texts[3], *_PARTIAL][:for_summer]:
         world.verdicts[f"{SUMMER}|{text}"] = Verdict.SUPPORTS
     world.divisions[OLD] = {"in winter": WINTER, "in summer": SUMMER}
-    world.say_all(partial, about="kiln", likeness=0.8, verdict=Verdict.PARTIAL)
     return belief
+
+
+def say_partially(world: World) -> None:
+    """Say the two partial words."""
+    world.say_all(_PARTIAL, about="kiln", likeness=0.8, verdict=Verdict.PARTIAL)
 
 
 def twins(world: World, *, likeness: float = 0.95, **given: Any) -> tuple[Belief, Belief]:

@@ -5,7 +5,10 @@ import pytest
 from memory.consolidation.curating import Act, BornInUndoneCycle, curate_belief
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.held import held_for, release_held
+from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.domain import lifecycle
+from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.as_of import beliefs_as_of
 from memory.models import (
@@ -318,3 +321,35 @@ def test_what_was_born_in_an_undone_cycle_is_not_revived_by_hand(world: World, a
         curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
 
     assert world.only_belief().status == "invalidated"
+
+
+# --- What rebuilding set right
+
+
+def test_what_rebuilding_set_right_is_nobodys_word(world: World) -> None:
+    """B22: a revision that it put right is taken back as ever, and the old belief lives."""
+    old = doubted(world)
+    before = snapshot(world)
+    contradict(world)
+    cycle = world.cycle()
+    new = child_of(old)
+    Belief.objects.filter(pk=old.pk).update(status="active")
+    rebuild_beliefs(workspace=world.workspace, now=world.now)
+    assert world.now_of(old).status == "revised"
+
+    undo(world, cycle)
+
+    assert kept(world, before) == before
+    assert (world.now_of(old).status, world.now_of(new).status) == ("active", "invalidated")
+
+
+def test_a_status_that_cannot_go_back_is_a_refusal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """D3, B22: it names the belief and both statuses, and changes nothing."""
+    cycle = created(world)
+    born, rows = world.only_belief(), world.rows()
+    monkeypatch.setitem(lifecycle._TRANSITIONS[BeliefStatus], BeliefStatus.ACTIVE, frozenset())  # type: ignore[arg-type]
+
+    with pytest.raises(CannotBeUndone, match=f"{born.pk} cannot go back.*active cannot become invalidated"):
+        undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
+
+    assert world.rows() == rows

@@ -105,13 +105,13 @@ def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
     assert decision.facts["days_since_undone"] == pytest.approx(1 / 24)
     assert (world.now_of(belief).status, StructuralJob.objects.count()) == ("active", 1)
 
-    # The last word of ninety days later stands for itself.
-    text = "Potter's log: a word in favour."
-    world.say(text, about="kiln", likeness=0.8)
-    for part in (WINTER, SUMMER):
-        world.verdicts[f"{part}|{text}"] = Verdict.SUPPORTS
+    # One word more, so that the gate is asked.
+    if gate == "revise":
+        contradict(world)
+    else:
+        world.say("Potter's log: a word in favour.", about="kiln", likeness=0.8)
     later = world.cycle(after=91 * DAY)
-    assert reason_of(belief, gate, later) != "undone_lately"
+    assert GateDecision.objects.get(belief=belief, gate=gate, cycle=later).passed
 
 
 def test_a_merge_that_was_undone_is_not_made_again_for_ninety_days(world: World) -> None:

@@ -13,7 +13,19 @@ from memory.consolidation.held import held_for, release_held
 from memory.domain.verdicts import Verdict
 from memory.models import Cycle, Episode, Evidence
 from tests import factories
-from tests.consolidation.restructuring import OLD, TWIN, contradict, divided, doubted, twins
+from tests.consolidation.restructuring import (
+    NEW,
+    OLD,
+    SUMMER,
+    TWIN,
+    WINTER,
+    contradict,
+    divided,
+    divisible,
+    doubted,
+    say_partially,
+    twins,
+)
 from tests.consolidation.undoing import kept, snapshot, undo
 from tests.consolidation.world import World
 
@@ -76,11 +88,6 @@ def doubtfully_believed(world: World, draw: Draw) -> None:
     world.hold(OLD, about="kiln", supports=1, contradicts=2)
 
 
-def archived(world: World, draw: Draw) -> None:
-    weakly_believed(world, draw)
-    assert world.cycle(after=91 * DAY).counts["archived"] >= 1
-
-
 def on_the_verge(world: World, draw: Draw) -> None:
     supports = draw(st.integers(3, 4))
     doubted(world, supports=supports, against=supports + 2, speaks_for_new=10)
@@ -88,6 +95,22 @@ def on_the_verge(world: World, draw: Draw) -> None:
 
 def told_twice(world: World, draw: Draw) -> None:
     twins(world)
+    world.unions |= dict.fromkeys((OLD, TWIN), "")
+
+
+def put_away(ground: Callable[[World, Draw], object]) -> Callable[[World, Draw], None]:
+    """Have what stands there archived, all of it."""
+
+    def archive(world: World, draw: Draw) -> None:
+        ground(world, draw)
+        assert world.cycle(after=181 * DAY).counts["archived"] >= 1
+
+    return archive
+
+
+def two_of_one_mind(world: World, draw: Draw) -> None:
+    world.hold(OLD, about="kiln", supports=4)
+    world.hold(TWIN, about="kiln", likeness=0.95, supports=draw(FEW))
     world.unions |= dict.fromkeys((OLD, TWIN), "")
 
 
@@ -115,6 +138,24 @@ def storm(world: World, draw: Draw) -> None:
         contradict(world)
 
 
+def return_and(occasion: Callable[[World, Draw], object]) -> Callable[[World, Draw], None]:
+    """Say one word in favour, too, which brings back what was archived."""
+
+    def speak_for_it(world: World, draw: Draw) -> None:
+        text = f"Log {len(world.verdicts)}: 5 hours."
+        world.verdicts |= {f"{part}|{text}": Verdict.SUPPORTS for part in (WINTER, SUMMER)}
+        world.verdicts[f"{NEW}|{text}"] = Verdict.CONTRADICTS
+        world.say(text, about="kiln", likeness=0.75)
+        occasion(world, draw)
+
+    return speak_for_it
+
+
+def heavy_storm(world: World, draw: Draw) -> None:
+    for _ in range(draw(st.integers(3, 4))):
+        contradict(world)
+
+
 def disbelief(world: World, draw: Draw) -> None:
     for number in range(draw(st.integers(2, 4))):
         world.say(f"Page {number}: not so.", about="kiln", likeness=0.8, verdict=Verdict.CONTRADICTS)
@@ -129,7 +170,14 @@ KINDS: Mapping[str, Kind] = {
     "merge": Kind(ground=told_twice, occasion=nothing, counted="merged"),
     "archive": Kind(ground=weakly_believed, occasion=nothing, counted="archived", after=91 * DAY),
     "archive for doubt": Kind(ground=doubtfully_believed, occasion=disbelief, counted="archived"),
-    "return": Kind(ground=archived, occasion=support, counted="reinforced"),
+    "return": Kind(ground=put_away(weakly_believed), occasion=support, counted="reinforced"),
+    "return and merge": Kind(ground=put_away(two_of_one_mind), occasion=return_and(nothing), counted="merged"),
+    "return and split": Kind(
+        ground=put_away(lambda world, draw: divisible(world)),
+        occasion=return_and(lambda world, draw: say_partially(world)),
+        counted="split",
+    ),
+    "return and revise": Kind(ground=put_away(on_the_verge), occasion=return_and(heavy_storm), counted="revised"),
 }
 
 
@@ -141,7 +189,7 @@ def pairs_of(cycle: Cycle) -> Pairs:
 
 @pytest.mark.parametrize("name", KINDS)
 @settings(
-    max_examples=6,
+    max_examples=4,
     deadline=None,
     phases=[Phase.generate],  # an example takes a second: making a failing one smaller would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],

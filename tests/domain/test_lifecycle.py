@@ -59,7 +59,7 @@ def test_legal_transitions_pass(old: StrEnum, new: StrEnum) -> None:
         (EpisodeStatus.FORGOTTEN, EpisodeStatus.ACTIVE),
         (EpisodeStatus.MERGED, EpisodeStatus.ARCHIVED),
         (BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE),
-        (BeliefStatus.REVISED, BeliefStatus.ARCHIVED),
+        (BeliefStatus.REVISED, BeliefStatus.MERGED),
         (BeliefStatus.ARCHIVED, BeliefStatus.MERGED),
         (ConsolidationState.NEW, ConsolidationState.POOLED),
         (ConsolidationState.SETTLED, ConsolidationState.LEASED),
@@ -82,6 +82,12 @@ def test_what_a_cycle_does_to_a_belief_can_be_undone(live: BeliefStatus) -> None
     done_by_cycles = next_states(state=live) - {BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED}
 
     assert all(live in next_states(state=status) for status in done_by_cycles)
+
+
+@pytest.mark.parametrize("status", [BeliefStatus.REVISED, BeliefStatus.MERGED, BeliefStatus.SPLIT])
+def test_what_came_back_and_was_changed_in_one_cycle_can_go_back_to_the_archive(status: BeliefStatus) -> None:
+    """B14, B22: the cycle found it archived."""
+    assert BeliefStatus.ARCHIVED in next_states(state=status)
 
 
 @pytest.mark.parametrize("status", set(BeliefStatus) - {BeliefStatus.INVALIDATED})

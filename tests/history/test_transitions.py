@@ -97,6 +97,14 @@ def test_what_became_others_is_not_restored_by_hand(workspace: Workspace, status
         curate(belief, Act.RESTORE)
 
 
+@pytest.mark.parametrize("status", ["revised", "merged", "split"])
+def test_what_became_others_is_not_archived_by_hand(workspace: Workspace, status: str) -> None:
+    """B14: it would come back beside them; only undoing takes it there."""
+    belief = factories.belief(workspace=workspace, status=status)
+    with pytest.raises(IllegalTransitionError, match=f"{status} cannot become archived"):
+        curate(belief, Act.ARCHIVE)
+
+
 def test_pinning_twice_is_pinning_once(workspace: Workspace) -> None:
     """D9."""
     belief = curate(factories.belief(workspace=workspace), Act.PIN)

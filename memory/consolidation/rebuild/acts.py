@@ -14,11 +14,9 @@ from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
 from memory.consolidation.touched import undoing_of
-from memory.domain.actor import Actor, ActorKind, cycle_actor
+from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.models import Belief, BeliefEvent, Cycle, Transition
-
-REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
 
 _ACTS: Mapping[str, Act] = {
     BeliefStatus.ARCHIVED: Act.ARCHIVE,

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from memory.consolidation.rebuild.acts import REBUILDING
 from memory.consolidation.rebuild.stock import Difference, Stock
 from memory.consolidation.status import set_right_status
 from memory.consolidation.structural import versions_of
+from memory.domain.actor import REBUILDING
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.history.attribution import attribute_changes
