@@ -347,7 +347,7 @@ def test_a_status_that_cannot_go_back_is_a_refusal(world: World, monkeypatch: py
     """D3, B22: it names the belief and both statuses, and changes nothing."""
     cycle = created(world)
     born, rows = world.only_belief(), world.rows()
-    monkeypatch.setitem(lifecycle._TRANSITIONS[BeliefStatus], BeliefStatus.ACTIVE, frozenset())  # type: ignore[arg-type]
+    monkeypatch.setitem(lifecycle._TRANSITIONS[BeliefStatus], BeliefStatus.ACTIVE, frozenset())
 
     with pytest.raises(CannotBeUndone, match=f"{born.pk} cannot go back.*active cannot become invalidated"):
         undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from memory.consolidation.held import NotUndone, held_for, release_held
-from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, GateDecision, StructuralJob
 from tests.consolidation.conftest import Decree
-from tests.consolidation.restructuring import OLD, SUMMER, TWIN, WINTER, contradict, divided, doubted, job_of, twins
+from tests.consolidation.restructuring import OLD, TWIN, contradict, divided, doubted, job_of, twins
 from tests.consolidation.undoing import DAY, HOUR, created, kept, reinforced, snapshot, undo
 from tests.consolidation.world import World
 
