@@ -1,5 +1,6 @@
 """One pass over a workspace's beliefs finds every pair near enough to be one (B13)."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +25,7 @@ Pair = tuple[BeliefSource, BeliefSource, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twin:
-    """The belief nearest to another, as far as words and vectors tell; neither ever changes."""
+    """A belief that may be one with another, as far as words and vectors tell; neither ever changes."""
 
     id: str
     similarity: float  # reference scale
@@ -39,15 +40,18 @@ class Twin:
         return self.passes_guard and is_free, self.similarity, self.id
 
 
-def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
-    """Return by belief its best twin above the threshold, for all that changed; the others were looked at before."""
+def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, list[Twin]]:
+    """Return by belief its twins above the threshold, best first, for all that changed; others were looked at before.
+
+    All of them: what keeps the best from merging, a pin or a change of late, must not keep the next.
+    """
     if not changed:
         return {}
     model = embedder()
     live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE)
     beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
     different, undone = _found_different(cycle.workspace_id), _undone_lately(cycle)
-    best: dict[str, Twin] = {}
+    found: dict[str, list[Twin]] = defaultdict(list)
     for one, other, similarity in _near_pairs(set(changed), beliefs, vectors, model):
         twin = Twin(
             id=other.id,
@@ -56,8 +60,8 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, Twin]:
             was_found_different=frozenset((one.id, other.id)) in different,
             since_undone=undone.get(frozenset((one.id, other.id))),
         )
-        best[one.id] = max(twin, best.get(one.id, twin), key=lambda twin: twin.rank)
-    return best
+        found[one.id].append(twin)
+    return {key: sorted(near, key=lambda twin: twin.rank, reverse=True) for key, near in found.items()}
 
 
 def settled_lately(*, cycle: Cycle) -> list[str]:

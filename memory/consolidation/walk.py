@@ -31,11 +31,12 @@ from memory.models import GateDecision as DecisionRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A decision on a belief, and the twin that the merge gate saw."""
+    """A decision on a belief, and the twin that the merge gate saw: as a row, and as words and vectors tell."""
 
     belief: Belief
     decision: GateDecision
     twin: Belief | None = None
+    seen: Twin | None = None
 
 
 def _archive(decided: Decided, cycle: Cycle) -> None:
@@ -61,11 +62,15 @@ ACTIONS: Mapping[GateName, Callable[[Decided, Cycle], None]] = {
 
 @transaction.atomic
 def walk_gates(
-    *, cycle: Cycle, belief_ids: Collection[str], gates: Sequence[Gate] = GATES, twins: Mapping[str, Twin] | None = None
+    *,
+    cycle: Cycle,
+    belief_ids: Collection[str],
+    gates: Sequence[Gate] = GATES,
+    twins: Mapping[str, Sequence[Twin]] | None = None,
 ) -> list[GateDecision]:
     """Ask every gate about each belief, in order, and act on what opens; return the decisions.
 
-    A belief's decisions hang on nothing but itself and its twin, so that a batch of them shares one transaction. What
+    A belief's decisions hang on nothing but itself and its twins, so that a batch of them shares one transaction. What
     a gate has let pass in this cycle it is not asked again. A cycle that has ended, or is another attempt's, decides
     nothing: nobody would take up what it opens.
     """
@@ -81,10 +86,10 @@ class _Walk:
     """Some beliefs under lock, with what gates may know of them and of their twins."""
 
     def __init__(
-        self, *, cycle: Cycle, belief_ids: Collection[str], gates: Sequence[Gate], twins: Mapping[str, Twin]
+        self, *, cycle: Cycle, belief_ids: Collection[str], gates: Sequence[Gate], twins: Mapping[str, Sequence[Twin]]
     ) -> None:
         self.cycle, self.gates, self.twins = cycle, gates, twins
-        others = {twins[key].id for key in belief_ids if key in twins}
+        others = {twin.id for key in belief_ids for twin in twins.get(key, ())}
         self.beliefs = {belief.pk: belief for belief in lock_beliefs({*belief_ids, *others})}
         self.facts = read_facts_of(beliefs=list(self.beliefs.values()), cycle=cycle)
         passed = DecisionRow.objects.filter(cycle=cycle, belief__in=belief_ids, passed=True)
@@ -96,7 +101,7 @@ class _Walk:
             return
         for gate in self.gates:
             if (key, gate.name) not in self.passed:
-                decided = self._ask(gate, key, self.twins.get(key))
+                decided = self._ask_about_twins(gate, key) if gate.name is GateName.MERGE else self._ask(gate, key)
                 yield decided
                 if decided.decision.passed:
                     yield from self._tell_twin(gate, decided)
@@ -104,23 +109,39 @@ class _Walk:
 
     def _tell_twin(self, gate: Gate, decided: Decided) -> Iterator[Decided]:
         """Decide once for both of a merge, so that either's decisions say why it was merged."""
-        if decided.twin is None:
+        if decided.twin is None or decided.seen is None:
             return
-        seen = replace(self.twins[decided.belief.pk], id=decided.belief.pk)
+        seen = replace(decided.seen, id=decided.belief.pk)
         self.passed.add((decided.twin.pk, gate.name))
         yield self._ask(gate, decided.twin.pk, seen)
 
-    def _ask(self, gate: Gate, key: str, twin: Twin | None) -> Decided:
-        twin = twin if gate.name is GateName.MERGE else None
+    def _ask_about_twins(self, gate: Gate, key: str) -> Decided:
+        """Decide on the first twin, best first, for which the gate opens; on the best where it opens for none."""
+        best: Decided | None = None
+        for twin in self.twins.get(key, ()):
+            decided = self._ask(gate, key, twin)
+            if decided.decision.passed:
+                return decided
+            best = best or decided
+        return best or self._ask(gate, key)
+
+    def _ask(self, gate: Gate, key: str, twin: Twin | None = None) -> Decided:
         facts = with_twin(facts=self.facts[key], twin=twin, of=self.facts)
         decision = gate.decide(facts=facts, policy=settings.POLICY.gate)
-        return Decided(belief=self.beliefs[key], decision=decision, twin=self.beliefs.get(twin.id) if twin else None)
+        other = self.beliefs.get(twin.id) if twin else None
+        return Decided(belief=self.beliefs[key], decision=decision, twin=other, seen=twin)
 
     def _act(self, decided: Decided) -> None:
+        """Do what an open gate does, and let those asked after it know."""
         ACTIONS[decided.decision.gate](decided, self.cycle)
-        if decided.decision.gate in STRUCTURAL_GATES:
-            for belief in filter(None, (decided.belief, decided.twin)):
-                self.facts[belief.pk] = replace(self.facts[belief.pk], has_open_structural_job=True)
+        is_structural = decided.decision.gate in STRUCTURAL_GATES
+        for belief in filter(None, (decided.belief, decided.twin)):
+            known = self.facts[belief.pk]
+            self.facts[belief.pk] = replace(
+                known,
+                status=BeliefStatus(belief.status),
+                has_open_structural_job=known.has_open_structural_job or is_structural,
+            )
 
 
 def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdict]) -> None:

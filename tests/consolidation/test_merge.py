@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
-from memory.models import Belief, Evidence, Lineage, StructuralJob
-from tests.consolidation.restructuring import OLD, child_of, job_of, reasons, twins
+from memory.consolidation.cycle import open_cycle, take_up_cycle
+from memory.consolidation.twins import Twin
+from memory.consolidation.walk import walk_gates
+from memory.models import Belief, Evidence, GateDecision, Lineage, StructuralJob, Trigger
+from tests.consolidation.restructuring import OLD, TWIN, child_of, job_of, reasons, twins
 from tests.consolidation.world import World
 
 
@@ -80,6 +83,50 @@ def test_a_pinned_belief_is_not_merged(world: World) -> None:
     world.unions[OLD] = ""
 
     assert reasons(one, world.cycle())["merge"] == "pinned"
+    assert not StructuralJob.objects.exists()
+
+
+def test_a_twin_that_cannot_merge_hides_no_other(world: World) -> None:
+    """B13: one pass finds all pairs; the nearest one's pin keeps only the nearest apart."""
+    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", supports=4, is_pinned=True)
+    one = world.hold(OLD, about="kiln", likeness=0.999, supports=4)
+    other = world.hold(TWIN, about="kiln", likeness=0.95, supports=3)
+    world.unions |= {OLD: "", TWIN: ""}
+    world.say("Potter's log: 5 hours.", about="kiln", likeness=0.75)
+
+    cycle = world.cycle()
+
+    assert cycle.counts["merged"] == 1
+    assert (world.now_of(one).status, world.now_of(other).status) == ("merged", "merged")
+
+
+def test_where_no_twin_can_merge_the_nearest_is_named(world: World) -> None:
+    """B13, B8.5: one decision a belief, on its best twin."""
+    nearest = world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", supports=4, is_pinned=True)
+    one = world.hold(OLD, about="kiln", likeness=0.999, supports=4)
+    world.hold(TWIN, about="kiln", likeness=0.95, supports=3, is_pinned=True)
+    world.say("Potter's log: 5 hours.", about="kiln", likeness=0.75)
+
+    cycle = world.cycle()
+
+    decision = GateDecision.objects.get(belief=one, cycle=cycle, gate="merge")
+    assert (decision.reason, decision.twin) == ("pinned", nearest)
+
+
+def test_a_twin_archived_in_the_same_walk_is_no_twin(world: World) -> None:
+    """B13, B14: what one belief's gates did, the next one's know, and no model is asked about what is put away."""
+    stale = world.hold(OLD, about="kiln", supports=4, id="bl_000000000001")
+    firm = world.hold(TWIN, about="kiln", likeness=0.95, supports=6, id="bl_000000000002")
+    later = world.now + timedelta(days=91)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=later, trigger=Trigger.PERSON)
+    take_up_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    shut = Twin(id=firm.pk, similarity=0.95, passes_guard=False, was_found_different=False)
+    near = Twin(id=stale.pk, similarity=0.95, passes_guard=True, was_found_different=False)
+
+    walk_gates(cycle=cycle, belief_ids=[stale.pk, firm.pk], twins={stale.pk: [shut], firm.pk: [near]})
+
+    assert world.now_of(stale).status == "archived"
+    assert reasons(firm, cycle)["merge"] == "no_twin"
     assert not StructuralJob.objects.exists()
 
 
