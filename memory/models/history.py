@@ -26,6 +26,7 @@ _ALONG = (
     "peak_confidence", "prediction_error", "storage_strength", "created_at", "updated_at", "last_reinforced_at",
     "last_verified_at",
 )  # fmt: skip
+KEPT = (*TRACKED, *_ALONG)
 
 
 class _NumberedEvent(pghistory.models.Event):
@@ -41,7 +42,7 @@ _BeliefRecord: Any = pghistory.create_event_model(
     Belief,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent("changed", condition=pghistory.AnyChange(*TRACKED)),
-    fields=[*TRACKED, *_ALONG],
+    fields=[*KEPT],
     base_model=_NumberedEvent,
     obj_field=pghistory.ObjForeignKey(related_name="+", on_delete=models.CASCADE, db_constraint=True, db_index=False),
     context_field=pghistory.ContextJSONField(),

@@ -136,6 +136,49 @@ def test_a_repair_is_attributed_and_leaves_the_past_as_it_was(world: World) -> N
     assert latest.updated_at == world.now + LATER
 
 
+def test_what_no_trigger_keeps_is_kept_when_it_is_repaired(world: World) -> None:
+    """R10, B22: a later cycle is undone to what was set right, not to what was wrong before."""
+    cycles = [_founded(world)]
+    Belief.objects.update(peak_confidence=0.99, storage_strength=77, last_reinforced_at=None)
+    cycles.append(_supported(world))
+    rebuild(world)
+    right = _grown(world.only_belief())
+    latest = BeliefEvent.objects.latest("pgh_id")
+    assert (_grown(latest), latest.pgh_context["actor"]) == (right, "command rebuild_beliefs")
+
+    last = _supported(world)
+    undo_cycle(cycle_id=last.pk, actor=LENA, now=world.now)
+
+    assert _grown(world.only_belief()) == right == (0.8333333333333334, 4, cycles[1].now)
+
+
+def test_evidence_that_was_put_back_leaves_a_change(world: World) -> None:
+    """R10, B22: also where α and β stayed as they were."""
+    _founded(world)
+    Evidence.objects.all()[0].delete()
+    events = BeliefEvent.objects.count()
+
+    rebuild(world)
+
+    latest = BeliefEvent.objects.latest("pgh_id")
+    assert (BeliefEvent.objects.count(), latest.alpha, latest.updated_at) == (events + 1, 4.0, world.now + LATER)
+    assert latest.pgh_context == {"actor": "command rebuild_beliefs", "reason": "rebuilt from the recorded cycles"}
+
+
+def _founded(world: World) -> Cycle:
+    world.say_all(EARLY[:3], about="kiln")
+    return world.cycle()
+
+
+def _supported(world: World) -> Cycle:
+    world.say(f"Again, for the {len(world.verdicts)}th time.", about="kiln", likeness=0.8)
+    return world.cycle(after=timedelta(days=1))
+
+
+def _grown(belief: Any) -> tuple[Any, ...]:
+    return belief.peak_confidence, belief.storage_strength, belief.last_reinforced_at
+
+
 def test_a_vector_that_was_made_anew_survives(world: World) -> None:
     """B22: vectors, counters and what was published are nothing that a replay knows."""
     world.say_all(EARLY[:3], about="kiln")

@@ -9,7 +9,7 @@ from memory.consolidation.structural import versions_of
 from memory.domain.actor import REBUILDING
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
-from memory.history.attribution import attribute_changes
+from memory.history.attribution import attribute_changes, record_change
 from memory.models import (
     Belief,
     ClusterJob,
@@ -21,6 +21,7 @@ from memory.models import (
     StructuralJob,
 )
 from memory.models.cycles import OPEN_JOB_STATES
+from memory.models.history import TRACKED
 
 REBUILT = "rebuilt from the recorded cycles"
 LOST = "lost"  # what became of a job whose belief cannot be made again
@@ -35,14 +36,12 @@ def repair(*, differences: Sequence[Difference], now: datetime) -> None:
 
 
 def _repair(difference: Difference, now: datetime) -> None:
-    belief = Belief.objects.get(pk=difference.id)
     _put_rows_right(difference)
     columns = {name: recorded for name, (_, recorded) in difference.columns.items() if name != "status"}
-    if columns:
-        Belief.objects.filter(pk=belief.pk).update(updated_at=now, **columns)
+    Belief.objects.filter(pk=difference.id).update(updated_at=now, **columns)
+    belief = Belief.objects.get(pk=difference.id)
     if "status" in difference.columns:
         recorded = BeliefStatus(difference.columns["status"][1])
-        belief.refresh_from_db()
         set_right_status(
             belief=belief,
             new=recorded,
@@ -51,6 +50,8 @@ def _repair(difference: Difference, now: datetime) -> None:
             actor=REBUILDING,
             now=now,
         )
+    elif not columns.keys() & set(TRACKED):
+        record_change(belief=belief, actor=REBUILDING, reason=REBUILT)
 
 
 def _put_rows_right(difference: Difference) -> None:
