@@ -15,7 +15,8 @@ from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.structural import STEP, carry_over, let_go_of_jobs
 from memory.consolidation.walk import walk_gates
 from memory.domain.gates import ArchiveGate
-from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
@@ -64,9 +65,7 @@ def archive_due(*, cycle: Cycle) -> int:
 
 def beliefs_due(*, workspace_id: int, now: datetime) -> QuerySet[Belief]:
     """Select the live beliefs that time alone may archive (B14)."""
-    return Belief.objects.for_workspace(workspace_id).filter(
-        status=BeliefStatus.ACTIVE, archive_due_at__lte=now, is_pinned=False
-    )
+    return Belief.objects.for_workspace(workspace_id).filter(status__in=LIVE, archive_due_at__lte=now, is_pinned=False)
 
 
 @transaction.atomic

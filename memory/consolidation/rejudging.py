@@ -49,9 +49,13 @@ def unite_verdicts(*, job: StructuralJob) -> None:
 
 
 def _inherited(child: StructuralChild, said: Testimony, row: EvidenceRow) -> ChildVerdict:
-    clashes = row.verdict is not said.verdict
-    reason = "What supports one of the two merged beliefs contradicts the other." if clashes else said.reason
-    return _verdict(child, said, row.verdict, basis=Basis.MODEL, reason=reason)
+    """Hand on what was said, and how it was found; of a clash nobody said what the two come to."""
+    if row.verdict is not said.verdict:
+        reason = "What supports one of the two merged beliefs contradicts the other."
+        return _verdict(child, said, row.verdict, basis=Basis.UNITED, reason=reason)
+    inherited = _verdict(child, said, row.verdict, basis=Basis(said.basis), reason=said.reason)
+    inherited.call_id = said.call_id  # whose model and prompt stand with the call, not with this pair
+    return inherited
 
 
 def _likeness(child: StructuralChild, episodes: Sequence[str]) -> Likeness:

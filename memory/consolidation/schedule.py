@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import is_outdated, resting_among
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.gates.decisions import LIVE
 from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
 
 
@@ -19,7 +19,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     However few they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
-    aging = Belief.objects.filter(status=BeliefStatus.ACTIVE, is_pinned=False)
+    aging = Belief.objects.filter(status__in=LIVE, is_pinned=False)
     due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)

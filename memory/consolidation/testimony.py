@@ -20,7 +20,9 @@ class Testimony:
     verdict: Verdict
     kind: str
     base_weight: float
+    basis: str
     reason: str
+    call_id: int | None
 
     @property
     def row(self) -> EvidenceRow:
@@ -48,7 +50,9 @@ def read_testimony(*, beliefs: Collection[str], with_echoes: bool = False) -> li
             verdict=Verdict(row.verdict),
             kind=row.kind,
             base_weight=row.base_weight,
+            basis=row.basis,
             reason=row.reason,
+            call_id=row.call_id,
         )
         for row in rows
         if row.episode_id in sources

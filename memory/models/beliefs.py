@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import F, Q
 from pgvector.django import HalfVectorField
 
+from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.models.choices import choices_of
@@ -148,7 +149,7 @@ class Belief(models.Model):
             models.Index(fields=["workspace", "-created_at", "-id"], name="belief_newest"),
             models.Index(
                 fields=["workspace", "archive_due_at"],
-                condition=Q(status=BeliefStatus.ACTIVE, archive_due_at__isnull=False),
+                condition=Q(status__in=sorted(LIVE), archive_due_at__isnull=False),
                 name="belief_archive_due",
             ),
             GinIndex(fields=["search"], name="belief_search"),
@@ -208,6 +209,7 @@ class Basis(models.TextChoices):
     GUARD = "guard", "near-identical, and the polarity guard passed"
     MODEL = "model", "a model's verdict"
     PERSON = "person", "a person's word"
+    UNITED = "united", "two verdicts that clash, united by a merge"
 
 
 class Evidence(models.Model):

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.schedule import open_due_cycles
+from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.models import BeliefEmbedding, ClusterJob, GateDecision, Trigger
@@ -62,6 +65,20 @@ def test_a_storm_over_several_jobs_is_decided_once(world: World, decree: Decree)
     assert decisions(world) == [("archive", True, "low_confidence")]
     assert GateDecision.objects.get(gate="archive").facts["confidence"] == pytest.approx(4 / 17)
     assert cycle.counts["archived"] == 1
+
+
+def test_time_archives_what_a_person_challenged_too(world: World) -> None:
+    """B14: challenged beliefs are live; a stale and weak one is put away, and the schedule comes for it."""
+    belief = world.hold(KILN, about="kiln", supports=3)
+    lena = Actor(kind=ActorKind.PERSON, name="lena")
+    curate_belief(belief_id=belief.pk, act=Act.CHALLENGE, reason="Is it?", actor=lena, now=world.now)
+    world.now += timedelta(days=91)
+
+    opened = open_due_cycles(now=world.now)
+    world.cycle()
+
+    assert len(opened) == 1
+    assert (world.now_of(belief).status, decisions(world)) == ("archived", [("archive", True, "stale_and_weak")])
 
 
 def test_an_archived_belief_is_found_by_no_search(world: World) -> None:

@@ -52,8 +52,27 @@ def test_verdicts_that_clash_are_partial_in_the_merged_belief(world: World) -> N
     world.cycle()
 
     child = child_of(one)
-    assert Evidence.objects.get(belief=child, episode=shared).verdict == "PARTIAL"
+    row = Evidence.objects.get(belief=child, episode=shared)
+    assert (row.verdict, row.basis, row.call) == ("PARTIAL", "united", None)
     assert (child.alpha, child.beta) == (1 + 4 + 3 + 0.5, 1.5)
+
+
+def test_a_merge_hands_on_how_each_verdict_was_found(world: World) -> None:
+    """B13: what the guard or a person said stays theirs, and what a model said names its call."""
+    one, other = twins(world)
+    world.unions[OLD] = ""
+    first, second = Evidence.objects.filter(belief=other).order_by("pk")[:2]
+    Evidence.objects.filter(pk=first.pk).update(basis="guard", reason="")
+    Evidence.objects.filter(pk=second.pk).update(basis="person", reason="I was there.")
+
+    world.cycle()
+
+    asked = Evidence.objects.get(belief=one, call__isnull=False)
+    child = Evidence.objects.filter(belief=child_of(one))
+    found = {row.episode_id: (row.basis, row.reason, row.call_id) for row in child}
+    assert found[first.episode_id] == ("guard", "", None)
+    assert found[second.episode_id] == ("person", "I was there.", None)
+    assert found[asked.episode_id] == ("model", "as scripted", asked.call_id)
 
 
 def _recompute(belief: Belief) -> None:
