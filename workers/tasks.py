@@ -20,7 +20,7 @@ from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
 from memory.consolidation.jobs import cycle_to_apply, place_of, place_of_change
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.schedule import open_due_cycles, open_rested_cycles
+from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, open_rested_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.metrics import count_redelivery
@@ -140,6 +140,7 @@ def finish(cycle_id: str, attempt: int) -> None:
 def sweep() -> None:
     sweep_rows()
     open_rested_cycles(now=timezone.now())
+    open_missed_cycles(now=timezone.now())
 
 
 @shared_task(base=Step, name="workers.tick")

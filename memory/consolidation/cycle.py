@@ -16,7 +16,7 @@ from django.db.models import Case, DateTimeField, DurationField, Exists, Express
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
-from memory.consolidation.locks import lock_workspace
+from memory.consolidation.locks import lock_workspace, try_lock_workspace
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
@@ -46,9 +46,29 @@ def check_believing(*, workspace_id: int) -> None:
 
 @transaction.atomic
 def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
-    """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7)."""
+    """Open a cycle with `now` as its domain time, or return the workspace's open one; tell which (B7).
+
+    Wait while one is undone or beliefs are rebuilt: they have looked that no cycle is open.
+    """
     check_believing(workspace_id=workspace_id)
-    lock_workspace(workspace_id)  # undoing and rebuilding have looked that no cycle is open
+    lock_workspace(workspace_id)
+    return _open(workspace_id, now, trigger)
+
+
+@transaction.atomic
+def open_cycle_unasked(*, workspace_id: int, now: datetime, trigger: Trigger) -> Cycle | None:
+    """Open a cycle that no person asked for; None where one is open, or where somebody holds the workspace.
+
+    Nothing waits for that: storing episodes least of all. The sweeper comes back to what was not opened.
+    """
+    check_believing(workspace_id=workspace_id)
+    if not try_lock_workspace(workspace_id):
+        return None
+    cycle, is_new = _open(workspace_id, now, trigger)
+    return cycle if is_new else None
+
+
+def _open(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     lease = database_now(plus=budget_policy().lease_seconds)
     cycle = None
     while cycle is None:  # one that stood in the way may have ended since, or our id may be taken
@@ -62,14 +82,14 @@ def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[C
 
 
 def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
-    """Open a cycle where enough new episodes wait, none is open, no replay holds the workspace and it does not rest."""
+    """Open a cycle where enough new episodes wait, none is open, nobody holds the workspace and it does not rest."""
     if not _may_wake(workspace_id):
         return None
     enough = settings.POLICY.consolidation.trigger_episodes
     waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
     if len(waiting.values_list("pk")[:enough]) < enough or _rests(workspace_id):
         return None
-    return open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)[0]
+    return open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)
 
 
 def _may_wake(workspace_id: int) -> bool:

@@ -20,6 +20,14 @@ def lock_workspace(workspace_id: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_WORKSPACE_LOCKS, workspace_id % 2**31])
 
 
+def try_lock_workspace(workspace_id: int) -> bool:
+    """Hold the workspace's beliefs likewise if nobody does; false otherwise, at once."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [_WORKSPACE_LOCKS, workspace_id % 2**31])
+        is_held: bool = cursor.fetchone()[0]
+    return is_held
+
+
 @contextmanager
 def alone_at_gate(workspace_id: int) -> Iterator[bool]:
     """Tell whether nobody else applies this workspace's jobs early, and keep it so; never waits."""

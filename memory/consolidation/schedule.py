@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, OuterRef, Q
 from django.db.models.functions import Now
 
-from memory.consolidation.cycle import open_cycle
+from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
 from memory.consolidation.pausing import is_outdated, resting_among
 from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import ConsolidationState
 from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
 
 
@@ -46,9 +47,27 @@ def open_rested_cycles(*, now: datetime) -> list[str]:
     return _open_all(rested, now=now)
 
 
+def open_missed_cycles(*, now: datetime) -> list[str]:
+    """Open a cycle where enough new episodes wait, some of them stored since the last one ended.
+
+    Storing them should have opened it, but somebody held the workspace, or the process died. What a cycle itself left
+    behind or gave back is no reason: a cancelled one would begin anew at once.
+    """
+    waiting = Episode.objects.pending().filter(state=ConsolidationState.NEW).values("workspace").order_by()
+    enough = waiting.annotate(count=Count("pk"), newest=Max("created_at")).filter(
+        count__gte=settings.POLICY.consolidation.trigger_episodes
+    )
+    newest = dict(enough.values_list("workspace", "newest"))
+    ended = Cycle.objects.filter(workspace__in=newest).values_list("workspace").annotate(Max("finished_at")).order_by()
+    last = dict(ended)
+    missed = [key for key, stored_at in newest.items() if last.get(key) is None or last[key] < stored_at]
+    opened = (note_new_episodes(workspace_id=key, now=now) for key in missed)
+    return [cycle.pk for cycle in opened if cycle]
+
+
 def _open_all(workspaces: Sequence[int], *, now: datetime) -> list[str]:
     opened = []
     for workspace_id in workspaces:
-        cycle, is_new = open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
-        opened += [cycle.pk] if is_new else []
+        cycle = open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
+        opened += [cycle.pk] if cycle else []
     return opened
