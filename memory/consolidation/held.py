@@ -2,12 +2,13 @@
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memory.consolidation.settling import settle_left_over
 from memory.consolidation.singles import find_unheard
 from memory.consolidation.sources import read_episodes
 from memory.consolidation.touched import undoing_of
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import embedder
-from memory.models import Belief, ClusterMember, Cycle, Episode, Evidence
+from memory.models import Belief, ClusterMember, Cycle, Episode, Evidence, StructuralJob, StructuralKind
 
 _HOLDABLE = (
     ConsolidationState.NEW, ConsolidationState.POOLED, ConsolidationState.SETTLED, ConsolidationState.FAILED,
@@ -27,6 +28,7 @@ def hold_episodes(*, cycle: Cycle) -> int:
     evidence by another cycle's word alone stays settled: no cycle takes it up. One that another undone cycle holds is
     held for this one from here on.
     """
+    _settle_left_over(cycle)
     mine = ClusterMember.objects.filter(episode=OuterRef("pk"), job__cycle=cycle)
     evidence = Evidence.objects.filter(episode=OuterRef("pk"))
     became_evidence = Exists(mine) & Exists(evidence.filter(cycle=cycle))
@@ -34,6 +36,13 @@ def hold_episodes(*, cycle: Cycle) -> int:
     was_left_out = Q(pk__in=_left_out(cycle))
     episodes = Episode.objects.for_workspace(cycle.workspace_id).filter(became_evidence | was_looked_at | was_left_out)
     return episodes.filter(state__in=_HOLDABLE).update(state=ConsolidationState.HELD, state_reason=undoing_of(cycle.pk))
+
+
+def _settle_left_over(cycle: Cycle) -> None:
+    """Settle what the cycle's splits had pooled, as evidence of the beliefs that stand again."""
+    splits = StructuralJob.objects.filter(cycle=cycle, kind=StructuralKind.SPLIT, state=JobState.APPLIED)
+    for job in splits.select_related("belief"):
+        settle_left_over(belief=job.belief)
 
 
 def _left_out(cycle: Cycle) -> set[str]:

@@ -12,6 +12,7 @@ from memory.consolidation.evidence import LEFT, confidence_policy, recompute_bel
 from memory.consolidation.leases import JobLease
 from memory.consolidation.locks import lock_workspace
 from memory.consolidation.sayings import find_tombstone
+from memory.consolidation.settling import pool_left_over
 from memory.consolidation.sources import BeliefSource
 from memory.consolidation.standing import check_again
 from memory.consolidation.status import change_status
@@ -47,7 +48,10 @@ ENDS: Mapping[str, tuple[BeliefStatus, LineageKind]] = {
 
 @transaction.atomic
 def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
-    """Put a job's children in the place of its beliefs, or refuse it with the reason; once, whoever asks how often."""
+    """Put a job's children in the place of its beliefs, or refuse it with the reason; once, whoever asks how often.
+
+    A split is made with the children that are borne out. What spoke only for the other one waits in the pool.
+    """
     running = Cycle.objects.filter(pk=lease.cycle_id, attempt=lease.attempt, state=CycleState.RUNNING)
     for workspace_id in running.values_list("workspace_id", flat=True):
         lock_workspace(workspace_id)
@@ -59,21 +63,24 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
     if decision is None:
         return
     children = list(job.children.all())
-    if refusal := _refuse_children(job, children):
-        refuse(job=job, refusal=refusal)
+    _refuse_children(job, children)
+    borne_out = [child for child in children if not child.refusal]
+    if not borne_out:
+        refuse(job=job, refusal=children[0].refusal)
         return
-    _replace(job=job, cycle=cycle, children=children, decision=decision)
+    _replace(job=job, cycle=cycle, children=borne_out, decision=decision)
+    if len(borne_out) < len(children):
+        pool_left_over(belief=job.belief, cycle=cycle)
 
 
-def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> str:
-    """Note with each weak child why it is refused, and return the first reason; a belief is split whole or not."""
+def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> None:
+    """Note with each weak child, and each that a tombstone speaks against, why it is refused."""
     for child in children:
         if tombstone := _find_tombstone(job.belief, child):
             child.refusal, child.suppressed_by_id = SUPPRESSED, tombstone
         else:
             child.refusal = _refuse_child(job, child)
         child.save(update_fields=["refusal", "suppressed_by"])
-    return next((child.refusal for child in children if child.refusal), "")
 
 
 def _find_tombstone(parent: Belief, child: StructuralChild) -> str | None:

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from memory.consolidation.asking import ask_models
 from memory.consolidation.guarding import supports_by_guard
-from memory.consolidation.known import judging_model
+from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
 from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.evidence import EvidenceRow
@@ -70,19 +70,34 @@ def _likeness(child: StructuralChild, episodes: Sequence[str]) -> Likeness:
 def _store_without_asking(
     child: StructuralChild, testimony: Sequence[Testimony], likeness: Likeness
 ) -> list[Testimony]:
-    """Store what the guard alone can tell; return what nobody has judged yet."""
+    """Store what was said before, and what the guard alone can tell; return what nobody has judged yet."""
     statement = Claim(text=child.statement, speaker=child.subject, language=child.language)
     judged = set(child.verdicts.values_list("episode_id", flat=True))
     waiting = [said for said in testimony if said.episode.id not in judged]
+    unheard = _repeat(child, waiting)
     sure = [
         said
-        for said in waiting
+        for said in unheard
         if supports_by_guard(
             episode=said.episode.claim, statement=statement, similarity=likeness.get(said.episode.id, 0.0)
         )
     ]
     _store(_verdict(child, said, Verdict.SUPPORTS, basis=Basis.GUARD) for said in sure)
-    return [said for said in waiting if said not in sure]
+    return [said for said in unheard if said not in sure]
+
+
+def _repeat(child: StructuralChild, waiting: Sequence[Testimony]) -> list[Testimony]:
+    """Store what today's model said of the same words before; return what it was never asked about (B7)."""
+    given = given_verdicts(
+        workspace_id=child.workspace_id, hashes=[child.statement_hash], episodes=[said.episode.id for said in waiting]
+    )
+    known = {said.episode.id: given.get((child.statement_hash, said.episode.id)) for said in waiting}
+    _store(
+        _verdict(child, said, was.verdict, basis=Basis.MODEL, reason=was.reason, call_id=was.call_id)
+        for said in waiting
+        if (was := known[said.episode.id])
+    )
+    return [said for said in waiting if not known[said.episode.id]]
 
 
 def _asks(key: str, child: StructuralChild, unjudged: Sequence[Testimony], likeness: Likeness) -> list[Ask]:

@@ -6,7 +6,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from memory.consolidation.settling import EVIDENCE, PARTLY_ASKED
+from memory.consolidation.settling import EVIDENCE, PARTLY_ASKED, REPLACED
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.models import CallOutcome, Cycle
 from memory.models.cycles import OPEN_JOB_STATES, Blame
@@ -31,7 +31,8 @@ WITH ended AS (
                      WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s
                        AND j.state = '{JobState.DEFERRED}') THEN 'put back'
         WHEN e.state_reason = %(partly)s THEN 'partly asked'
-        WHEN EXISTS (SELECT FROM memory_evidence v WHERE v.episode_id = e.id) THEN '{_S.SETTLED}'
+        WHEN EXISTS (SELECT FROM memory_evidence v JOIN memory_belief b ON b.id = v.belief_id
+                     WHERE v.episode_id = e.id AND b.status <> ALL(%(replaced)s)) THEN '{_S.SETTLED}'
         ELSE '{_S.POOLED}' END AS fate
     FROM memory_clustermember mine JOIN memory_episode e ON e.id = mine.episode_id
     LEFT JOIN LATERAL (
@@ -73,6 +74,7 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         "now": cycle.now,
         "partly": PARTLY_ASKED,
         "evidence": EVIDENCE,
+        "replaced": list(REPLACED),
         "open": list(OPEN_JOB_STATES),
         "vectors": [EMBED, RECALL],
         "most": settings.POLICY.budget.episode_failures,

@@ -9,8 +9,8 @@ from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from memory.domain.lifecycle import ConsolidationState
-from memory.models import Cycle, Episode, Evidence
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState
+from memory.models import Belief, Cycle, Episode, Evidence
 
 log = structlog.get_logger(__name__)
 
@@ -18,6 +18,9 @@ PARTLY_ASKED = "more beliefs to be asked"
 NO_BELIEF = "no_belief"
 ECHO = "echo"
 EVIDENCE = "evidence"
+
+# Beliefs whose evidence counts for those that came in their place: it settles nothing any more.
+REPLACED = (BeliefStatus.REVISED, BeliefStatus.SPLIT, BeliefStatus.MERGED)
 
 
 def put_back(*, episodes: QuerySet[Episode]) -> int:
@@ -53,7 +56,36 @@ def _if_evidence(then: Combinable, otherwise: Combinable) -> Case:
 
 
 def _is_evidence() -> Exists:
-    return Exists(Evidence.objects.filter(episode=OuterRef("pk")))
+    """Match the episodes that are evidence of a belief in whose place no other has come."""
+    return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED))
+
+
+def pool_left_over(*, belief: Belief, cycle: Cycle) -> int:
+    """Pool what settled as evidence of a belief and is none of what came in its place; return how many (B12).
+
+    Their time in the pool begins now: they did not wait while they were settled.
+    """
+    return (
+        _told(belief)
+        .filter(~_is_evidence(), state=ConsolidationState.SETTLED)
+        .update(state=ConsolidationState.POOLED, state_reason="", failures=0, pooled_at=cycle.now)
+    )
+
+
+def settle_left_over(*, belief: Belief) -> int:
+    """Settle again what was pooled when a belief was split, and still waits there; return how many."""
+    return (
+        _told(belief)
+        .filter(state=ConsolidationState.POOLED)
+        .update(state=ConsolidationState.SETTLED, state_reason=EVIDENCE)
+    )
+
+
+def _told(belief: Belief) -> QuerySet[Episode]:
+    """Select what counts as evidence of a belief, and can be evidence of another one."""
+    rows = Evidence.objects.filter(belief=belief, base_weight__gt=0)
+    told: QuerySet[Episode] = Episode.objects.active().filter(pk__in=rows.values("episode"), is_derived=False)
+    return told
 
 
 def settle_evidenced(*, episodes: QuerySet[Episode]) -> int:

@@ -110,7 +110,8 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
         _S.LEASED: frozenset({_S.NEW, _S.POOLED, _S.SETTLED, _S.FAILED}),
         _S.POOLED: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
         # A settled episode is taken up anew when erasing took away the belief it was evidence for.
-        _S.SETTLED: frozenset({_S.NEW, _S.HELD}),
+        # One that spoke only for the refused part of a split belief waits for others like it (B12).
+        _S.SETTLED: frozenset({_S.NEW, _S.POOLED, _S.HELD}),
         _S.FAILED: frozenset({_S.NEW, _S.LEASED, _S.SETTLED, _S.HELD}),
         _S.HELD: frozenset({_S.NEW}),
     },

@@ -203,17 +203,6 @@ def test_a_split_makes_two_beliefs_each_with_its_own_evidence(world: World) -> N
     assert cycle.counts["split"] == 1
 
 
-def test_a_belief_is_split_whole_or_not_at_all(world: World) -> None:
-    """B8.6: one weak half, and the belief stays: what speaks for that half would be lost."""
-    old = divided(world, for_summer=2)
-
-    world.cycle()
-
-    assert job_of(world).refusal == "too_few_supports"
-    assert list(StructuralChild.objects.values_list("refusal", flat=True)) == ["", "too_few_supports"]
-    assert (world.now_of(old).status, Belief.objects.count()) == ("active", 1)
-
-
 def test_what_a_person_forgot_is_not_said_again_in_another_beliefs_place(world: World) -> None:
     """B22: a child that a tombstone speaks against is suppressed, and the belief stays as it is."""
     old = doubted(world)

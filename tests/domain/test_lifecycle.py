@@ -38,6 +38,7 @@ def test_every_state_has_its_row(states: type[StrEnum]) -> None:
         (ConsolidationState.LEASED, ConsolidationState.NEW),
         (ConsolidationState.POOLED, ConsolidationState.SETTLED),
         (ConsolidationState.SETTLED, ConsolidationState.HELD),
+        (ConsolidationState.SETTLED, ConsolidationState.POOLED),
         (ConsolidationState.NEW, ConsolidationState.HELD),
         (ConsolidationState.HELD, ConsolidationState.NEW),
         (CycleState.QUEUED, CycleState.RUNNING),

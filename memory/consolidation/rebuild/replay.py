@@ -124,7 +124,7 @@ def _found_again(job: ClusterJob, cycle: Cycle, stood: Belief) -> Belief:
 
 def _replay_change(job: StructuralJob, cycle: Cycle, record: Record) -> bool:
     """Put a structural job's children in the place of its beliefs; false if those are not what was decided on."""
-    children = list(job.children.order_by("number"))
+    children = list(job.children.filter(refusal="").order_by("number"))
     if not all(child.belief_id for child in children):
         return True  # what came of it is gone for good
     ids = [key for key in (job.belief_id, job.twin_id) if key]
