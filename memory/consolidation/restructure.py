@@ -25,6 +25,9 @@ def restructure_belief(*, job_id: int, attempt: int) -> None:
             return
         if lease.job.state == JobState.SYNTHESIZED and not _judge(lease):
             return
+        # A tombstone is found by today's vectors; the job may have been judged before the model changed.
+        if not _embed_children(lease):
+            return
         apply_structural_job(lease=lease)
 
 

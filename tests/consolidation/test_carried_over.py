@@ -5,15 +5,19 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation import gate
-from memory.consolidation.cycle import spend_budget
+from memory.consolidation import gate, restructure
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.cycle import open_cycle, spend_budget
 from memory.consolidation.finish import close_cycle
+from memory.consolidation.restructure import restructure_belief
 from memory.consolidation.walk import walk_gates
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import CycleState, JobState
-from memory.models import Cycle, StructuralJob
-from tests.consolidation.restructuring import child_of, contradict, doubted, job_of, reasons
-from tests.consolidation.world import World
+from memory.models import Cycle, StructuralChild, StructuralJob, Trigger
+from tests.consolidation.restructuring import NEW, child_of, contradict, doubted, job_of, reasons
+from tests.consolidation.steps import steps_of
+from tests.consolidation.undoing import LENA
+from tests.consolidation.world import MODEL, World
 
 
 def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
@@ -77,6 +81,31 @@ def test_what_an_ended_cycle_left_behind_is_taken_up(world: World) -> None:
 
     assert (job_of(world).state, job_of(world).cycle) == (JobState.APPLIED, second)
     assert world.now_of(old).status == "revised"
+
+
+def test_what_was_judged_under_another_embedding_model_is_embedded_anew(world: World) -> None:
+    """B8.6, B22: a child is held against tombstones in today's space, and asked about no more."""
+    doubted(world)
+    buried = world.hold(NEW, about="kiln", likeness=0.8, supports=3)
+    curate_belief(belief_id=buried.pk, act=Act.FORGET, reason="not ours to know", actor=LENA, now=world.now)
+    contradict(world)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    for step in steps_of(cycle):
+        if step.name == "restructure":
+            break
+        step.run(1)
+    unapplied = pytest.MonkeyPatch()
+    unapplied.setattr(restructure, "apply_structural_job", lambda **_: None)
+    restructure_belief(job_id=job_of(world).pk, attempt=1)
+    unapplied.undo()
+    StructuralChild.objects.update(vector=[1.0] + [0.0] * 767, vector_model="an older model")
+    asked = world.calls("classify")
+
+    restructure_belief(job_id=job_of(world).pk, attempt=1)
+
+    child = StructuralChild.objects.get()
+    assert (child.vector_model, child.suppressed_by, job_of(world).refusal) == (MODEL, buried, "suppressed")
+    assert world.calls("classify") == asked
 
 
 def test_gates_open_nothing_for_a_cycle_that_has_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
