@@ -1,5 +1,6 @@
 """Workspaces, their members, projects and keys."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -13,11 +14,13 @@ from django.utils import timezone
 from memory.access.keys import create_key, revoke_keys
 from memory.access.members import is_last_owner, lock_members
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
+from memory.admin.history import actor_of
 from memory.admin.presentation import badge
 from memory.admin.roles import rows_of_member
 from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
+from memory.consolidation.recounting import COUNTING, recount_beliefs
 from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
 
 
@@ -86,8 +89,19 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         if not change:
             obj.created_at = timezone.now()
         super().save_model(request, obj, form, change)
+        chosen = [name for name in COUNTING if name in form.changed_data]
+        if change and chosen:
+            self._recount(request, obj, chosen)
         if not change:
             Membership.objects.create(workspace=obj, user=request.user, role=Role.OWNER)  # type: ignore[misc]
+
+    def _recount(self, request: HttpRequest, workspace: Workspace, chosen: Sequence[str]) -> None:
+        """B4, R10a: what the beliefs' numbers hang on has changed; the whole request is one transaction."""
+        told = ", ".join(f"{name} is {getattr(workspace, name)}" for name in chosen)
+        counted = recount_beliefs(
+            workspace_id=workspace.pk, actor=actor_of(request), reason=f"counted anew: {told}", now=timezone.now()
+        )
+        self.message_user(request, f"{counted} beliefs counted anew.", messages.SUCCESS)
 
 
 @admin.register(Membership)

@@ -189,7 +189,7 @@ def record(*, cycle: Cycle, decided: Sequence[Decided]) -> None:
         [_row(entry, cycle) for entry in last.values()],
         update_conflicts=True,
         unique_fields=["cycle", "belief", "gate"],
-        update_fields=["passed", "reason", "facts", "twin"],
+        update_fields=["passed", "reason", "facts", "twin", "created_at"],
     )
 
 
