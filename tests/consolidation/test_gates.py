@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.cycle import open_cycle
+from memory.consolidation.cycle import open_cycle, take_up_cycle
 from memory.consolidation.schedule import open_due_cycles
+from memory.consolidation.walk import walk_gates
 from memory.domain.actor import Actor, ActorKind
+from memory.domain.gates import ArchiveGate
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.models import BeliefEmbedding, ClusterJob, GateDecision, Trigger
@@ -79,6 +81,19 @@ def test_time_archives_what_a_person_challenged_too(world: World) -> None:
 
     assert len(opened) == 1
     assert (world.now_of(belief).status, decisions(world)) == ("archived", [("archive", True, "stale_and_weak")])
+
+
+def test_a_decision_that_is_renewed_bears_the_time_of_its_renewal(world: World) -> None:
+    """B8.5: a belief asked twice in a cycle keeps the later decision, and when it was made."""
+    belief = world.hold(KILN, about="kiln", supports=3)
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
+    take_up_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    walk_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
+    first = GateDecision.objects.get().created_at
+
+    walk_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
+
+    assert GateDecision.objects.get().created_at > first
 
 
 def test_an_archived_belief_is_found_by_no_search(world: World) -> None:

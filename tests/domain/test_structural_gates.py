@@ -99,6 +99,26 @@ def test_a_revision_is_decided_on_numbers_that_can_be_read() -> None:
     assert (facts["confidence"], facts["contradicting_origins"], facts["lineage_depth"]) == (0.375, 9.0, 4.0)
 
 
+@pytest.mark.parametrize("gate", [ReviseGate(), SplitGate(), MergeGate()], ids=lambda gate: gate.name)
+def test_what_keeps_a_belief_from_any_change_stands_among_the_facts(gate: Gate) -> None:
+    """B15: a refusal for each of these can be read from its numbers."""
+    shut = replace(DISPROVED, status=BeliefStatus.ARCHIVED, has_open_structural_job=True, was_changed_this_cycle=True)
+    facts = gate.decide(facts=shut, policy=POLICY).facts
+    assert (facts["is_live"], facts["has_open_structural_job"], facts["was_changed_this_cycle"]) == (0.0, 1.0, 1.0)
+
+
+def test_what_a_twin_is_kept_by_stands_among_the_facts() -> None:
+    """B13."""
+    twin = TwinFacts(
+        similarity=0.95, passes_guard=True, is_live=False, confidence=0.8, is_pinned=True,
+        has_open_structural_job=True, was_found_different=True,
+    )  # fmt: skip
+    facts = MergeGate().decide(facts=replace(DISPROVED, is_pinned=True, twin=twin), policy=POLICY).facts
+    assert facts["is_pinned"] == 1.0
+    assert (facts["twin_is_live"], facts["twin_is_pinned"]) == (0.0, 1.0)
+    assert (facts["twin_has_open_structural_job"], facts["twin_was_found_different"]) == (1.0, 1.0)
+
+
 def test_what_is_true_in_part_is_split() -> None:
     """B12: one CONTRADICTS and two PARTIAL make three against."""
     assert decide(SplitGate(), TRUE_IN_PART) == (True, Reason.TRUE_IN_PART)

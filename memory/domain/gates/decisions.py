@@ -155,6 +155,15 @@ def free_to_change(facts: BeliefFacts) -> tuple[Condition, ...]:
     )
 
 
+def freedom_numbers(facts: BeliefFacts) -> dict[str, float]:
+    """Name among the facts what `free_to_change` asks."""
+    return {
+        "is_live": float(facts.is_live),
+        "has_open_structural_job": float(facts.has_open_structural_job),
+        "was_changed_this_cycle": float(facts.was_changed_this_cycle),
+    }
+
+
 def not_undone_lately(since: timedelta | None, policy: GatePolicy) -> Condition:
     """Ask that no person had the same change undone within the time for which their word stands (B22)."""
     return since is None or since > policy.undone_days * DAY, Reason.UNDONE_LATELY

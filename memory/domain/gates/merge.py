@@ -14,6 +14,7 @@ from memory.domain.gates.decisions import (
     as_days,
     first_unmet,
     free_to_change,
+    freedom_numbers,
     not_undone_lately,
     undone_numbers,
 )
@@ -59,7 +60,7 @@ def _has_settled(since_changed: timedelta | None, policy: GatePolicy) -> bool:
 
 
 def _as_numbers(facts: BeliefFacts) -> dict[str, float]:
-    numbers = {"confidence": facts.confidence}
+    numbers = {"confidence": facts.confidence, "is_pinned": float(facts.is_pinned)} | freedom_numbers(facts)
     if facts.since_changed is not None:
         numbers["days_since_changed"] = as_days(facts.since_changed)
     return numbers | (_twin_numbers(facts.twin) if facts.twin else {})
@@ -70,6 +71,10 @@ def _twin_numbers(twin: TwinFacts) -> dict[str, float]:
         "similarity": twin.similarity,
         "passes_guard": float(twin.passes_guard),
         "twin_confidence": twin.confidence,
+        "twin_is_live": float(twin.is_live),
+        "twin_is_pinned": float(twin.is_pinned),
+        "twin_has_open_structural_job": float(twin.has_open_structural_job),
+        "twin_was_found_different": float(twin.was_found_different),
     }
     if twin.since_changed is not None:
         numbers["twin_days_since_changed"] = as_days(twin.since_changed)

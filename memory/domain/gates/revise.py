@@ -7,6 +7,7 @@ from memory.domain.gates.decisions import (
     Reason,
     first_unmet,
     free_to_change,
+    freedom_numbers,
     not_undone_lately,
     undone_numbers,
 )
@@ -46,5 +47,6 @@ class ReviseGate:
                 "error_threshold": facts.error_threshold,
                 "lineage_depth": float(facts.lineage_depth),
             }
+            | freedom_numbers(facts)
             | undone_numbers(facts.since_revision_undone),
         )

@@ -7,6 +7,7 @@ from memory.domain.gates.decisions import (
     Reason,
     first_unmet,
     free_to_change,
+    freedom_numbers,
     not_undone_lately,
     undone_numbers,
 )
@@ -43,5 +44,6 @@ class SplitGate:
                 "partial": float(facts.partial),
                 "evidence_count": float(facts.evidence_count),
             }
+            | freedom_numbers(facts)
             | undone_numbers(facts.since_split_undone),
         )
