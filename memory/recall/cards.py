@@ -142,14 +142,19 @@ def interval_of(belief: Belief | BeliefEvent) -> tuple[float, float]:
 
 
 def _without_hidden_twins(rows: QuerySet[GateDecision], viewer: Viewer) -> list[GateDecision]:
-    """Read the gates' decisions, newest first, without naming a twin that the viewer may not see."""
+    """Read the gates' decisions, newest first, without a word on a twin that the viewer may not see."""
     decisions = list(rows.order_by("-created_at", "-pk"))
     twins = {decision.twin_id for decision in decisions if decision.twin_id}
     seen = set(visible_beliefs(viewer=viewer).filter(pk__in=twins).values_list("pk", flat=True))
     for decision in decisions:
         if decision.twin_id not in seen:
             decision.twin = None
+            decision.facts = {name: fact for name, fact in decision.facts.items() if not _tells_of_twin(name)}
     return decisions
+
+
+def _tells_of_twin(fact: str) -> bool:
+    return fact.startswith("twin_") or fact in {"similarity", "passes_guard"}
 
 
 def _lines(rows: QuerySet[Evidence], weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:

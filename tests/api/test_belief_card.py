@@ -74,6 +74,25 @@ def test_gate_decisions_are_shown_with_their_facts(workspace: Workspace, reader:
     }  # fmt: skip
 
 
+def test_a_twin_out_of_sight_leaves_no_number_behind(workspace: Workspace) -> None:
+    """B21: neither its id nor how alike, how sure and how old it is."""
+    ours, theirs = (factories.project(workspace=workspace) for _ in range(2))
+    belief = factories.belief(workspace=workspace, project=ours, scope="project")
+    twin = factories.belief(workspace=workspace, project=theirs, scope="project")
+    GateDecision.objects.create(
+        workspace=workspace, belief=belief, twin=twin, gate="merge", passed=False, reason="pinned",
+        cycle=Cycle.objects.create(workspace=workspace, trigger="person", now=factories.NOW),
+        facts={
+            "confidence": 0.8, "similarity": 0.95, "passes_guard": 1.0, "twin_confidence": 0.7, "twin_is_pinned": 1.0,
+            "twin_days_since_changed": 9.0,
+        },
+    )  # fmt: skip
+    (decision,) = card(caller("read", workspace=workspace, projects=(ours,)), belief)["decisions"]
+    assert (decision["twin"], decision["facts"]) == (None, {"confidence": 0.8})
+    (decision,) = card(caller("read", workspace=workspace), belief)["decisions"]
+    assert (decision["twin"], decision["facts"]["twin_confidence"]) == (twin.pk, 0.7)
+
+
 def test_origins_are_counted_by_verdict(reader: Caller, belief: Belief) -> None:
     """B4: three episodes, two of one session, come from two independent sources."""
     for day, origin in enumerate(("session:a", "session:a", "session:b")):
