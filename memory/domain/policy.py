@@ -192,6 +192,9 @@ class RestructurePolicy:
     """How beliefs are revised, split and merged."""
 
     shown_episodes: Annotated[Count, "B12, B15: most episodes of evidence shown when a statement is asked for"] = 12
+    circumstance_episodes: Annotated[
+        Count, "B12: fewest episodes of a side that name a circumstance before rules divide a belief by it"
+    ] = 2
     child_supports: Annotated[Count, "B8.6: fewest supporting episodes of a child"] = 3
     child_confidence: Annotated[Share, "B8.6: confidence that a child must exceed"] = 0.5
 

@@ -97,7 +97,8 @@ def _split(request: SplitRequest) -> Division:
     """Divide where the episodes of each side name a circumstance of their own, else not."""
     sides = _side(request, Verdict.SUPPORTS), _side(request, Verdict.CONTRADICTS, Verdict.PARTIAL)
     in_favour, against = ([_as_source(episode) for episode in side] for side in sides)
-    found = divide_by_context(in_favour=in_favour, against=against, embed=_embed)
+    policy = settings.POLICY.restructure
+    found = divide_by_context(in_favour=in_favour, against=against, policy=policy, embed=_embed)
     return Division(parts=[_as_reply(part) for part in found or ()])
 
 
