@@ -7,7 +7,7 @@ founded beside it meanwhile it meets at the gate, as the clusters of one cycle m
 from collections import defaultdict
 from collections.abc import Sequence
 
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from memory.consolidation.sources import EpisodeSource
 from memory.domain.lifecycle import JobState
@@ -28,13 +28,17 @@ def read_put_off(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list
 
 
 def founded_beside(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> Q:
-    """Match the beliefs that were founded in a cluster's own cycle, and since it waits for its turn."""
+    """Match the beliefs that were founded in a cluster's own cycle, and since it waits for its turn.
+
+    What the same episodes once waited for, before they were judged, is over: it hides nothing founded since.
+    """
     own = Q(born_in=job.cycle_id)
-    waits = ClusterMember.objects.filter(
-        episode=members[0].id,
-        job__kind=JobKind.CLUSTER,
-        job__state=JobState.DEFERRED,
-        job__members_hash=job.members_hash,
+    turns = ClusterMember.objects.filter(
+        episode=members[0].id, job__kind=JobKind.CLUSTER, job__members_hash=job.members_hash
     )
+    judged = turns.filter(job__state__in=(JobState.APPLIED, JobState.REFUSED)).exclude(job=job.pk)
+    waits = turns.filter(job__state=JobState.DEFERRED)
+    if last := judged.aggregate(opened=Max("job__cycle__opened_at"))["opened"]:
+        waits = waits.filter(job__cycle__opened_at__gt=last)
     since = waits.order_by("job__cycle__opened_at").values_list("job__cycle__opened_at", flat=True).first()
     return own | Q(born_in__opened_at__gte=since, lineage_depth=0) if since else own
