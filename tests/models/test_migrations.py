@@ -13,14 +13,17 @@ from memory.consolidation.verify import find_drift
 from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefEvent, Evidence, Workspace
+from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, Workspace
 from memory.models.vectors import _halfvec_type
 from tests.factories import NOW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 FIRST = "0001_begin"
-COUNTED = ("Workspace", "Project", "Episode", "Belief", "Evidence", "Lineage", "Cycle", "ClusterJob", "GateDecision")
+COUNTED = (
+    "Workspace", "Project", "Episode", "Belief", "Evidence", "Lineage", "Cycle", "ClusterJob", "JobVerdict",
+    "GateDecision",
+)  # fmt: skip
 
 
 def migrate(to: str | None) -> Any:
@@ -70,10 +73,18 @@ def fill(apps: Any) -> None:
     models["Lineage"].objects.create(
         workspace=workspace, parent=beliefs[0], child=beliefs[1], kind="revision", created_at=NOW, cycle=cycle
     )
-    models["ClusterJob"].objects.create(
-        workspace=workspace, cycle=cycle, number=1, kind="cluster", members_hash="a" * 64, state="applied",
-        created_belief=beliefs[0],
-    )  # fmt: skip
+    jobs = models["ClusterJob"].objects
+    given = {"workspace": workspace, "cycle": cycle, "kind": "cluster", "state": "applied"}
+    founding = jobs.create(number=1, members_hash="a" * 64, outcome="created", created_belief=beliefs[0], **given)
+    joined = jobs.create(number=2, members_hash="b" * 64, outcome="joined", **given)
+    # The first two of belief 0 founded it. Of the other candidate belief 1 took one row, while belief 2 was judged
+    # itself by the two others.
+    said = [(founding, None, "00"), (founding, None, "01"), *((joined, None, name) for name in ("13", "23", "24"))]
+    for job, belief, name in [*said, (joined, beliefs[2], "23"), (joined, beliefs[2], "24")]:
+        models["JobVerdict"].objects.create(
+            workspace=workspace, job=job, belief=belief, episode_id=f"ep_{name:0>12}", statement_hash="c" * 64,
+            verdict=Verdict.SUPPORTS, basis="model",
+        )  # fmt: skip
     models["GateDecision"].objects.create(
         workspace=workspace, cycle=cycle, belief=beliefs[0], gate="archive", passed=False, reason="no_ground"
     )
@@ -117,6 +128,32 @@ def test_a_database_of_the_first_release_comes_along_with_its_data(old: Any) -> 
     assert counted(current_apps) == before
     assert find_drift(workspace=Workspace.objects.get(name="from before")) == (3, [])
     assert dict(Belief.objects.values_list("pk", "alpha")) == {f"bl_00000000000{n}": 3.0 + n for n in range(3)}
+
+
+def test_what_founded_a_belief_is_found_by_its_jobs_verdicts(old: Any) -> None:
+    """R10a: two of the three rows of belief 0, and none of the others."""
+    fill(old)
+    migrate(latest())
+    founding = Evidence.objects.filter(is_founding=True).order_by("episode_id")
+    assert list(founding.values_list("belief_id", "episode_id")) == [
+        ("bl_000000000000", "ep_000000000000"), ("bl_000000000000", "ep_000000000001")
+    ]  # fmt: skip
+
+
+def test_the_additive_confidence_of_what_was_there_is_replayed(old: Any) -> None:
+    """R10a: 0.6 − 0.2, the two founding rows left out; 0.6 + 0.1 + 0.1 − 0.2 + 0.1; and 0.1 more."""
+    fill(old)
+    migrate(latest())
+    assert dict(Belief.objects.values_list("pk", "additive_confidence")) == {
+        "bl_000000000000": 0.4, "bl_000000000001": 0.7, "bl_000000000002": 0.8
+    }  # fmt: skip
+
+
+def test_the_twin_that_took_a_candidates_evidence_is_found_by_it(old: Any) -> None:
+    """B22: not by what the same job said of another belief itself, though that is more."""
+    fill(old)
+    migrate(latest())
+    assert dict(ClusterJob.objects.values_list("number", "joined_belief")) == {1: None, 2: "bl_000000000001"}
 
 
 def test_history_begins_with_what_is_there(old: Any) -> None:
