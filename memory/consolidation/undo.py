@@ -1,7 +1,7 @@
 """B22: a cycle is undone: what it touched goes back to what it was, and its episodes are held.
 
-Rows of evidence and lineage are deleted. Beliefs stay: those that were born in the cycle as invalidated ones, so that
-what was believed then can still be told.
+Rows of evidence and lineage are put aside, where they are read by nothing but what tells how things stood before.
+Beliefs stay: those that were born in the cycle as invalidated ones, so that what was believed then can still be told.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.held import hold_episodes
@@ -22,7 +23,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobState
 from memory.history.attribution import attribute_changes
 from memory.history.before import stood_before
-from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob
+from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
 from memory.models.restructuring import UNDONE
 
 log = structlog.get_logger(__name__)
@@ -66,8 +67,8 @@ def undo_cycle(*, cycle_id: str, actor: Actor, now: datetime, reason: str = "") 
     before = _read_before(cycle, touched)
     standings = read_standings(cycle=cycle, beliefs=beliefs)
     held = hold_episodes(cycle=cycle)
-    evidence, _ = Evidence.objects.filter(cycle=cycle).delete()
-    lineage, _ = Lineage.objects.filter(cycle=cycle).delete()
+    evidence = _put_aside(Evidence.objects.filter(cycle=cycle), UndoneEvidence, now)
+    lineage = _put_aside(Lineage.objects.filter(cycle=cycle), UndoneLineage, now)
     _refuse_open_jobs(cycle)
     for belief in beliefs:
         undoing.set_back(belief, standings[belief.pk], before.get(belief.pk))
@@ -117,6 +118,14 @@ def _read_before(cycle: Cycle, touched: Touched) -> Mapping[str, Any]:
             f"What {_name(unknown)} was before {cycle.pk} is not recorded: it is older than the history."
         )
     return before
+
+
+def _put_aside(rows: QuerySet[Any], aside: type[Any], now: datetime) -> int:
+    """Move rows to where those of undone cycles are kept; return how many."""
+    names = [field.attname for field in aside._meta.concrete_fields if field.name not in ("id", "undone_at")]
+    aside.objects.bulk_create(aside(undone_at=now, **row) for row in rows.order_by("pk").values(*names))
+    deleted, _ = rows.delete()
+    return deleted
 
 
 def _refuse_open_jobs(cycle: Cycle) -> None:

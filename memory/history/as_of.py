@@ -4,7 +4,7 @@ Time is domain time: when things were stored, or a cycle's `now`. Of the changes
 recorded last holds, so that a history replayed later does not undo what was known already.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,13 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from memory.domain.evidence import EvidenceRow
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefEvent, Evidence, Transition
+from memory.models import Belief, BeliefEvent, Evidence, Lineage, Transition, UndoneEvidence, UndoneLineage
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 _LEFT = {EpisodeStatus.FORGOTTEN.value, EpisodeStatus.INVALIDATED.value}
+_STATUS = ("episode_id", "episode__status")
+
+Rows = Sequence[QuerySet[Any]]  # of the table itself and, for a time that is past, of what was undone since
 
 
 def beliefs_as_of(*, beliefs: QuerySet[Belief], at: datetime) -> QuerySet[Any]:
@@ -33,20 +36,33 @@ def changes_of(*, belief: Belief) -> QuerySet[Any]:
     return events
 
 
-def evidence_as_of(*, belief_id: str, at: datetime) -> QuerySet[Evidence]:
-    """Return the rows that spoke about a belief at a time, as far as they are still stored."""
-    rows: QuerySet[Evidence] = Evidence.objects.filter(belief=belief_id, created_at__lte=at)
-    statuses = dict(rows.values_list("episode_id", "episode__status"))
+def evidence_as_of(*, belief_id: str, at: datetime) -> Rows:
+    """Return the rows that spoke about a belief at a time, those that were undone since among them.
+
+    An episode speaks once: what it says by a row that is there counts before what was undone.
+    """
+    rows = Evidence.objects.filter(belief=belief_id, created_at__lte=at)
+    undone = UndoneEvidence.objects.filter(belief=belief_id, created_at__lte=at, undone_at__gt=at)
+    undone = undone.exclude(episode__in=rows.values("episode"))
+    statuses = dict([*rows.values_list(*_STATUS), *undone.values_list(*_STATUS)])
     statuses.update(_statuses_as_of(episodes=list(statuses), at=at))
-    return rows.exclude(episode__in=[key for key, status in statuses.items() if status in _LEFT])
+    left = [key for key, status in statuses.items() if status in _LEFT]
+    return rows.exclude(episode__in=left), undone.exclude(episode__in=left)
 
 
-def evidence_values(*, rows: QuerySet[Evidence]) -> list[EvidenceRow]:
+def lineage_as_of(*, at: datetime) -> Rows:
+    """Return the rows of all lineage that stood at a time, those that were undone since among them."""
+    undone = UndoneLineage.objects.filter(created_at__lte=at, undone_at__gt=at)
+    return Lineage.objects.filter(created_at__lte=at), undone
+
+
+def evidence_values(*, rows: Rows) -> list[EvidenceRow]:
     """Read evidence as values to be weighed."""
     columns = ("episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at")
     return [
         EvidenceRow(episode_id=key, verdict=Verdict(verdict), base_weight=weight, origin=origin, occurred_at=time)
-        for key, verdict, weight, origin, time in rows.values_list(*columns)
+        for table in rows
+        for key, verdict, weight, origin, time in table.values_list(*columns)
     ]
 
 

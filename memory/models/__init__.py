@@ -31,6 +31,7 @@ from memory.models.pauses import Pause, PauseReason
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
+from memory.models.undone import UndoneEvidence, UndoneLineage
 
 __all__ = [
     "DIMENSIONS",
@@ -76,5 +77,7 @@ __all__ = [
     "Tally",
     "Transition",
     "Trigger",
+    "UndoneEvidence",
+    "UndoneLineage",
     "Workspace",
 ]

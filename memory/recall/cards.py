@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -13,8 +14,8 @@ from memory.consolidation.evidence import confidence_policy, read_rows
 from memory.domain.beta import Beta
 from memory.domain.evidence import WeighedEvidence, weigh_evidence
 from memory.domain.lifecycle import EpisodeStatus
-from memory.history.as_of import beliefs_as_of, evidence_as_of, evidence_values
-from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage
+from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
+from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage, UndoneEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +75,9 @@ def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
         belief=belief,
         shown=belief,
         weighed=weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=confidence_policy(belief.workspace)),
-        evidence=Evidence.objects.filter(belief=belief),
+        evidence=[Evidence.objects.filter(belief=belief)],
         decisions=GateDecision.objects.filter(belief=belief),
-        lineage=Lineage.objects.all(),
+        lineage=[Lineage.objects.all()],
         viewer=viewer,
     )
 
@@ -84,7 +85,7 @@ def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
 def read_card_as_of(*, belief: Belief, at: datetime, viewer: Viewer) -> BeliefCard | None:
     """Gather a belief's card as it stood at a time; None if there was no such belief then.
 
-    Evidence of episodes that were forgotten since still counts, and is not shown any more.
+    Evidence of episodes that were forgotten since still counts, and is not shown any more. What was undone since is.
     """
     event = beliefs_as_of(beliefs=Belief.objects.filter(pk=belief.pk), at=at).select_related("project").first()
     if event is None:
@@ -94,9 +95,9 @@ def read_card_as_of(*, belief: Belief, at: datetime, viewer: Viewer) -> BeliefCa
         belief=belief,
         shown=event,
         weighed=weigh_evidence(rows=evidence_values(rows=rows), policy=confidence_policy(belief.workspace)),
-        evidence=rows.exclude(episode__status=EpisodeStatus.FORGOTTEN),
+        evidence=[table.exclude(episode__status=EpisodeStatus.FORGOTTEN) for table in rows],
         decisions=GateDecision.objects.filter(belief=belief, cycle__now__lte=at),
-        lineage=Lineage.objects.filter(created_at__lte=at),
+        lineage=lineage_as_of(at=at),
         viewer=viewer,
     )
 
@@ -106,9 +107,9 @@ def _compose(
     belief: Belief,
     shown: Belief | BeliefEvent,
     weighed: WeighedEvidence,
-    evidence: QuerySet[Evidence],
+    evidence: Rows,
     decisions: QuerySet[GateDecision],
-    lineage: QuerySet[Lineage],
+    lineage: Rows,
     viewer: Viewer,
 ) -> BeliefCard:
     """Put a card together; all rows are weighed, seen or not: what one weighs depends on the others of its origin."""
@@ -121,8 +122,8 @@ def _compose(
         origins={verdict.value: count for verdict, count in weighed.origins.items()},
         founding=find_founding(belief=belief),
         decisions=_without_hidden_twins(decisions, viewer),
-        parents=_relatives(lineage.filter(child=belief), "parent", viewer),
-        children=_relatives(lineage.filter(parent=belief), "child", viewer),
+        parents=_relatives([table.filter(child=belief) for table in lineage], "parent", viewer),
+        children=_relatives([table.filter(parent=belief) for table in lineage], "child", viewer),
     )
 
 
@@ -157,14 +158,15 @@ def _tells_of_twin(fact: str) -> bool:
     return fact.startswith("twin_") or fact in {"similarity", "passes_guard"}
 
 
-def _lines(rows: QuerySet[Evidence], weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
+def _lines(rows: Rows, weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
     """Read the evidence that counts and that the viewer may see, in the order in which it occurred."""
-    seen = rows.filter(episode__in=visible_episodes(viewer=viewer))
-    ordered = seen.select_related("episode").defer("episode__search").order_by("episode__occurred_at", "pk")
+    visible = visible_episodes(viewer=viewer)
+    seen = [table.filter(episode__in=visible).select_related("episode").defer("episode__search") for table in rows]
+    ordered = sorted(chain(*seen), key=lambda row: (row.episode.occurred_at, row.created_at, row.pk))
     return [_line(row, weights[row.episode_id]) for row in ordered if row.episode_id in weights]
 
 
-def _line(row: Evidence, weight: float) -> EvidenceLine:
+def _line(row: Evidence | UndoneEvidence, weight: float) -> EvidenceLine:
     return EvidenceLine(
         episode=row.episode_id,
         text=row.episode.text,
@@ -180,8 +182,8 @@ def _line(row: Evidence, weight: float) -> EvidenceLine:
     )
 
 
-def _relatives(lineage: QuerySet[Lineage], end: str, viewer: Viewer) -> list[Relative]:
-    rows = {getattr(row, f"{end}_id"): row for row in lineage.order_by("pk")}
+def _relatives(lineage: Rows, end: str, viewer: Viewer) -> list[Relative]:
+    rows = {getattr(row, f"{end}_id"): row for table in lineage for row in table.order_by("pk")}
     beliefs = visible_beliefs(viewer=viewer).only("statement").in_bulk(list(rows))
     return [
         Relative(id=key, statement=beliefs[key].statement, kind=row.kind, reason=row.reason)

@@ -5,6 +5,7 @@ A route or method that this file does not know how to call fails the walk, so th
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from memory.models import (
     Lineage,
     Project,
     Tally,
+    UndoneEvidence,
+    UndoneLineage,
     Workspace,
 )
 from memory.models.tenancy import WorkspaceQuerySet
@@ -29,6 +32,7 @@ from tests.recall.memories import believed, remembered
 
 pytestmark = pytest.mark.django_db
 
+LATER = factories.NOW + timedelta(days=1)
 SECRET = "the vault stands behind the mill"
 
 
@@ -147,6 +151,14 @@ def rows(db: None) -> Rows:
     for judged in (belief, general):
         factories.evidence(belief=judged, episode=episode)
     Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
+    UndoneLineage.objects.create(
+        workspace=workspace, parent=general, child=belief, kind="merge", created_at=factories.NOW, undone_at=LATER
+    )
+    for judged in (belief, general):
+        UndoneEvidence.objects.create(
+            workspace=workspace, belief=judged, episode=episode, verdict="SUPPORTS", kind="ordinary", base_weight=1,
+            basis="model", reason=SECRET, created_at=factories.NOW, undone_at=LATER,
+        )  # fmt: skip
     cycle = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW
     )

@@ -34,6 +34,8 @@ from memory.models import (
     ModelCall,
     StructuralChild,
     StructuralJob,
+    UndoneEvidence,
+    UndoneLineage,
     Workspace,
 )
 from memory.models.vectors import store_belief_vectors
@@ -47,7 +49,7 @@ MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines 
 WRITTEN: tuple[type[Model], ...] = (
     Episode, EpisodeEmbedding, Belief, BeliefEmbedding, BeliefAccess, Evidence,
     Cycle, CycleStep, ClusterJob, ClusterMember, JobVerdict, GateDecision, ModelCall,
-    StructuralJob, StructuralChild, ChildVerdict, Lineage,
+    StructuralJob, StructuralChild, ChildVerdict, Lineage, UndoneEvidence, UndoneLineage,
 )  # fmt: skip
 _SIGNS_OF_LIFE = {"leased_until", "seen_at", "deadline_at"}
 _HEAVY = {"vector", "candidate_vector", "search"}
