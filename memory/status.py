@@ -46,6 +46,7 @@ class Models:
 class Status:
     """A viewer's view of the memory; one limited to projects sees neither cycles nor budget, which are everybody's."""
 
+    is_believing: bool
     episodes: Mapping[str, int]
     beliefs: Mapping[str, int]
     pending_episodes: int
@@ -67,6 +68,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
     pause = find_pause(workspace=workspace) if is_whole else None
     last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
     return Status(
+        is_believing=workspace.is_believing,
         episodes=_count_by(episodes, "status"),
         beliefs=_count_by(visible_beliefs(viewer=viewer), "status"),
         pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,

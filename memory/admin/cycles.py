@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
-from memory.admin.history import ReasonForm, actor_of, reason_given
+from memory.admin.history import ReasonForm, actor_of, is_reason_given, reason_given
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, facts_of, link_to
 from memory.admin.restructuring import StructuralJobsInline
@@ -146,6 +146,9 @@ class CycleAdmin(AuditAdmin[Cycle]):
     @admin.action(description="Undo: take back all that it did, and hold its episodes", permissions=["curate"])
     def undo(self, request: HttpRequest, cycles: models.QuerySet[Cycle]) -> None:
         """Undo the chosen cycles that are the person's to undo, the newest first."""
+        if not is_reason_given(request):
+            self.message_user(request, "Say why beside the action: undoing cannot be undone.", messages.WARNING)
+            return
         mine = rows_of_member(cycles, request=request, at_least=Role.CURATOR)
         undone = 0
         for key in mine.order_by("-opened_at", "-pk").values_list("pk", flat=True):

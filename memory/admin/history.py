@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
-from memory.admin.presentation import badge, link_to, passage
+from memory.admin.presentation import badge, in_words, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.curating import Act, curate_belief
 from memory.domain.actor import Actor, ActorKind
@@ -52,7 +52,7 @@ class HistoryInline(AuditInline[BeliefEvent, Belief]):
 
     @admin.display(description="why")
     def why(self, event: BeliefEvent) -> str:
-        return str((event.pgh_context or {}).get("reason", event.pgh_label)).replace("_", " ")
+        return in_words(str((event.pgh_context or {}).get("reason", event.pgh_label)))
 
     @admin.display(description="status")
     def status_badge(self, event: BeliefEvent) -> SafeString:
@@ -110,6 +110,11 @@ def reason_given(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()[:_REASON_LENGTH]
 
 
+def is_reason_given(request: HttpRequest) -> bool:
+    """Tell whether the person said why."""
+    return bool(reason_given(request))
+
+
 def _curate(request: HttpRequest, *, belief_id: str, act: Act) -> None:
     reason = reason_given(request) or NO_REASON
     curate_belief(belief_id=belief_id, act=act, reason=reason, actor=actor_of(request), now=timezone.now())
@@ -155,4 +160,4 @@ class TransitionAdmin(AuditAdmin[Transition]):
 
     @admin.display(description="reason")
     def why(self, row: Transition) -> str:
-        return row.reason.replace("_", " ")
+        return in_words(row.reason)

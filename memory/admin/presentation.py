@@ -1,5 +1,6 @@
 """How values read on a page: badges, confidences with their interval, facts, links and long texts."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,11 @@ def link_to(model: type[models.Model], key: Any, *, text: str | None = None) -> 
         return "–"
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[quote(key)])
     return format_html('<a href="{}" class="text-link">{}</a>', address, text or key)
+
+
+def in_words(reason: str) -> str:
+    """Show a gate's reason as words; ids keep their underscore, so that they can be searched for."""
+    return re.sub(r"(?<!\bcy)(?<!\bbl)(?<!\bep)_", " ", reason)
 
 
 def passage(text: str) -> SafeString:

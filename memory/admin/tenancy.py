@@ -55,7 +55,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
             {
                 "fields": ("daily_token_cap", "daily_cost_cap_usd", "daily_recall_token_cap"),
                 "description": "At a cap, consolidation makes no model call until the next day. Recall's embeddings "
-                "are counted apart; beyond theirs, recall searches by words alone.",
+                "are counted apart; beyond theirs, recall searches by words alone. Offline models use no tokens.",
             },
         ),
         ("When cycles start", {"fields": ("rests", "next_cycle_held_until")}),

@@ -57,6 +57,7 @@ class ModelsSerializer(serializers.Serializer[Any]):
 class StatusSerializer(serializers.Serializer[Any]):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
+    is_believing = serializers.BooleanField(help_text="False: no cycle runs, and recall answers with episodes alone.")
     episodes = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     beliefs = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")

@@ -33,6 +33,8 @@ from memory.models import (
 
 log = structlog.get_logger(__name__)
 
+LAST = "finish"
+
 _BATCH = 50
 
 
@@ -44,11 +46,17 @@ def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
     cycle = read_current(cycle_id=cycle_id, attempt=attempt)
     if cycle is None or not let_go_of_jobs(cycle=cycle):
         return False
+    _begin(cycle)
     archive_due(cycle=cycle)
     if cycle.cancelled_by:
         return close_cycle(cycle=cycle, attempt=attempt, state=CycleState.CANCELLED, reason=f"by {cycle.cancelled_by}")
     state = CycleState.OVER_BUDGET if cycle.budget_spent else CycleState.FINISHED
     return close_cycle(cycle=cycle, attempt=attempt, state=state, reason=cycle.budget_spent)
+
+
+def _begin(cycle: Cycle) -> None:
+    """Show that the last step has begun."""
+    CycleStep.objects.get_or_create(cycle=cycle, name=LAST, defaults={"workspace_id": cycle.workspace_id})
 
 
 def archive_due(*, cycle: Cycle) -> int:
@@ -81,13 +89,8 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     expired = settle_expired(cycle=cycle)
     steps = CycleStep.objects.filter(cycle=cycle)
     steps.filter(name__in=("gate", STEP), finished_at=None).update(finished_at=Now())
-    steps.create(
-        workspace_id=cycle.workspace_id,
-        cycle=cycle,
-        name="finish",
-        finished_at=Now(),
-        counts={"no_belief": expired},
-    )
+    _begin(cycle)  # where a cycle ends without its last step
+    steps.filter(name=LAST).update(finished_at=Now(), counts={"no_belief": expired})
     counts = count_cycle(cycle)
     newest = Episode.objects.for_workspace(cycle.workspace_id).filter(created_at__lte=cycle.now)
     ours.update(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from memory.domain.evidence import EvidenceRow
 from memory.domain.lifecycle import EpisodeStatus
@@ -24,10 +24,23 @@ Rows = Sequence[QuerySet[Any]]  # of the table itself and, for a time that is pa
 
 def beliefs_as_of(*, beliefs: QuerySet[Belief], at: datetime) -> QuerySet[Any]:
     """Return each belief as it stood at a time, as events; those that were not there yet are left out."""
-    until_then = BeliefEvent.objects.filter(pgh_obj=OuterRef("pk"), updated_at__lte=at).order_by("-pgh_id")
+    until_then = BeliefEvent.objects.filter(_known_by(at), pgh_obj=OuterRef("pk")).order_by("-pgh_id")
     latest = beliefs.order_by().annotate(latest=Subquery(until_then.values("pgh_id")[:1])).values("latest")
     events: QuerySet[Any] = BeliefEvent.objects.filter(pgh_id__in=latest)
     return events
+
+
+def _known_by(at: datetime) -> Q:
+    """Select the changes up to a time.
+
+    One by hand in the database is signed by nobody and leaves the domain time of the change before it: it counts from
+    when it was made.
+    """
+    before = BeliefEvent.objects.filter(
+        pgh_obj=OuterRef("pgh_obj"), pgh_id__lt=OuterRef("pgh_id"), updated_at=OuterRef("updated_at")
+    )
+    is_by_hand = (Q(pgh_context=None) | ~Q(pgh_context__has_key="actor")) & Exists(before)
+    return Q(~is_by_hand, updated_at__lte=at) | Q(is_by_hand, pgh_created_at__lte=at)
 
 
 def changes_of(*, belief: Belief) -> QuerySet[Any]:

@@ -36,9 +36,17 @@ def test_a_curator_undoes_a_cycle_and_says_why(ours: Scene, sign_in: SignIn) -> 
 def test_what_stands_in_the_way_of_undoing_is_named(ours: Scene, sign_in: SignIn) -> None:
     """B22: nothing has changed then."""
     Cycle.objects.filter(pk=ours.cycle.pk).update(state="running", finished_at=None)
-    page = run_on_cycle(sign_in(ours.workspace, Role.CURATOR), "undo", ours.cycle)
+    page = run_on_cycle(sign_in(ours.workspace, Role.CURATOR), "undo", ours.cycle, reason="the wrong project")
     ours.cycle.refresh_from_db()
     assert f"{ours.cycle.pk} is still running" in page
+    assert ours.cycle.undone_at is None
+
+
+def test_nothing_is_undone_without_a_reason(ours: Scene, sign_in: SignIn) -> None:
+    """B22: there is no way back from it, so that a slip of the hand must not do it."""
+    page = run_on_cycle(sign_in(ours.workspace, Role.CURATOR), "undo", ours.cycle, reason=" ")
+    ours.cycle.refresh_from_db()
+    assert "Say why beside the action" in page
     assert ours.cycle.undone_at is None
 
 

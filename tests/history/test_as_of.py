@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 
 from memory.access.visibility import Viewer
 from memory.consolidation.evidence import recompute_beliefs
@@ -10,6 +12,7 @@ from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import beliefs_as_of
+from memory.history.attribution import attribute_changes
 from memory.models import Belief, Evidence, Workspace
 from memory.recall.cards import BeliefCard, read_card_as_of
 from tests import factories
@@ -40,6 +43,7 @@ def hear(belief: Belief, verdict: str, *, day: int, **given: object) -> Evidence
     row = factories.evidence(
         belief=belief, episode=episode, verdict=verdict, created_at=BIRTH + day * DAY, **given
     )  # fmt: skip
+    attribute_changes(actor=LENA, reason="heard")
     recompute_beliefs(beliefs=[belief], now=BIRTH + day * DAY)
     return row
 
@@ -132,3 +136,13 @@ def test_of_changes_up_to_then_the_last_recorded_holds(workspace: Workspace) -> 
     Belief.objects.filter(pk=belief.pk).update(alpha=5.0, updated_at=BIRTH + DAY)
     then = beliefs_as_of(beliefs=Belief.objects.for_workspace(workspace), at=BIRTH + 10 * DAY)
     assert [event.alpha for event in then] == [5.0]
+
+
+def test_a_change_by_hand_counts_from_when_it_was_made(belief: Belief) -> None:
+    """R10: it leaves the time of the change before it, and must not be told of that time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('pghistory.context_metadata', '{}', true)")
+    Belief.objects.filter(pk=belief.pk).update(alpha=50.0)
+    [then] = beliefs_as_of(beliefs=Belief.objects.filter(pk=belief.pk), at=belief.updated_at + DAY)
+    [now] = beliefs_as_of(beliefs=Belief.objects.filter(pk=belief.pk), at=timezone.now() + DAY)
+    assert (then.alpha, now.alpha) == (4.0, 50.0)
