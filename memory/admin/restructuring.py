@@ -11,6 +11,13 @@ from memory.admin.presentation import badge, facts_of, link_to
 from memory.models import Belief, ChildVerdict, Cycle, Episode, StructuralChild, StructuralJob
 
 
+def _why_not(job: StructuralJob) -> str:
+    """Say why nothing came of a job, or why what came of it is no more."""
+    if job.cycle and job.cycle.undone_at:
+        return f"its cycle was undone on {job.cycle.undone_at:%Y-%m-%d}"
+    return job.refusal.replace("_", " ") or job.state_reason or "–"
+
+
 class StructuralJobsInline(AuditInline[StructuralJob, Cycle]):
     model = StructuralJob
     fk_name = "cycle"
@@ -19,7 +26,7 @@ class StructuralJobsInline(AuditInline[StructuralJob, Cycle]):
     ordering = ("id",)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[StructuralJob]:
-        rows = super().get_queryset(request).select_related("belief", "twin")
+        rows = super().get_queryset(request).select_related("belief", "twin", "cycle")
         return rows.defer("belief__search", "twin__search")
 
     @admin.display(description="job")
@@ -32,7 +39,7 @@ class StructuralJobsInline(AuditInline[StructuralJob, Cycle]):
 
     @admin.display(description="why not")
     def why_not(self, row: StructuralJob) -> str:
-        return row.refusal.replace("_", " ") or row.state_reason or "–"
+        return _why_not(row)
 
     @admin.display(description="belief")
     def about(self, row: StructuralJob) -> SafeString | str:
@@ -80,7 +87,7 @@ class StructuralJobAdmin(AuditAdmin[StructuralJob]):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[StructuralJob]:
-        rows = super().get_queryset(request).select_related("belief", "twin")
+        rows = super().get_queryset(request).select_related("belief", "twin", "cycle")
         return rows.defer("belief__search", "twin__search")
 
     @admin.display(description="state", ordering="state")
@@ -89,7 +96,7 @@ class StructuralJobAdmin(AuditAdmin[StructuralJob]):
 
     @admin.display(description="why not")
     def why_not(self, job: StructuralJob) -> str:
-        return job.refusal.replace("_", " ") or job.state_reason or "–"
+        return _why_not(job)
 
     @admin.display(description="belief")
     def about(self, job: StructuralJob) -> SafeString | str:

@@ -141,9 +141,14 @@ class LineageSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(serializers.ModelSerializer[GateDecision]):
     """What a gate decided."""
 
+    is_undone = serializers.SerializerMethodField(help_text="Its cycle was undone, and what it led to with it.")
+
     class Meta:
         model = GateDecision
-        fields = ("gate", "passed", "reason", "facts", "twin", "cycle", "created_at")
+        fields = ("gate", "passed", "reason", "facts", "twin", "cycle", "is_undone", "created_at")
+
+    def get_is_undone(self, decision: GateDecision) -> bool:
+        return decision.cycle.undone_at is not None
 
 
 class FoundingSerializer(serializers.Serializer[Any]):

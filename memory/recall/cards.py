@@ -144,7 +144,7 @@ def interval_of(belief: Belief | BeliefEvent) -> tuple[float, float]:
 
 def _without_hidden_twins(rows: QuerySet[GateDecision], viewer: Viewer) -> list[GateDecision]:
     """Read the gates' decisions, newest first, without a word on a twin that the viewer may not see."""
-    decisions = list(rows.order_by("-created_at", "-pk"))
+    decisions = list(rows.select_related("cycle").order_by("-created_at", "-pk"))
     twins = {decision.twin_id for decision in decisions if decision.twin_id}
     seen = set(visible_beliefs(viewer=viewer).filter(pk__in=twins).values_list("pk", flat=True))
     for decision in decisions:

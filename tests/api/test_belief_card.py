@@ -70,7 +70,7 @@ def test_gate_decisions_are_shown_with_their_facts(workspace: Workspace, reader:
     del decision["created_at"]
     assert decision == {
         "gate": "archive", "passed": False, "reason": "trusted", "facts": {"confidence": 0.8}, "twin": None,
-        "cycle": cycle.pk,
+        "cycle": cycle.pk, "is_undone": False,
     }  # fmt: skip
 
 

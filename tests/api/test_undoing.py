@@ -3,7 +3,7 @@
 import pytest
 from django.db.models.functions import Now
 
-from memory.models import Belief, Cycle, Episode, Workspace
+from memory.models import Belief, Cycle, Episode, GateDecision, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -35,6 +35,17 @@ def test_a_cycle_is_undone(cycle: Cycle, curator: Caller, reader: Caller) -> Non
     assert shown["undone_by"].startswith("key engram_")
     assert shown["undone_at"] == told["undone_at"] is not None
     assert Belief.objects.get().status_reason == f"cycle {cycle.pk} undone: the wrong project"
+
+
+def test_a_decision_of_an_undone_cycle_is_told_as_one(cycle: Cycle, curator: Caller) -> None:
+    """B22: what it led to is no more, though its facts stay to be read."""
+    belief = factories.belief(workspace=cycle.workspace)
+    GateDecision.objects.create(
+        workspace=cycle.workspace, cycle=cycle, belief=belief, gate="split", passed=False, reason="too_few_partials"
+    )
+    assert [row["is_undone"] for row in curator.get(f"/beliefs/{belief.pk}").json()["decisions"]] == [False]
+    curator.post(f"/consolidations/{cycle.pk}/undo")
+    assert [row["is_undone"] for row in curator.get(f"/beliefs/{belief.pk}").json()["decisions"]] == [True]
 
 
 def test_no_reason_need_be_given(cycle: Cycle, curator: Caller) -> None:
