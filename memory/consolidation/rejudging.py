@@ -43,7 +43,9 @@ def unite_verdicts(*, job: StructuralJob) -> None:
     child = job.children.get()
     testimony = read_testimony(beliefs=[key for key in (job.belief_id, job.twin_id) if key], with_echoes=True)
     sides = [[said.row for said in testimony if said.belief_id == key] for key in (job.belief_id, job.twin_id)]
-    heaviest = {said.episode.id: said for said in sorted(testimony, key=lambda said: said.base_weight)}
+    # Of two that weigh the same the first belief's counts, as where the rows are united.
+    by_weight = sorted(testimony, key=lambda said: (said.base_weight, said.belief_id == job.belief_id))
+    heaviest = {said.episode.id: said for said in by_weight}
     united = unite_evidence(left=sides[0], right=sides[1])
     _store(_inherited(child, heaviest[row.episode_id], row) for row in united)
 

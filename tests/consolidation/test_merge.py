@@ -67,7 +67,7 @@ def test_a_merge_hands_on_how_each_verdict_was_found(world: World) -> None:
 
     world.cycle()
 
-    asked = Evidence.objects.get(belief=one, call__isnull=False)
+    asked = Evidence.objects.get(belief=job_of(world).belief, call__isnull=False)
     child = Evidence.objects.filter(belief=child_of(one))
     found = {row.episode_id: (row.basis, row.reason, row.call_id) for row in child}
     assert found[first.episode_id] == ("guard", "", None)

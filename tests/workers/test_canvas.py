@@ -5,10 +5,10 @@ import time
 import pytest
 
 from memory.consolidation.verify import find_drift
-from memory.models import Belief, Cycle, CycleStep, Episode, Workspace
+from memory.models import Cycle, CycleStep, Episode, Workspace
 from tests.consolidation.restructuring import child_of, contradict, doubted
 from tests.consolidation.world import World
-from tests.faults.story import await_end, begin, read_outcome, tell_story
+from tests.faults.story import BELIEFS, await_end, begin, read_outcome, tell_story
 from workers import canvas
 
 pytestmark = [
@@ -20,14 +20,13 @@ pytestmark = [
 
 
 def test_a_cycle_runs_to_its_end(world: World) -> None:
-    """B8: extract, cluster, synthesize, classify, gate, finish, each once."""
+    """B8: extract, cluster, synthesize, classify, gate, restructure, finish, each once."""
     tell_story(world)
     ended = await_end(begin(world))
     assert (ended.state, ended.attempt) == ("finished", 1)
     steps = CycleStep.objects.filter(cycle=ended, finished_at__isnull=False).values_list("name", flat=True)
-    assert list(steps) == ["extract", "cluster", "gate", "finish"]
-    assert Belief.objects.for_workspace(world.workspace.pk).count() == 3
-    assert find_drift(workspace=world.workspace) == (3, [])
+    assert list(steps) == ["extract", "cluster", "gate", "restructure", "finish"]
+    assert find_drift(workspace=world.workspace) == (BELIEFS, [])
 
 
 def test_a_cycle_without_jobs_goes_straight_to_the_gate(world: World) -> None:
@@ -71,7 +70,7 @@ def test_a_dispatch_that_comes_again_changes_nothing(world: World) -> None:
     canvas.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
     time.sleep(0.3)  # long enough for a dispatch of nothing to run through
     assert Cycle.objects.get(pk=cycle.pk).finished_at == ended.finished_at
-    assert find_drift(workspace=world.workspace) == (3, [])
+    assert find_drift(workspace=world.workspace) == (BELIEFS, [])
     assert not Episode.objects.filter(state="leased").exists()
 
 
