@@ -33,7 +33,7 @@ def main() -> None:
     servers = [kind(Path(os.environ["ENGRAM_DATA_DIR"])) for kind in kinds]
     for server in servers:
         atexit.register(server.stop)
-        server.start()
+        _start(server)  # may die as early as that, too: then it is looked after like one that died later
     while True:
         look_after(servers=servers)
         time.sleep(_LOOK_SECONDS)
@@ -45,12 +45,17 @@ def look_after(*, servers: Sequence[EmbeddedServer]) -> None:
         if server.answers():
             continue
         _say(f"{server.title} does not answer.")
-        try:
-            server.start()
-        except (EmbeddedServiceError, OSError) as error:
-            _say(str(error))
-        else:
+        if _start(server):
             _say(f"{server.title} answers again.")
+
+
+def _start(server: EmbeddedServer) -> bool:
+    try:
+        server.start()
+    except (EmbeddedServiceError, OSError) as error:
+        _say(str(error))
+        return False
+    return True
 
 
 def _say(event: str) -> None:
