@@ -34,8 +34,8 @@ class UndoneCountsSerializer(serializers.Serializer[Any]):
 
     restored = serializers.IntegerField(help_text="Beliefs that are where they were before the cycle.")
     invalidated = serializers.IntegerField(help_text="Beliefs that were born in it.")
-    evidence = serializers.IntegerField(help_text="Rows that were deleted.")
-    lineage = serializers.IntegerField(help_text="Rows that were deleted.")
+    evidence = serializers.IntegerField(help_text="Rows that count no more.")
+    lineage = serializers.IntegerField(help_text="Rows that count no more.")
     held = serializers.IntegerField(help_text="Episodes that wait until a person releases them.")
 
 

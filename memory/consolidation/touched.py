@@ -11,7 +11,7 @@ from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.models import Belief, Cycle, Evidence, GateDecision, Lineage, StructuralJob, Transition
 
-_Undoings = Mapping[str, tuple[str, datetime]]  # by cycle: by whom and when
+Undoings = Mapping[str, tuple[str, datetime]]  # by cycle: by whom and when
 
 
 def undoing_of(cycle_id: str) -> str:
@@ -59,8 +59,7 @@ def read_standings(*, cycle: Cycle, beliefs: Sequence[Belief]) -> dict[str, Stan
     What cycles did that are undone by now, and their undoing, count for nothing; nor does what rebuilding set right.
     """
     rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor=str(REBUILDING))
-    undone = Cycle.objects.for_workspace(cycle.workspace_id).exclude(undone_at=None)
-    undoings = {key: (by, at) for key, by, at in undone.values_list("pk", "undone_by", "undone_at")}
+    undoings = read_undoings(workspace_id=cycle.workspace_id)
     counting: dict[str, list[Transition]] = {belief.pk: [] for belief in beliefs}
     for row in rows.order_by("pk"):
         if not _is_void(row, undoings):
@@ -68,11 +67,21 @@ def read_standings(*, cycle: Cycle, beliefs: Sequence[Belief]) -> dict[str, Stan
     return {key: _standing(told, cycle) for key, told in counting.items()}
 
 
-def _is_void(row: Transition, undoings: _Undoings) -> bool:
+def read_undoings(*, workspace_id: int) -> Undoings:
+    """Read which cycles of a workspace were undone."""
+    undone = Cycle.objects.for_workspace(workspace_id).exclude(undone_at=None)
+    return {key: (by, at) for key, by, at in undone.values_list("pk", "undone_by", "undone_at")}
+
+
+def is_undoing(*, change: Transition, undoings: Undoings) -> bool:
+    """Tell whether a change of status went back with a cycle that was undone."""
     return any(
-        row.actor == str(cycle_actor(key)) or ((row.actor, row.at) == act and row.reason.startswith(undoing_of(key)))
-        for key, act in undoings.items()
+        (change.actor, change.at) == act and change.reason.startswith(undoing_of(key)) for key, act in undoings.items()
     )
+
+
+def _is_void(row: Transition, undoings: Undoings) -> bool:
+    return row.actor in {str(cycle_actor(key)) for key in undoings} or is_undoing(change=row, undoings=undoings)
 
 
 def _standing(rows: Sequence[Transition], cycle: Cycle) -> Standing:

@@ -86,18 +86,8 @@ def set_scene(name: str) -> Scene:
         workspace=workspace, trigger="person", now=NOW, state="finished", finished_at=NOW, counts={"created": 1}
     )
     job = ClusterJob.objects.create(workspace=workspace, cycle=cycle, number=1, kind="cluster", members_hash="a" * 64)
-    call = ModelCall.objects.create(
-        workspace=workspace, cycle=cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
-        outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
-    )  # fmt: skip
-    change = StructuralJob.objects.create(
-        workspace=workspace, kind="revise", belief=belief, belief_version="d" * 64, decided_in=cycle, cycle=cycle,
-        state="refused", refusal="too_few_supports", facts={"confidence": 0.3},
-        proposal={"statement": f"A proposal of {name}."},
-    )  # fmt: skip
-    proposed = StructuralChild.objects.create(
-        workspace=workspace, job=change, number=0, statement=f"A proposal of {name}.", statement_hash="e" * 64
-    )
+    call = _answer(name, job=job)
+    proposed = _propose(name, belief=belief, cycle=cycle)
     _store_facts(workspace=workspace, belief=belief, episode=episode, job=job, call=call)
     return Scene(
         workspace=workspace,
@@ -127,13 +117,33 @@ def set_scene(name: str) -> Scene:
             workspace=workspace, belief=belief, old="archived", new="active", reason=f"A whim of {name}.",
             actor="person someone", at=NOW,
         ),
-        change=change,
+        change=proposed.job,
         proposed=proposed,
         child_verdict=ChildVerdict.objects.create(
             workspace=workspace, child=proposed, episode=episode, verdict="SUPPORTS", basis="model",
             reason=f"A new verdict of {name}.", call=call,
         ),
     )  # fmt: skip
+
+
+def _answer(name: str, *, job: ClusterJob) -> ModelCall:
+    """Store a call of a job that was answered."""
+    return ModelCall.objects.create(
+        workspace=job.workspace, cycle=job.cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
+        outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
+    )  # fmt: skip
+
+
+def _propose(name: str, *, belief: Belief, cycle: Cycle) -> StructuralChild:
+    """Store a structural job that was refused, with what was proposed."""
+    change = StructuralJob.objects.create(
+        workspace=belief.workspace, kind="revise", belief=belief, belief_version="d" * 64, decided_in=cycle,
+        cycle=cycle, state="refused", refusal="too_few_supports", facts={"confidence": 0.3},
+        proposal={"statement": f"A proposal of {name}."},
+    )  # fmt: skip
+    return StructuralChild.objects.create(
+        workspace=belief.workspace, job=change, number=0, statement=f"A proposal of {name}.", statement_hash="e" * 64
+    )
 
 
 def add_evidence(belief: Belief, episode: Episode, **given: object) -> Evidence:

@@ -60,10 +60,8 @@ def reason(statement: str, gate: str, cycle: Cycle) -> str:
     return GateDecision.objects.get(belief__statement=statement, gate=gate, cycle=cycle).reason
 
 
-def test_a_year(world: World) -> None:
-    """B4, B6, B12, B13, B14, B15: born, reinforced, contradicted ten times, revised once, split, merged, archived."""
-    script(world)
-
+def is_born_and_reinforced(world: World) -> Belief:
+    """B4: three episodes make it, two more strengthen it; elsewhere a twin of what will become of it forms."""
     # Day 0: three episodes, three origins: α = 1 + 3.
     world.say_all(EARLY[:3], about="kiln")
     assert world.cycle().counts["created"] == 1
@@ -80,7 +78,11 @@ def test_a_year(world: World) -> None:
     world.say_all(NOTES, about="winter")
     world.cycle(after=timedelta(days=30))
     assert state(WINTER_TOO) == (4.0, 1.0, 3, 0, "active")
+    return five
 
+
+def is_revised_by_a_storm(world: World, five: Belief) -> None:
+    """B6, B15: ten contradictions from ten origins make one revision."""
     # Day 80: ten against, ten origins: α = 6, β = 11, c = 6/17 < 0.4.
     world.say_all(STORM, about="kiln", likeness=0.8, verdict=AGAINST)
     cycle = world.cycle(after=timedelta(days=20))
@@ -98,6 +100,9 @@ def test_a_year(world: World) -> None:
     assert (six.prediction_error, six.peak_confidence) == (0.0, 11 / 17)
     assert (six.pk != five.pk, BeliefEmbedding.objects.get(belief=five).is_active) == (True, False)
 
+
+def is_split(world: World) -> None:
+    """B12: two PARTIAL ones tell that it holds in one context, and not in the other."""
     # Day 100: two say that it holds in part: 10 for, 5 + 2 against, both sides of many origins.
     world.say_all(BOTH, about="kiln", likeness=0.8, verdict=Verdict.PARTIAL)
     cycle = world.cycle(after=timedelta(days=20))
@@ -107,6 +112,9 @@ def test_a_year(world: World) -> None:
     assert state(WINTER) == (13.0, 1.0, 12, 2, "active")
     assert state(SUMMER) == (5.0, 1.0, 4, 2, "active")
 
+
+def merges(world: World) -> None:
+    """B13: after more than seven days of rest two that say the same are one."""
     # Day 107: the twins must rest for more than seven days; day 108: they are one, on the evidence of both.
     assert world.cycle(after=timedelta(days=7)).counts["merged"] == 0
     cycle = world.cycle(after=timedelta(days=1))
@@ -117,12 +125,18 @@ def test_a_year(world: World) -> None:
     ]
     assert (state(WINTER), state(WINTER_TOO)[4]) == ((16.0, 1.0, 15, 3, "active"), "merged")
 
+
+def grows_stale(world: World) -> None:
+    """B14: the weak one is archived on the first day after its ninety."""
     # Day 190: four rows and 90 days are not yet too old; day 191: they are.
     assert world.cycle(after=timedelta(days=82)).counts["archived"] == 0
     cycle = world.cycle(after=timedelta(days=1))
     assert (cycle.counts["archived"], state(SUMMER)[4]) == (1, "archived")
     assert reason(SUMMER, "archive", cycle) == "stale_and_weak"
 
+
+def tells_its_story(world: World) -> None:
+    """R10: nothing else happens, and the lineage tells what did."""
     # Day 365: nothing else happens.
     world.cycle(after=timedelta(days=174))
     told = Belief.objects.for_workspace(world.workspace).values_list("statement", "status")
@@ -152,3 +166,14 @@ def test_a_year(world: World) -> None:
     assert find_drift(workspace=world.workspace) == (6, [])
     assert Evidence.objects.filter(belief__statement=FIVE).count() == 15  # what was believed keeps its reasons
     assert {p: world.calls(p) for p in ("revise", "split", "merge")} == {"revise": 1, "split": 1, "merge": 1}
+
+
+def test_a_year(world: World) -> None:
+    """B4, B6, B12, B13, B14, B15: born, reinforced, contradicted ten times, revised once, split, merged, archived."""
+    script(world)
+    five = is_born_and_reinforced(world)
+    is_revised_by_a_storm(world, five)
+    is_split(world)
+    merges(world)
+    grows_stale(world)
+    tells_its_story(world)

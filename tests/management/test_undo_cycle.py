@@ -34,7 +34,7 @@ def test_a_cycle_is_undone_by_its_id(cycle: Cycle) -> None:
     told = run(cycle.pk, "--reason", "the wrong file")
     cycle.refresh_from_db()
     assert told == (
-        f"{cycle.pk} undone: 0 beliefs as before, 1 invalidated, 0 rows of evidence deleted, 0 episodes held.\n"
+        f"{cycle.pk} undone: 0 beliefs as before, 1 invalidated, 0 rows of evidence taken back, 0 episodes held.\n"
     )
     assert cycle.undone_by.startswith("command undo_cycle of ")
     assert Belief.objects.get().status_reason == f"cycle {cycle.pk} undone: the wrong file"

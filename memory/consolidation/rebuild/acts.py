@@ -13,7 +13,7 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
-from memory.consolidation.touched import undoing_of
+from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.models import Belief, BeliefEvent, Cycle, Transition
@@ -58,7 +58,7 @@ def read_acts(*, record: Record) -> Slots:
 
 
 def _changes_of_status(record: Record) -> Iterator[RecordedAct]:
-    undoings = _undoings(record)
+    undoings = read_undoings(workspace_id=record.workspace.pk)
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
     by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
     for change in by_hand.order_by("pk"):
@@ -71,17 +71,8 @@ def _changes_of_status(record: Record) -> Iterator[RecordedAct]:
             actor=_read_actor(change.actor),
             at=change.at,
             moment=change.recorded_at,
-            is_undoing=any(
-                (change.actor, change.at) == (by, at) and change.reason.startswith(undoing_of(key))
-                for key, by, at in undoings
-            ),
+            is_undoing=is_undoing(change=change, undoings=undoings),
         )
-
-
-def _undoings(record: Record) -> list[tuple[str, str, datetime]]:
-    """List which cycles were undone, by whom, and when."""
-    undone = Cycle.objects.for_workspace(record.workspace.pk).filter(undone_at__isnull=False)
-    return list(undone.values_list("pk", "undone_by", "undone_at"))
 
 
 def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:

@@ -51,5 +51,5 @@ def _told(cycle_id: str, done: dict[str, int]) -> str:
         return f"{cycle_id}: {counted(done['released'], 'episode')} released."
     return (
         f"{cycle_id} undone: {counted(done['restored'], 'belief')} as before, {done['invalidated']} invalidated, "
-        f"{counted(done['evidence'], 'row')} of evidence deleted, {counted(done['held'], 'episode')} held."
+        f"{counted(done['evidence'], 'row')} of evidence taken back, {counted(done['held'], 'episode')} held."
     )
