@@ -77,7 +77,6 @@ def set_scene(name: str) -> Scene:
     """Store a workspace with one row of every kind."""
     workspace = factories.workspace(name=f"workspace of {name}")
     owner = person(f"owner-of-{name}", workspace=workspace, role=Role.OWNER)
-    project = factories.project(workspace=workspace, slug=f"project-of-{name}")
     belief = factories.belief(
         workspace=workspace, statement=f"The statement of {name} holds.", alpha=4.0, beta=2.0, evidence_count=4
     )
@@ -92,7 +91,7 @@ def set_scene(name: str) -> Scene:
     return Scene(
         workspace=workspace,
         membership=Membership.objects.get(workspace=workspace, user=owner),
-        project=project,
+        project=factories.project(workspace=workspace, slug=f"project-of-{name}"),
         key=factories.key(workspace=workspace)[0],
         episode=episode,
         belief=belief,
