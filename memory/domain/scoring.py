@@ -1,5 +1,6 @@
 """How recall scores beliefs and episodes, and blends the two (B17)."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,25 @@ def score_beliefs(
     )
 
 
-def score_episodes(*, similarity: ArrayLike, text: ArrayLike, policy: RecallPolicy) -> Scores:
+def inverse_document_frequency(*, documents: int, frequency: int) -> float:
+    """Return how much a word tells that stands in `frequency` of so many texts (BM25's, never negative)."""
+    return math.log1p(max(documents - frequency + 0.5, 0.0) / (frequency + 0.5))
+
+
+def text_weight(*, coverage: ArrayLike, policy: RecallPolicy) -> float:
+    """Return the text arm's weight for a query: the more of it the best text covers, the more words are trusted."""
+    best = float(_floats(coverage).max(initial=0.0))
+    span = policy.enough_coverage - policy.least_coverage
+    trust = min(max((best - policy.least_coverage) / span, 0.0), 1.0)
+    return policy.least_text_weight + (policy.most_text_weight - policy.least_text_weight) * trust
+
+
+def score_episodes(*, similarity: ArrayLike, text: ArrayLike, weight: float, policy: RecallPolicy) -> Scores:
     """Return one score in 0..1 for each candidate: the weighted sum of its standardised scores, through one logistic.
 
-    The logistic's constants are fixed, so that a score means the same from query to query.
+    `weight` is the text arm's. The logistic's constants are fixed, so that a score means the same from query to query.
     """
-    fused = policy.vector_fusion * standardise(values=similarity) + policy.text_fusion * standardise(values=text)
+    fused = (1 - weight) * standardise(values=similarity) + weight * standardise(values=text)
     return np.asarray(1.0 / (1.0 + np.exp(-policy.logistic_slope * (fused - policy.logistic_midpoint))))
 
 
@@ -47,6 +61,7 @@ def stand_out(
     text: ArrayLike,
     episode_similarity: ArrayLike,
     episode_text: ArrayLike,
+    weight: float,
     policy: RecallPolicy,
 ) -> NDArray[np.bool_]:
     """Tell of each belief whether it fits a query clearly better than the episodes found do on average.
@@ -55,7 +70,7 @@ def stand_out(
     """
     by_vector = standardise(values=similarity, by=episode_similarity)
     by_text = standardise(values=text, by=episode_text)
-    return np.asarray(policy.vector_fusion * by_vector + policy.text_fusion * by_text >= policy.belief_floor)
+    return np.asarray((1 - weight) * by_vector + weight * by_text >= policy.belief_floor)
 
 
 def blend_beliefs(*, scores: ArrayLike, policy: RecallPolicy) -> Scores:

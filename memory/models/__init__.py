@@ -31,6 +31,7 @@ from memory.models.pauses import Pause, PauseReason
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
+from memory.models.text_statistics import TermFrequency, TextStatistics
 from memory.models.undone import UndoneEvidence, UndoneLineage
 
 __all__ = [
@@ -75,6 +76,8 @@ __all__ = [
     "StructuralJob",
     "StructuralKind",
     "Tally",
+    "TermFrequency",
+    "TextStatistics",
     "Transition",
     "Trigger",
     "UndoneEvidence",

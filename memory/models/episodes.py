@@ -31,6 +31,13 @@ class Source(models.TextChoices):
     DREAM = "dream", "dream"
 
 
+class NextNumber(models.Func):
+    """The next of the sequence that numbers episodes."""
+
+    template = "nextval('memory_episode_number')"
+    output_field = models.BigIntegerField()
+
+
 class EpisodeQuerySet(WorkspaceQuerySet):
     def active(self) -> Self:
         """Keep what is recalled by default."""
@@ -85,6 +92,9 @@ class Episode(models.Model):
     )
     dead_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it became a dead letter.")
 
+    number = models.BigIntegerField(
+        db_default=NextNumber(), editable=False, help_text="In the order of storing, over all workspaces."
+    )
     created_at = models.DateTimeField(help_text="The time of storing; ages are counted from here.")
     occurred_at = models.DateTimeField(help_text="Orders evidence and answers questions about time.")
     valid_until = models.DateTimeField(null=True, blank=True)
@@ -125,7 +135,12 @@ class Episode(models.Model):
             ),
             models.Index(fields=["workspace", "dead_at"], condition=Q(dead_at__isnull=False), name="episode_dead"),
             models.Index(fields=["workspace", "-created_at", "-id"], name="episode_newest"),
-            models.Index(fields=["workspace", "session"], condition=~Q(session=""), name="episode_session"),
+            models.Index(
+                fields=["workspace", "session", "occurred_at", "number"],
+                condition=~Q(session=""),
+                name="episode_turns",
+            ),
+            models.Index(fields=["workspace", "number"], name="episode_number"),
             GinIndex(fields=["search"], name="episode_search"),
         ]
         triggers = [pgtrigger.ReadOnly(name="episode_text_never_changes", fields=["text"])]

@@ -1,10 +1,9 @@
 """Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement.
 
-Scopes are scanned exactly, through btree(workspace, project, is_active). Text is matched by any of the query's words,
-in each row's own language; asking for all of them would find nothing for a question of ten words.
+Text is matched by any of the query's words and scored by BM25 (Robertson and Zaragoza 2009) with k₁ = 1.2, b = 0.75.
+What was said beside a match, in the same session, takes a share of its score: answers stand beside their questions.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 from pgvector import HalfVector
 from psycopg.rows import class_row
 
-from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 from memory.models.vectors import Vectors, raw_cursor
 
 
@@ -29,10 +27,17 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A tsquery for each text search configuration, and one of all their lexemes, which an index can answer."""
+    """A query's lexemes, each with the number of its word and that word's weight; together they weigh `mass`.
 
-    by_configuration: Mapping[str, str]
-    of_any: str
+    `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate.
+    """
+
+    lexemes: tuple[str, ...]
+    words: tuple[int, ...]
+    weights: tuple[float, ...]
+    mass: float
+    mean_length: float
+    rare: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +51,17 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeCandidate:
-    """A found episode; similarity is the raw cosine, None where it has no vector of the model."""
+    """A found episode; similarity is the raw cosine, None where it has no vector of the model.
+
+    `coverage` is the share of the query's weight that its own words have, `context_score` what it takes from matches
+    beside it.
+    """
 
     id: str
     similarity: float | None
     text_score: float
+    coverage: float
+    context_score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +71,7 @@ class BeliefCandidate:
     id: str
     similarity: float | None
     text_score: float
+    coverage: float
     confidence: float
     created_at: datetime
     accessed_at: datetime | None
@@ -69,9 +81,17 @@ class BeliefCandidate:
 Candidate = TypeVar("Candidate", EpisodeCandidate, BeliefCandidate)
 
 
-def search_episodes(*, reach: Reach, query: SearchQuery, candidates: int) -> list[EpisodeCandidate]:
-    """Find the episodes nearest by vector and those best by text, at most `candidates` of each."""
-    return _fetch(EpisodeCandidate, _EPISODES, _parameters(reach, query, candidates))
+def search_episodes(
+    *, reach: Reach, query: SearchQuery, candidates: int, context: tuple[float, float]
+) -> list[EpisodeCandidate]:
+    """Find the episodes nearest by vector and those best by text, at most `candidates` of each, and what is beside.
+
+    `context` are the shares of a match's text score for what stands next to it in its session, and for what comes after
+    that, in either direction.
+    """
+    parameters = _parameters(reach, query, candidates)
+    parameters |= {"next_share": context[0], "second_share": context[1]}
+    return _fetch(EpisodeCandidate, _EPISODES, parameters)
 
 
 def search_beliefs(
@@ -101,18 +121,30 @@ def _parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, 
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
-        "any_text": query.words.of_any,
-        **{f"text_{configuration}": text for configuration, text in query.words.by_configuration.items()},
+        "rare": query.words.rare,
+        "lexemes": list(query.words.lexemes),
+        "words": list(query.words.words),
+        "weights": list(query.words.weights),
+        "mass": query.words.mass or 1.0,
+        "mean_length": query.words.mean_length,
     }
 
 
-def _by_language(column: str) -> str:
-    """Choose the tsquery of a row's own language: words are stemmed as the row's were."""
-    cases = " ".join(
-        f"WHEN '{language}' THEN %(text_{configuration})s::tsquery"
-        for language, configuration in CONFIGURATIONS.items()
-    )
-    return f"CASE {column} {cases} ELSE %(text_{UNKNOWN_CONFIGURATION})s::tsquery END"
+def _bm25(row: str) -> str:
+    """Score a row's text, and tell the share of the query that it covers; a lateral table named s."""
+    return f"""CROSS JOIN LATERAL (
+        SELECT coalesce(sum(w.weight * w.times * 2.2
+                            / (w.times + 1.2 * (0.25 + 0.75 * length({row}.search) / %(mean_length)s))), 0)::float8
+                   AS score,
+               (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage
+        FROM (
+            SELECT max(q.weight) AS weight, sum(cardinality(u.positions)) AS times
+            FROM unnest({row}.search) u
+            JOIN unnest(%(words)s::int[], %(lexemes)s::text[], %(weights)s::float8[]) AS q(word, lexeme, weight)
+                ON q.lexeme = u.lexeme
+            GROUP BY q.word
+        ) w
+    ) s"""  # noqa: S608  (a name of this module; values travel as parameters)
 
 
 _EPISODE_SCOPE = """
@@ -126,6 +158,23 @@ _BELIEF_SCOPE = """
     AND (%(user)s::text = '' OR {row}."user" IN ('', %(user)s))
 """
 
+_LIVE = "{row}.status = 'active' AND ({row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
+
+
+def _beside(direction: str, order: str) -> str:
+    """Take the two live episodes of a match's session that come next in one direction, and their shares."""
+    return f"""(
+        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s ELSE %(second_share)s END AS share FROM (
+            SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
+            FROM memory_episode p
+            WHERE {_EPISODE_SCOPE.format(row="p")} AND {_LIVE.format(row="p")} AND p.session = m.session
+              AND p.project_id IS NOT DISTINCT FROM m.project_id
+              AND (p.occurred_at, p.number) {direction} (m.occurred_at, m.number)
+            ORDER BY p.occurred_at {order}, p.number {order} LIMIT 2
+        ) t
+    )"""  # noqa: S608  (as above)
+
+
 # The inner sort, kept apart by OFFSET 0, lets the join look at rows nearest first and stop at the limit.
 _EPISODES = """
 WITH near AS (
@@ -135,23 +184,33 @@ WITH near AS (
         WHERE {embedding_scope} AND v.is_active AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
         ORDER BY distance OFFSET 0
     ) e
-    JOIN memory_episode p ON p.id = e.id AND p.status = 'active' AND (p.valid_until IS NULL OR p.valid_until > %(now)s)
+    JOIN memory_episode p ON p.id = e.id AND {live}
     ORDER BY e.distance LIMIT %(candidates)s
-), matching AS (
-    SELECT p.id FROM memory_episode p
-    WHERE {episode_scope} AND p.status = 'active' AND (p.valid_until IS NULL OR p.valid_until > %(now)s)
-      AND p.search @@ %(any_text)s::tsquery AND p.search @@ {own_text}
-    ORDER BY ts_rank(p.search, {own_text}) DESC, p.id LIMIT %(candidates)s
+), matching AS MATERIALIZED (
+    SELECT p.id, p.session, p.occurred_at, p.number, p.project_id, s.score, s.coverage
+    FROM memory_episode p {bm25}
+    WHERE {episode_scope} AND {live} AND p.search @@ %(rare)s::tsquery
+    ORDER BY s.score DESC, p.id LIMIT %(candidates)s
+), beside AS (
+    SELECT n.id, sum(m.score * n.share)::float8 AS score
+    FROM matching m CROSS JOIN LATERAL ({before} UNION ALL {after}) n
+    WHERE m.session <> ''
+    GROUP BY n.id
 )
-SELECT p.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, ts_rank(p.search, {own_text})::float8 AS text_score
-FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-JOIN memory_episode p ON p.id = found.id
+SELECT p.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, s.score AS text_score, s.coverage,
+    coalesce(b.score, 0) AS context_score
+FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
+JOIN memory_episode p ON p.id = found.id {bm25}
+LEFT JOIN beside b ON b.id = p.id
 LEFT JOIN memory_episodeembedding v ON v.episode_id = p.id AND v.model = %(model)s
 ORDER BY p.id
-""".format(  # noqa: S608  (made of constants of this module; values travel as parameters)
+""".format(  # noqa: S608  (as above)
     embedding_scope=_EPISODE_SCOPE.format(row="v"),
     episode_scope=_EPISODE_SCOPE.format(row="p"),
-    own_text=_by_language("p.language"),
+    live=_LIVE.format(row="p"),
+    bm25=_bm25("p"),
+    before=_beside("<", "DESC"),
+    after=_beside(">", "ASC"),
 ).encode()
 
 _BELIEFS = """
@@ -169,17 +228,17 @@ WITH open AS NOT MATERIALIZED (
     WHERE v.workspace_id = %(workspace)s AND v.is_active AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
     ORDER BY v.vector <=> %(vector)b::halfvec LIMIT %(candidates)s
 ), matching AS (
-    SELECT b.id FROM open b
-    WHERE b.search @@ %(any_text)s::tsquery AND b.search @@ {own_text}
-    ORDER BY ts_rank(b.search, {own_text}) DESC, b.id LIMIT %(candidates)s
+    SELECT b.id FROM open b {bm25}
+    WHERE b.search @@ %(rare)s::tsquery
+    ORDER BY s.score DESC, b.id LIMIT %(candidates)s
 )
-SELECT b.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, ts_rank(b.search, {own_text})::float8 AS text_score,
-    b.confidence, b.created_at, a.accessed_at, a.stability
+SELECT b.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, s.score AS text_score, s.coverage, b.confidence,
+    b.created_at, a.accessed_at, a.stability
 FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-JOIN memory_belief b ON b.id = found.id
+JOIN memory_belief b ON b.id = found.id {bm25}
 LEFT JOIN memory_beliefembedding v ON v.belief_id = b.id AND v.model = %(model)s
 LEFT JOIN memory_beliefaccess a ON a.belief_id = b.id
 ORDER BY b.id
 """.format(  # noqa: S608  (as above)
-    scope=_BELIEF_SCOPE.format(row="b"), own_text=_by_language("b.language")
+    scope=_BELIEF_SCOPE.format(row="b"), bm25=_bm25("b")
 ).encode()

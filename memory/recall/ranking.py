@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
-from memory.domain.scoring import blend_beliefs, score_beliefs, score_episodes, stand_out
+from memory.domain.scoring import blend_beliefs, score_beliefs, score_episodes, stand_out, text_weight
 from memory.domain.strength import retrieval_strength
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 
@@ -34,7 +34,10 @@ class Ranked:
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average."""
     scores = score_episodes(
-        similarity=_episode_similarities(candidates, profile), text=_texts(candidates), policy=policy.recall
+        similarity=_episode_similarities(candidates, profile),
+        text=[candidate.text_score + candidate.context_score for candidate in candidates],
+        weight=_text_weight(candidates, policy),
+        policy=policy.recall,
     )
     return _ranked(MemoryType.EPISODE, candidates, scores)
 
@@ -72,6 +75,7 @@ def standing_out(
         text=_texts(candidates),
         episode_similarity=_episode_similarities(episodes, profile),
         episode_text=_texts(episodes),
+        weight=_text_weight([*candidates, *episodes], policy),
         policy=policy.recall,
     )
     return {candidate.id for candidate, is_fit in zip(candidates, found, strict=True) if is_fit}
@@ -86,6 +90,10 @@ def _episode_similarities(candidates: Sequence[EpisodeCandidate], profile: Profi
     similarity = _similarities(candidates, profile)
     known = similarity[~np.isnan(similarity)]
     return np.nan_to_num(similarity, nan=float(known.mean()) if known.size else 0.0)
+
+
+def _text_weight(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
+    return text_weight(coverage=[candidate.coverage for candidate in candidates], policy=policy.recall)
 
 
 def _texts(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[float]:

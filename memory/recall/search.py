@@ -22,7 +22,7 @@ from memory.models.vector_search import (
 )
 from memory.models.vectors import Vectors
 from memory.recall.ranking import MemoryType
-from memory.recall.terms import any_of_words
+from memory.recall.terms import words_of
 
 VECTORS = "vectors"
 
@@ -59,10 +59,14 @@ def find_candidates(
 ) -> Found:
     """Find what may answer the query, `count` memories of each kind by each channel."""
     vector = _embed(scope, query, embedder, policy)
-    asked = SearchQuery(vector=vector, model=embedder.name, words=any_of_words(query=query, most=policy.query_terms))
+    words = words_of(query=query, workspace_id=scope.viewer.workspace.pk, policy=policy)
+    asked = SearchQuery(vector=vector, model=embedder.name, words=words)
+    beside = (policy.next_share, policy.second_share)
     reach = reach_of(scope=scope, now=now)
     return Found(
-        episodes=search_episodes(reach=reach, query=asked, candidates=count) if MemoryType.EPISODE in types else [],
+        episodes=search_episodes(reach=reach, query=asked, candidates=count, context=beside)
+        if MemoryType.EPISODE in types
+        else [],
         beliefs=search_beliefs(reach=reach, query=asked, candidates=count, min_confidence=policy.min_confidence)
         if MemoryType.BELIEF in types
         else [],

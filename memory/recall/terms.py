@@ -1,45 +1,117 @@
-"""A query's words as each text search configuration stems them, joined by OR."""
+"""A query's words: how each text search configuration stems them, and how much each tells."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from django.db import connection
 
+from memory.domain.policy import RecallPolicy
+from memory.domain.scoring import inverse_document_frequency
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 from memory.models.vector_search import Words
 
-_STEMMING = tuple(CONFIGURATIONS.values())
+_STEMMING = tuple(dict.fromkeys(CONFIGURATIONS.values()))
 
 
-def any_of_words(*, query: str, most: int) -> Words:
-    """Return a query's `most` longest words, as tsqueries that any of them satisfies.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Word:
+    """A word, the lexemes that rows of any language keep it as, and the number of texts it stands in."""
 
-    Rows of unknown language keep their stop words, so those of the query's likeliest language are left out for them.
+    lexemes: tuple[str, ...]
+    documents: int
+
+
+def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
+    """Return what of a query the text arm asks for: its `query_terms` rarest words, weighed by their rarity.
+
+    Stop words of the query's likeliest language are left out, for rows of other languages too: there they would be the
+    rarest of all.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_PARSE, {"query": query, "simple": UNKNOWN_CONFIGURATION, "configurations": list(_STEMMING)})
+        cursor.execute(
+            _PARSE,
+            {
+                "query": query,
+                "simple": UNKNOWN_CONFIGURATION,
+                "configurations": list(_STEMMING),
+                "workspace": workspace_id,
+                "sample": policy.length_sample,
+            },
+        )
         rows = cursor.fetchall()
-        words = rows[0][3]
-    stop_words = max((row[2] for row in rows), key=len)
-    lexemes = {configuration: stems for configuration, stems, _, _ in rows}
-    lexemes[UNKNOWN_CONFIGURATION] = [word for word in words if word not in stop_words] or words
-    longest = {name: sorted(found, key=_longest_first)[:most] for name, found in lexemes.items()}
+    if not rows:
+        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="")
+    documents, mean_length = rows[0][3], rows[0][4]
+    found = sorted(
+        (_Word(lexemes=tuple(lexemes), documents=frequency) for _, lexemes, frequency, _, _ in rows),
+        key=lambda word: (word.documents, word.lexemes),
+    )[: policy.query_terms]
+    return _weigh(found, documents=documents, mean_length=mean_length, policy=policy)
+
+
+def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> Words:
+    weights = [inverse_document_frequency(documents=documents, frequency=word.documents) for word in found]
+    flat = [
+        (lexeme, number, weight)
+        for number, (word, weight) in enumerate(zip(found, weights, strict=True))
+        for lexeme in word.lexemes
+    ]
     return Words(
-        by_configuration={name: _join(found) for name, found in longest.items()},
-        of_any=_join({lexeme for found in longest.values() for lexeme in found}),
+        lexemes=tuple(lexeme for lexeme, _, _ in flat),
+        words=tuple(number for _, number, _ in flat),
+        weights=tuple(weight for _, _, weight in flat),
+        mass=sum(weights),
+        mean_length=max(mean_length, 1.0),
+        rare=_join({lexeme for word in _selective(found, documents, policy) for lexeme in word.lexemes}),
     )
 
 
+def _selective(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> Sequence[_Word]:
+    """Choose the words that candidates must have one of: in few texts any will do, in many the rarest."""
+    if documents <= policy.small_collection:
+        return found
+    rare = [word for word in found if word.documents < policy.rare_share * documents]
+    return rare[: policy.rare_terms] or found[:1]
+
+
+# A row for each word of the query: its lexemes, in how many texts they stand, how many texts there are, and how long.
+# What has not been counted yet is counted on the spot: that is a young workspace.
 _PARSE = """
-SELECT c.name, tsvector_to_array(to_tsvector(c.name::regconfig, %(query)s)),
-    ARRAY(SELECT word FROM unnest(words.list) word WHERE ts_lexize((c.name || '_stem')::regdictionary, word) = '{}'),
-    words.list
-FROM unnest(%(configurations)s::text[]) AS c(name),
-    (SELECT tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s)) AS list) words
+WITH words AS (
+    SELECT word FROM unnest(tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s))) word
+), stems AS (
+    SELECT c.name, w.word, ts_lexize((c.name || '_stem')::regdictionary, w.word) AS stem
+    FROM unnest(%(configurations)s::text[]) AS c(name), words w
+), spoken AS (
+    SELECT name FROM stems GROUP BY name ORDER BY count(*) FILTER (WHERE stem = '{}') DESC, name = 'english' DESC, name
+    LIMIT 1
+), forms AS (
+    SELECT s.word, array_agg(DISTINCT form.lexeme) AS lexemes
+    FROM stems s CROSS JOIN LATERAL (SELECT unnest(s.stem) UNION SELECT s.word) AS form(lexeme)
+    WHERE NOT EXISTS (SELECT FROM stems t JOIN spoken USING (name) WHERE t.word = s.word AND t.stem = '{}')
+    GROUP BY s.word
+), counted AS (
+    SELECT documents, mean_length FROM memory_textstatistics WHERE workspace_id = %(workspace)s
+), measured AS (
+    SELECT documents, mean_length FROM counted
+    UNION ALL
+    SELECT count(*), coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)
+    FROM (SELECT length(search) AS length, row_number() OVER () AS number FROM memory_episode
+          WHERE workspace_id = %(workspace)s AND status = 'active') e
+    WHERE NOT EXISTS (SELECT FROM counted)
+)
+SELECT f.word, f.lexemes, frequency.documents, m.documents, m.mean_length
+FROM forms f, measured m CROSS JOIN LATERAL (
+    SELECT CASE WHEN EXISTS (SELECT FROM counted) THEN
+        (SELECT coalesce(max(t.documents), 0) FROM memory_termfrequency t
+         WHERE t.workspace_id = %(workspace)s AND t.lexeme = ANY(f.lexemes))
+    ELSE
+        (SELECT count(*) FROM memory_episode e WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
+           AND e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
+               SELECT '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted) q)::tsquery)
+    END AS documents
+) frequency
 """
-
-
-def _longest_first(lexeme: str) -> tuple[int, str]:
-    return -len(lexeme), lexeme
 
 
 def _join(lexemes: Collection[str]) -> str:
