@@ -18,10 +18,19 @@ def insert_episodes(episodes: Sequence[Episode]) -> set[str]:
     database to insert it, and it does not tell which rows went in. They are inserted in one order, so that racing
     writers of the same words do not wait for each other in a circle.
     """
+    _number(episodes)
     rows = sorted(episodes, key=lambda episode: (episode.content_hash, episode.origin, episode.user, episode.speaker))
     with connection.cursor() as cursor:
         cursor.execute(_statement(), [json.dumps([_as_row(row) for row in rows], default=datetime.isoformat)])
         return {pk for (pk,) in cursor.fetchall()}
+
+
+def _number(episodes: Sequence[Episode]) -> None:
+    """Number episodes in the order given, which tells who spoke after whom where times are equal."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('memory_episode_number') FROM generate_series(1, %s)", [len(episodes)])
+        for episode, (number,) in zip(episodes, sorted(cursor.fetchall()), strict=True):
+            episode.number = number
 
 
 def _as_row(episode: Episode) -> dict[str, Any]:
