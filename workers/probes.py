@@ -11,7 +11,19 @@ from memory.api.problems import plain_problem
 from memory.metrics import render_metrics
 
 _LOOPBACK = {"127.0.0.1", "::1"}
-TASKS = ("extract", "cluster", "synthesize", "classify", "apply", "gate", "restructure", "finish", "sweep", "tick")
+TASKS = (
+    "extract",
+    "cluster",
+    "synthesize",
+    "classify",
+    "apply",
+    "gate",
+    "restructure",
+    "finish",
+    "sweep",
+    "tick",
+    "count_words",
+)
 
 
 @require_safe

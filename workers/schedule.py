@@ -10,6 +10,11 @@ _SWEEP_EXPIRES_SECONDS = 3600.0
 
 BEAT_SCHEDULE = {
     "cycles": {"task": "workers.tick", "schedule": _HOURS * 3600.0},
+    "words": {
+        "task": "workers.count_words",
+        "schedule": settings.POLICY.budget.sweep_seconds,
+        "options": {"expires": 60.0},
+    },
     "sweep": {
         "task": "workers.sweep",
         "schedule": settings.POLICY.budget.sweep_seconds,

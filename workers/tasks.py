@@ -24,6 +24,7 @@ from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, o
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.metrics import count_redelivery
+from memory.recall.counting import count_due_words
 from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
@@ -141,6 +142,11 @@ def sweep() -> None:
     sweep_rows()
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
+
+
+@shared_task(base=Step, name="workers.count_words")
+def count_words() -> None:
+    count_due_words(policy=settings.POLICY.recall)
 
 
 @shared_task(base=Step, name="workers.tick")

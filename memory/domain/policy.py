@@ -234,6 +234,8 @@ class RecallPolicy:
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
     rare_share: Annotated[Share, "B17: share of texts that a word must stay below to choose candidates"] = 0.05
     rare_terms: Annotated[Count, "B17: most words that choose candidates"] = 4
+    recount_least: Annotated[Count, "B17: new texts after which a workspace's words are counted"] = 100
+    recount_share: Annotated[Share, "B17: the same, as a share of those counted, where that is more"] = 0.1
     length_sample: Annotated[Count, "B17: texts measured for their mean length before they are counted"] = 1_000
     logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 4.0
     logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.5

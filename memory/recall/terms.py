@@ -98,7 +98,7 @@ WITH words AS (
     SELECT count(*), coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)
     FROM (SELECT length(search) AS length, row_number() OVER () AS number FROM memory_episode
           WHERE workspace_id = %(workspace)s AND status = 'active') e
-    WHERE NOT EXISTS (SELECT FROM counted)
+    WHERE NOT EXISTS (SELECT FROM counted) HAVING NOT EXISTS (SELECT FROM counted)
 )
 SELECT f.word, f.lexemes, frequency.documents, m.documents, m.mean_length
 FROM forms f, measured m CROSS JOIN LATERAL (

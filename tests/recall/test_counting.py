@@ -1,0 +1,71 @@
+"""Words are counted beside recall, and weigh the same whether they were counted or not."""
+
+import pytest
+from django.conf import settings
+
+from memory.models import TermFrequency, TextStatistics, Workspace
+from memory.recall.counting import count_due_words, count_words
+from memory.recall.terms import words_of
+from tests import factories
+from tests.recall.memories import ask, remembered
+
+pytestmark = pytest.mark.django_db
+
+POLICY = settings.POLICY.recall
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+def _say(workspace: Workspace, count: int, *, start: int = 0) -> None:
+    for number in range(start, start + count):
+        factories.episode(workspace=workspace, text=f"Parrot {number} sleeps on a perch.", language="en")
+
+
+def test_counting_says_how_many_texts_hold_a_word(workspace: Workspace) -> None:
+    """B17: by lexeme, over active episodes alone."""
+    _say(workspace, 3)
+    factories.episode(workspace=workspace, text="Parrots talk.", language="en", status="archived")
+    assert count_words(workspace_id=workspace.pk)
+    assert TermFrequency.objects.get(workspace=workspace, lexeme="parrot").documents == 3
+    assert TextStatistics.objects.get(workspace=workspace).documents == 3
+
+
+def test_a_young_workspace_weighs_words_as_a_counted_one_does(workspace: Workspace) -> None:
+    """B17: before anything was counted, words are counted on the spot."""
+    _say(workspace, 5)
+    before = words_of(query="where do parrots sleep, and 3?", workspace_id=workspace.pk, policy=POLICY)
+    count_words(workspace_id=workspace.pk)
+    assert words_of(query="where do parrots sleep, and 3?", workspace_id=workspace.pk, policy=POLICY) == before
+
+
+def test_a_workspace_is_counted_anew_once_it_has_grown_enough(workspace: Workspace) -> None:
+    """B17: at first at once, then after 100 new texts, or a tenth."""
+    _say(workspace, 1)
+    assert count_due_words(policy=POLICY) == 1
+    _say(workspace, 99, start=1)
+    assert count_due_words(policy=POLICY) == 0
+    _say(workspace, 1, start=100)
+    assert count_due_words(policy=POLICY) == 1
+    assert TextStatistics.objects.get(workspace=workspace).documents == 101
+
+
+def test_a_word_that_came_since_the_count_is_the_rarest(workspace: Workspace) -> None:
+    """B17: an episode is found by a new word at once."""
+    _say(workspace, 3)
+    count_words(workspace_id=workspace.pk)
+    wanted = remembered("The gecko fled.", workspace=workspace)
+    assert ask("parrot or gecko", workspace=workspace).results[0].id == wanted.pk
+
+
+def test_what_was_said_beside_a_match_is_found_by_it(workspace: Workspace) -> None:
+    """B17: the answer shares no word with the question, and stands next to what does."""
+    for place, text in enumerate(["How was your day?", "Where did you leave the bicycle key?", "In the blue drawer."]):
+        remembered(text, workspace=workspace, session="s1", embedded_as=f"noise {place}")
+    for number in range(20):
+        remembered(f"The kettle number {number} leaks.", workspace=workspace, session="s2", embedded_as="rain")
+    found = [result.text for result in ask("bicycle key", workspace=workspace, limit=3).results]
+    assert found[0] == "Where did you leave the bicycle key?"
+    assert "In the blue drawer." in found
