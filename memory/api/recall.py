@@ -35,6 +35,9 @@ class RecallRequest(StrictSerializer):
         default=list(MemoryType),
         error_messages={"not_a_list": "A list is expected."},
     )
+    explain = serializers.BooleanField(
+        default=False, help_text="With every number that led to the answer, and what fell short; counts as no access."
+    )
 
 
 class RoundedField(serializers.FloatField):
@@ -42,6 +45,22 @@ class RoundedField(serializers.FloatField):
 
     def to_representation(self, value: Any) -> Any:
         return round(float(value), _DIGITS)
+
+
+class ChannelSerializer(serializers.Serializer[Any]):
+    """A channel's word on a memory."""
+
+    rank = serializers.IntegerField(help_text="Among the candidates of that kind; 1 is best.")
+    score = RoundedField()
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """How a memory came to its score."""
+
+    channels = serializers.DictField(child=ChannelSerializer(), help_text="vector, text: those that found it.")
+    components = serializers.DictField(
+        child=RoundedField(allow_null=True), help_text="Every number that the score is made of."
+    )
 
 
 class MemorySerializer(serializers.Serializer[Any]):
@@ -53,10 +72,18 @@ class MemorySerializer(serializers.Serializer[Any]):
     score = RoundedField(help_text="0 to 1, comparable between the kinds.")
     confidence = RoundedField(required=False, help_text="Of a belief.")
     occurred_at = serializers.DateTimeField(required=False, help_text="Of an episode.")
+    explain = ExplanationSerializer(required=False, help_text="If asked for.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         shown = super().to_representation(instance)
         return {name: value for name, value in shown.items() if value is not None}
+
+
+class MissedSerializer(serializers.Serializer[Any]):
+    """A memory that fell short."""
+
+    memory = MemorySerializer()
+    reason = serializers.CharField(help_text="below_the_last or fits_no_better.")
 
 
 class RecalledSerializer(serializers.Serializer[Any]):
@@ -64,6 +91,11 @@ class RecalledSerializer(serializers.Serializer[Any]):
 
     results = MemorySerializer(many=True)
     degraded = serializers.ListField(child=serializers.CharField(), help_text="Channels that could not be used.")
+    near_misses = MissedSerializer(many=True, required=False, help_text="If an explanation was asked for.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return {name: value for name, value in shown.items() if name != "near_misses" or value}
 
 
 class RecallView(APIView):
@@ -108,6 +140,7 @@ class RecallView(APIView):
             query=asked["query"],
             limit=asked["limit"],
             types=[MemoryType(kind) for kind in asked["types"]],
+            is_explained=asked["explain"],
             now=timezone.now(),
         )
         return Response(RecalledSerializer(recalled).data)

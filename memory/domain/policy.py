@@ -240,6 +240,7 @@ class RecallPolicy:
     logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 4.0
     logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.5
     candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
+    near_misses: Annotated[Count, "B17: near-misses that an X-ray tells of"] = 5
     query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
     query_characters: Annotated[Count, "B17: longest query"] = 8_000
     daily_tokens: Annotated[Count, "B9: tokens of recall's embeddings per workspace and UTC day"] = 5_000_000

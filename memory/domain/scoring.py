@@ -1,6 +1,7 @@
 """How recall scores beliefs and episodes, and blends the two (B17)."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,26 @@ from memory.domain.policy import RecallPolicy
 Scores = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefScores:
+    """The parts of beliefs' scores, each already weighed, and their sums in 0..1; arrays of one length."""
+
+    likeness: Scores
+    strength: Scores
+    text: Scores
+    score: Scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeScores:
+    """Episodes' standardised scores by either arm, the text arm's weight, and what comes of them in 0..1."""
+
+    vector: Scores
+    text: Scores
+    text_weight: float
+    score: Scores
+
+
 def score_beliefs(
     *,
     confidence: ArrayLike,
@@ -19,17 +40,18 @@ def score_beliefs(
     text: ArrayLike,
     text_beside: ArrayLike = (),
     policy: RecallPolicy,
-) -> Scores:
-    """Return one score in 0..1 for each candidate.
+) -> BeliefScores:
+    """Score each candidate.
 
     Similarity is on the reference scale, strength is the retrieval strength, text is any text score, made comparable by
     min-max over all candidates: `text_beside` are the text scores of the episodes found with them.
     """
     likeness = np.clip(_floats(similarity), 0.0, 1.0)  # below zero there is nothing left to be unlike
-    return (
-        policy.similarity_weight * _floats(confidence) * likeness
-        + policy.strength_weight * _floats(strength)
-        + policy.text_weight * scale_min_max(values=text, beside=text_beside)
+    by_likeness = policy.similarity_weight * _floats(confidence) * likeness
+    by_strength = policy.strength_weight * _floats(strength)
+    by_text = policy.text_weight * scale_min_max(values=text, beside=text_beside)
+    return BeliefScores(
+        likeness=by_likeness, strength=by_strength, text=by_text, score=by_likeness + by_strength + by_text
     )
 
 
@@ -46,31 +68,32 @@ def text_weight(*, coverage: ArrayLike, policy: RecallPolicy) -> float:
     return policy.least_text_weight + (policy.most_text_weight - policy.least_text_weight) * trust
 
 
-def score_episodes(*, similarity: ArrayLike, text: ArrayLike, weight: float, policy: RecallPolicy) -> Scores:
-    """Return one score in 0..1 for each candidate: the weighted sum of its standardised scores, through one logistic.
+def score_episodes(*, similarity: ArrayLike, text: ArrayLike, weight: float, policy: RecallPolicy) -> EpisodeScores:
+    """Score each candidate: the weighted sum of its standardised scores, through one logistic.
 
     `weight` is the text arm's. The logistic's constants are fixed, so that a score means the same from query to query.
     """
-    fused = (1 - weight) * standardise(values=similarity) + weight * standardise(values=text)
-    return np.asarray(1.0 / (1.0 + np.exp(-policy.logistic_slope * (fused - policy.logistic_midpoint))))
+    by_vector, by_text = standardise(values=similarity), standardise(values=text)
+    fused = (1 - weight) * by_vector + weight * by_text
+    score = 1.0 / (1.0 + np.exp(-policy.logistic_slope * (fused - policy.logistic_midpoint)))
+    return EpisodeScores(vector=by_vector, text=by_text, text_weight=weight, score=np.asarray(score))
 
 
-def stand_out(
+def fit_among(
     *,
     similarity: ArrayLike,
     text: ArrayLike,
     episode_similarity: ArrayLike,
     episode_text: ArrayLike,
     weight: float,
-    policy: RecallPolicy,
-) -> NDArray[np.bool_]:
-    """Tell of each belief whether it fits a query clearly better than the episodes found do on average.
+) -> Scores:
+    """Return of each belief by how many standard scores it fits a query better than the episodes found do on average.
 
     A belief's score has parts that no query changes; without this, a fresh belief would answer every question.
     """
     by_vector = standardise(values=similarity, by=episode_similarity)
     by_text = standardise(values=text, by=episode_text)
-    return np.asarray((1 - weight) * by_vector + weight * by_text >= policy.belief_floor)
+    return np.asarray((1 - weight) * by_vector + weight * by_text)
 
 
 def blend_beliefs(*, scores: ArrayLike, policy: RecallPolicy) -> Scores:

@@ -1,7 +1,7 @@
 """From candidates to scores, and from the two kinds of memory to one list (B17)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
-from memory.domain.scoring import blend_beliefs, score_beliefs, score_episodes, stand_out, text_weight
+from memory.domain.scoring import blend_beliefs, fit_among, score_beliefs, score_episodes, text_weight
 from memory.domain.strength import retrieval_strength
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
+
+Components = Mapping[str, NDArray[np.float64]]
 
 
 class MemoryType(StrEnum):
@@ -24,22 +26,32 @@ class MemoryType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A memory's place in the answer, before its text is read."""
+    """A memory's place in the answer, before its text is read, and the numbers that its score is made of."""
 
     type: MemoryType
     id: str
     score: float
+    components: Mapping[str, float] = field(default_factory=dict)
 
 
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average."""
+    similarity = _similarities(candidates, profile)
     scores = score_episodes(
-        similarity=_episode_similarities(candidates, profile),
+        similarity=_filled(similarity),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
         weight=_text_weight(candidates, policy),
         policy=policy.recall,
     )
-    return _ranked(MemoryType.EPISODE, candidates, scores)
+    components = {
+        "similarity": similarity,
+        "text": np.array(_texts(candidates)),
+        "context": np.array([candidate.context_score for candidate in candidates]),
+        "standard_vector": scores.vector,
+        "standard_text": scores.text,
+        "text_weight": np.full(len(candidates), scores.text_weight),
+    }
+    return _ranked(MemoryType.EPISODE, candidates, scores.score, components)
 
 
 def rank_beliefs(
@@ -51,43 +63,46 @@ def rank_beliefs(
     policy: Policy,
 ) -> list[Ranked]:
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
+    similarity = _similarities(candidates, profile)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
-        similarity=np.nan_to_num(_similarities(candidates, profile)),
+        similarity=np.nan_to_num(similarity),
         strength=[_strength(candidate, now, policy) for candidate in candidates],
         text=_texts(candidates),
         text_beside=_texts(episodes),
         policy=policy.recall,
     )
-    return _ranked(MemoryType.BELIEF, candidates, blend_beliefs(scores=scores, policy=policy.recall))
+    components = {
+        "similarity": similarity,
+        "text": np.array(_texts(candidates)),
+        "by_likeness": scores.likeness,
+        "by_strength": scores.strength,
+        "by_text": scores.text,
+        "blend": np.full(len(candidates), policy.recall.belief_blend),
+        "fit": _fits(candidates, episodes, profile, policy),
+    }
+    blended = blend_beliefs(scores=scores.score, policy=policy.recall)
+    return _ranked(MemoryType.BELIEF, candidates, blended, components)
 
 
-def standing_out(
-    *,
-    candidates: Sequence[BeliefCandidate],
-    episodes: Sequence[EpisodeCandidate],
-    profile: Profile,
-    policy: Policy,
-) -> set[str]:
-    """Name the beliefs that fit the query clearly better than the episodes found do on average."""
-    found = stand_out(
-        similarity=np.nan_to_num(_similarities(candidates, profile)),
-        text=_texts(candidates),
-        episode_similarity=_episode_similarities(episodes, profile),
-        episode_text=_texts(episodes),
-        weight=_text_weight([*candidates, *episodes], policy),
-        policy=policy.recall,
-    )
-    return {candidate.id for candidate, is_fit in zip(candidates, found, strict=True) if is_fit}
-
-
-def best(*, ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
+def best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
     """Return the best of all kinds, equal scores by id."""
     return sorted(ranked, key=lambda item: (-item.score, item.id))[:limit]
 
 
-def _episode_similarities(candidates: Sequence[EpisodeCandidate], profile: Profile) -> NDArray[np.float64]:
-    similarity = _similarities(candidates, profile)
+def _fits(
+    candidates: Sequence[BeliefCandidate], episodes: Sequence[EpisodeCandidate], profile: Profile, policy: Policy
+) -> NDArray[np.float64]:
+    return fit_among(
+        similarity=np.nan_to_num(_similarities(candidates, profile)),
+        text=_texts(candidates),
+        episode_similarity=_filled(_similarities(episodes, profile)),
+        episode_text=_texts(episodes),
+        weight=_text_weight([*candidates, *episodes], policy),
+    )
+
+
+def _filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     known = similarity[~np.isnan(similarity)]
     return np.nan_to_num(similarity, nan=float(known.mean()) if known.size else 0.0)
 
@@ -116,9 +131,18 @@ def _strength(candidate: BeliefCandidate, now: datetime, policy: Policy) -> floa
 
 
 def _ranked(
-    kind: MemoryType, candidates: Sequence[EpisodeCandidate | BeliefCandidate], scores: NDArray[np.float64]
+    kind: MemoryType,
+    candidates: Sequence[EpisodeCandidate | BeliefCandidate],
+    scores: NDArray[np.float64],
+    components: Components,
 ) -> list[Ranked]:
+    named = {name: values.tolist() for name, values in components.items()}
     return [
-        Ranked(type=kind, id=candidate.id, score=float(score))
-        for candidate, score in zip(candidates, scores, strict=True)
+        Ranked(
+            type=kind,
+            id=candidate.id,
+            score=score,
+            components={name: values[place] for name, values in named.items()},
+        )
+        for place, (candidate, score) in enumerate(zip(candidates, scores.tolist(), strict=True))
     ]

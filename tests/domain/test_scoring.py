@@ -4,7 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain.policy import RecallPolicy
-from memory.domain.scoring import blend_beliefs, scale_min_max, score_beliefs, score_episodes, stand_out, standardise
+from memory.domain.scoring import (
+    blend_beliefs,
+    fit_among,
+    inverse_document_frequency,
+    scale_min_max,
+    score_beliefs,
+    score_episodes,
+    standardise,
+    text_weight,
+)
 
 POLICY = RecallPolicy()
 shares = st.floats(min_value=0, max_value=1)
@@ -19,7 +28,7 @@ def test_a_beliefs_score_has_three_weighed_parts() -> None:
         confidence=[0.8, 0.6], similarity=[0.9, 0.5], strength=[0.4, 1.0], text=[7, 3], policy=POLICY
     )
 
-    assert scores == pytest.approx([0.5 * 0.72 + 0.3 * 0.4 + 0.2 * 1.0, 0.5 * 0.3 + 0.3 * 1.0 + 0.2 * 0.0])
+    assert scores.score == pytest.approx([0.5 * 0.72 + 0.3 * 0.4 + 0.2 * 1.0, 0.5 * 0.3 + 0.3 * 1.0 + 0.2 * 0.0])
 
 
 def test_equal_text_scores_count_half() -> None:
@@ -32,30 +41,42 @@ def test_text_scores_are_measured_by_all_that_was_found() -> None:
     assert scale_min_max(values=[1.0, 2.0], beside=[0.0, 10.0]).tolist() == [0.1, 0.2]
 
 
-def test_a_belief_stands_out_against_the_episodes_found() -> None:
-    """B17: half of each channel's standard score among the episodes; from 1 on a belief may take a place."""
-    found = stand_out(
-        similarity=[0.7, 0.7, 0.3], text=[4, 1, 1], episode_similarity=[0.4, 0.6], episode_text=[1, 3], policy=POLICY
+def test_a_belief_is_measured_against_the_episodes_found() -> None:
+    """B17: half of each channel's standard score among the episodes, where both weigh the same."""
+    fit = fit_among(
+        similarity=[0.7, 0.7, 0.3], text=[4, 1, 1], episode_similarity=[0.4, 0.6], episode_text=[1, 3], weight=0.5
     )
 
-    assert found.tolist() == [True, False, False]
+    assert fit == pytest.approx([2.0, 0.5, -1.5])
+
+
+@pytest.mark.parametrize(("coverage", "weight"), [([], 0.2), ([0.1], 0.2), ([0.4, 0.0], 0.45), ([0.3, 0.9], 0.7)])
+def test_words_are_trusted_as_far_as_they_cover_the_query(coverage: list[float], weight: float) -> None:
+    """B17: from 0.2 up to a coverage of 0.2, to 0.7 from one of 0.6 on, by the best text."""
+    assert text_weight(coverage=coverage, policy=POLICY) == pytest.approx(weight)
+
+
+def test_a_rare_word_tells_more_than_a_common_one() -> None:
+    """B17: ln(1 + (N − n + ½)/(n + ½)), and never below nothing."""
+    assert inverse_document_frequency(documents=9, frequency=1) == pytest.approx(np.log(1 + 8.5 / 1.5))
+    assert inverse_document_frequency(documents=3, frequency=9) == 0.0
 
 
 def test_a_single_candidate_has_a_score() -> None:
-    scores = score_episodes(similarity=[0.9], text=[4.0], policy=POLICY)
+    scores = score_episodes(similarity=[0.9], text=[4.0], weight=0.5, policy=POLICY).score
 
     assert 0.0 < scores[0] < 1.0
 
 
 def test_no_candidates_have_no_scores() -> None:
-    assert score_beliefs(confidence=[], similarity=[], strength=[], text=[], policy=POLICY).tolist() == []
-    assert score_episodes(similarity=[], text=[], policy=POLICY).tolist() == []
+    assert score_beliefs(confidence=[], similarity=[], strength=[], text=[], policy=POLICY).score.tolist() == []
+    assert score_episodes(similarity=[], text=[], weight=0.5, policy=POLICY).score.tolist() == []
 
 
 def test_each_arm_can_lift_an_episode() -> None:
     """B17: both vectors and text contribute to the order."""
-    by_vector = score_episodes(similarity=[0.9, 0.1, 0.1], text=[0, 0, 0], policy=POLICY)
-    by_text = score_episodes(similarity=[0.5, 0.5, 0.5], text=[0, 0, 9], policy=POLICY)
+    by_vector = score_episodes(similarity=[0.9, 0.1, 0.1], text=[0, 0, 0], weight=0.5, policy=POLICY).score
+    by_text = score_episodes(similarity=[0.5, 0.5, 0.5], text=[0, 0, 9], weight=0.5, policy=POLICY).score
 
     assert (int(np.argmax(by_vector)), int(np.argmax(by_text))) == (0, 2)
 
@@ -75,8 +96,10 @@ def test_standard_scores_have_mean_zero_and_deviation_one() -> None:
 def test_scores_are_bounded(drawn: tuple[list[float], list[float], list[float], list[float]]) -> None:
     """B17: what is blended lies in 0..1."""
     confidence, similarity, strength, text = drawn
-    beliefs = score_beliefs(confidence=confidence, similarity=similarity, strength=strength, text=text, policy=POLICY)
-    episodes = score_episodes(similarity=similarity, text=text, policy=POLICY)
+    beliefs = score_beliefs(
+        confidence=confidence, similarity=similarity, strength=strength, text=text, policy=POLICY
+    ).score
+    episodes = score_episodes(similarity=similarity, text=text, weight=0.5, policy=POLICY).score
 
     assert np.all((beliefs >= 0) & (beliefs <= 1 + 1e-12))
     assert np.all((episodes >= 0) & (episodes <= 1))
@@ -87,7 +110,7 @@ def test_scores_do_not_depend_on_the_order_of_candidates(
     drawn: tuple[list[float], list[float], list[float], list[float]],
 ) -> None:
     _, similarity, _, text = drawn
-    forward = score_episodes(similarity=similarity, text=text, policy=POLICY)
-    backward = score_episodes(similarity=similarity[::-1], text=text[::-1], policy=POLICY)
+    forward = score_episodes(similarity=similarity, text=text, weight=0.5, policy=POLICY).score
+    backward = score_episodes(similarity=similarity[::-1], text=text[::-1], weight=0.5, policy=POLICY).score
 
     assert forward == pytest.approx(backward[::-1], abs=1e-9)

@@ -43,6 +43,7 @@ def ask(
     user: str = "",
     limit: int = 10,
     types: tuple[MemoryType, ...] = tuple(MemoryType),
+    is_explained: bool = False,
     now: datetime = factories.NOW,
 ) -> Recalled:
     """Recall as someone who may see the whole workspace, or some projects of it."""
@@ -50,7 +51,7 @@ def ask(
     scope = RecallScope(
         viewer=Viewer(workspace=workspace, projects=projects), project_id=project.pk if project else None, user=user
     )
-    return recall(scope=scope, query=query, limit=limit, types=types, now=now)
+    return recall(scope=scope, query=query, limit=limit, types=types, is_explained=is_explained, now=now)
 
 
 def ids(recalled: Recalled) -> set[str]:

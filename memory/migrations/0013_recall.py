@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0008_undone_cycles'),
+        ('memory', '0010_joined_twins'),
     ]
 
     operations = [
