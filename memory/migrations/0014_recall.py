@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0010_joined_twins'),
+        ('memory', '0013_undone_rows'),
     ]
 
     operations = [
