@@ -29,6 +29,7 @@ from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.pauses import Pause, PauseReason
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
+from memory.models.surfacing import Surfaced
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 from memory.models.text_statistics import TermFrequency, TextStatistics
@@ -75,6 +76,7 @@ __all__ = [
     "StructuralChild",
     "StructuralJob",
     "StructuralKind",
+    "Surfaced",
     "Tally",
     "TermFrequency",
     "TextStatistics",

@@ -102,6 +102,9 @@ class Belief(models.Model):
 
     status = models.CharField(max_length=11, choices=choices_of(BeliefStatus), default=BeliefStatus.ACTIVE)
     status_reason = models.CharField(max_length=200, blank=True, default="")
+    feedback = models.FloatField(
+        default=0.0, db_default=0.0, help_text="From -1, wrong, to 1, useful; never moves the confidence."
+    )
     is_pinned = models.BooleanField(default=False)
     restored_by_person_at = models.DateTimeField(null=True, blank=True)
     archived_by_person_at = models.DateTimeField(null=True, blank=True)
@@ -139,6 +142,7 @@ class Belief(models.Model):
             models.CheckConstraint(condition=Q(importance__range=(1, 10)), name="belief_importance_in_1_10"),
             models.CheckConstraint(condition=Q(peak_confidence__range=(0, 1)), name="belief_peak_in_0_1"),
             models.CheckConstraint(condition=Q(prediction_error__gte=0), name="belief_error_not_negative"),
+            models.CheckConstraint(condition=Q(feedback__range=(-1, 1)), name="belief_feedback_in_range"),
             models.CheckConstraint(
                 condition=Q(scope=Scope.PROJECT, project__isnull=False) | Q(scope=Scope.GLOBAL, project__isnull=True),
                 name="belief_scope_fits_its_project",

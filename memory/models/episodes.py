@@ -13,6 +13,7 @@ from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
+from memory.domain.lifecycle_policy import LifecycleState, Verification
 from memory.models.choices import choices_of
 from memory.models.fulltext import search_vector
 from memory.models.identifiers import IdField, new_episode_id
@@ -91,6 +92,19 @@ class Episode(models.Model):
         default=0, help_text="Cycles that failed because of it, since the last that did not."
     )
     dead_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it became a dead letter.")
+    lifecycle_state = models.CharField(
+        max_length=9,
+        choices=choices_of(LifecycleState),
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Empty: never judged.",
+    )
+    verification = models.CharField(
+        max_length=15, choices=choices_of(Verification), blank=True, default="", db_default=""
+    )
+    feedback = models.FloatField(default=0.0, db_default=0.0, help_text="From -1, wrong, to 1, useful.")
+    resolved_at = models.DateTimeField(null=True, blank=True, help_text="When a commitment was done with.")
 
     number = models.BigIntegerField(
         db_default=NextNumber(), editable=False, help_text="In the order of storing, over all workspaces."
@@ -116,6 +130,13 @@ class Episode(models.Model):
             models.CheckConstraint(condition=~Q(text=""), name="episode_has_text"),
             models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="episode_importance_in_0_1"),
             models.CheckConstraint(condition=Q(valence__range=(-1, 1)), name="episode_valence_in_range"),
+            models.CheckConstraint(condition=Q(feedback__range=(-1, 1)), name="episode_feedback_in_range"),
+            models.CheckConstraint(
+                condition=Q(lifecycle_state__in=["", *LifecycleState]), name="episode_lifecycle_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(verification__in=["", *Verification]), name="episode_verification_known"
+            ),
             models.CheckConstraint(condition=Q(status__in=EpisodeStatus), name="episode_status_known"),
             models.CheckConstraint(condition=Q(state__in=ConsolidationState), name="episode_state_known"),
             models.CheckConstraint(

@@ -16,13 +16,23 @@ from memory.models.vectors import Vectors, raw_cursor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The rows that a search may find: `projects` None for all, `allowed` None for a viewer without limit."""
+    """The rows that a search may find: `projects` None for all, `allowed` None for a viewer without limit.
+
+    `occurred` is from when on and before when things happened; `categories` and `fact_types` are those of episodes and
+    of beliefs; each None for no limit.
+    """
 
     workspace_id: int
     projects: tuple[int, ...] | None
     allowed: tuple[int, ...] | None
     user: str
     now: datetime
+    agent: str = ""
+    occurred: tuple[datetime | None, datetime | None] = (None, None)
+    categories: tuple[str, ...] | None = None
+    fact_types: tuple[str, ...] | None = None
+    with_expired: bool = False
+    hidden_states: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,8 @@ class EpisodeCandidate:
     text_score: float
     coverage: float
     context_score: float
+    lifecycle_state: str = ""
+    verification: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +130,13 @@ def _parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, 
         "allowed": list(reach.allowed or ()),
         "user": reach.user,
         "now": reach.now,
+        "agent": reach.agent,
+        "occurred_from": reach.occurred[0],
+        "occurred_until": reach.occurred[1],
+        "categories": None if reach.categories is None else list(reach.categories),
+        "fact_types": None if reach.fact_types is None else list(reach.fact_types),
+        "with_expired": reach.with_expired,
+        "hidden_states": list(reach.hidden_states),
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
@@ -158,7 +177,26 @@ _BELIEF_SCOPE = """
     AND (%(user)s::text = '' OR {row}."user" IN ('', %(user)s))
 """
 
-_LIVE = "{row}.status = 'active' AND ({row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
+_IS_VALID = "(%(with_expired)s OR {row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
+_OCCURRED = """
+    (%(occurred_from)s::timestamptz IS NULL OR {row}.occurred_at >= %(occurred_from)s)
+    AND (%(occurred_until)s::timestamptz IS NULL OR {row}.occurred_at < %(occurred_until)s)
+"""
+# What is asked for of episodes, whatever their status.
+_EPISODE_WANTED = f"""
+    {_IS_VALID} AND {_OCCURRED}
+    AND (%(agent)s::text = '' OR {{row}}.agent IN ('', %(agent)s))
+    AND (%(categories)s::text[] IS NULL OR {{row}}.category = ANY(%(categories)s))
+    AND {{row}}.lifecycle_state <> ALL(%(hidden_states)s)
+"""
+# A belief is of a time if what it rests on occurred then.
+_BELIEF_WANTED = f"""
+    {_IS_VALID} AND (%(fact_types)s::text[] IS NULL OR {{row}}.fact_type = ANY(%(fact_types)s))
+    AND (%(occurred_from)s::timestamptz IS NULL AND %(occurred_until)s::timestamptz IS NULL OR EXISTS (
+        SELECT FROM memory_evidence t JOIN memory_episode o ON o.id = t.episode_id
+        WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
+"""
+_LIVE = f"{{row}}.status = 'active' AND {_EPISODE_WANTED}"
 
 
 def _beside(direction: str, order: str) -> str:
@@ -198,7 +236,7 @@ WITH near AS (
     GROUP BY n.id
 )
 SELECT p.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, s.score AS text_score, s.coverage,
-    coalesce(b.score, 0) AS context_score
+    coalesce(b.score, 0) AS context_score, p.lifecycle_state, p.verification
 FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
 JOIN memory_episode p ON p.id = found.id {bm25}
 LEFT JOIN beside b ON b.id = p.id
@@ -217,7 +255,7 @@ _BELIEFS = """
 WITH open AS NOT MATERIALIZED (
     SELECT b.* FROM memory_belief b
     WHERE {scope} AND b.status = 'active' AND b.confidence > %(min_confidence)s
-      AND (b.valid_until IS NULL OR b.valid_until > %(now)s)
+      AND {wanted}
       AND (%(unlimited)s OR b.project_id IS NOT NULL OR (
         EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = b.id)
         AND NOT EXISTS (
@@ -240,5 +278,5 @@ LEFT JOIN memory_beliefembedding v ON v.belief_id = b.id AND v.model = %(model)s
 LEFT JOIN memory_beliefaccess a ON a.belief_id = b.id
 ORDER BY b.id
 """.format(  # noqa: S608  (as above)
-    scope=_BELIEF_SCOPE.format(row="b"), bm25=_bm25("b")
+    scope=_BELIEF_SCOPE.format(row="b"), wanted=_BELIEF_WANTED.format(row="b"), bm25=_bm25("b")
 ).encode()
