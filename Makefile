@@ -46,4 +46,5 @@ faults: .venv/.installed-dev  ## the fault suite three times at real time-outs, 
 lock: .venv/.installed-dev  ## make the requirement files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements.txt
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --extra otel -c requirements.txt pyproject.toml -o requirements-otel.txt
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --group dev --extra otel -c requirements-otel.txt pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --extra local -c requirements.txt pyproject.toml -o requirements-local.txt
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-header --no-annotate --group dev --extra otel --extra local -c requirements-otel.txt -c requirements-local.txt pyproject.toml -o requirements-dev.txt

@@ -161,7 +161,8 @@ ENGRAM_LLM = env.str("ENGRAM_LLM", default="openai" if _HAS_SERVER else "offline
 ENGRAM_EMBEDDINGS = env.str("ENGRAM_EMBEDDINGS", default="openai" if _HAS_SERVER else "offline")
 ENGRAM_SYNTHESIS_MODEL = env.str("ENGRAM_SYNTHESIS_MODEL", default="gpt-4.1-mini")
 ENGRAM_CLASSIFICATION_MODEL = env.str("ENGRAM_CLASSIFICATION_MODEL", default="gpt-4.1-mini")
-ENGRAM_EMBEDDING_MODEL = env.str("ENGRAM_EMBEDDING_MODEL", default="text-embedding-3-small")
+_USUAL_EMBEDDING_MODEL = "nomic-ai/nomic-embed-text-v1.5" if ENGRAM_EMBEDDINGS == "local" else "text-embedding-3-small"
+ENGRAM_EMBEDDING_MODEL = env.str("ENGRAM_EMBEDDING_MODEL", default=_USUAL_EMBEDDING_MODEL)
 ENGRAM_EMBEDDING_BASE_URL = env.str("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_BASE_URL)
 # US dollars per million tokens: {"model": [input, output]}; a model that is not named costs nothing.
 ENGRAM_PRICES: dict[str, Any] = env.json(

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -11,10 +13,11 @@ from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memory.environment import PREFIX, known_names
+from memory.llm.embeddings import is_folder
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
 
 _LANGUAGE_MODELS = ("openai", "offline")
-_EMBEDDING_MODELS = ("openai", "offline")
+_EMBEDDING_MODELS = ("openai", "local", "offline")
 _SECRET_LENGTH = 50
 _SECRET_VARIETY = 5
 
@@ -25,6 +28,7 @@ def check_models(**_: Any) -> list[CheckMessage]:
     return [
         *_check_choice("ENGRAM_LLM", settings.ENGRAM_LLM, _LANGUAGE_MODELS, "engram.E001"),
         *_check_choice("ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, _EMBEDDING_MODELS, "engram.E002"),
+        *_check_local_embeddings(),
         *_check_reachable("ENGRAM_LLM", settings.ENGRAM_LLM, settings.OPENAI_BASE_URL, "engram.E003"),
         *_check_reachable(
             "ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_BASE_URL, "engram.E004"
@@ -43,6 +47,19 @@ def _check_reachable(name: str, value: str, base_url: str, number: str) -> list[
         return []
     hint = "Give OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs no key, or choose offline."
     return [Error(f"{name} is 'openai', but there is neither a key nor a server of your own.", hint=hint, id=number)]
+
+
+def _check_local_embeddings() -> list[CheckMessage]:
+    """Refuse local embeddings whose packages or folder are not there; nothing is loaded or fetched."""
+    if settings.ENGRAM_EMBEDDINGS != "local":
+        return []
+    folder = settings.ENGRAM_EMBEDDING_MODEL if is_folder(settings.ENGRAM_EMBEDDING_MODEL) else ""
+    if not find_spec("onnxruntime") or not (folder or find_spec("fastembed")):
+        hint = "pip install -r requirements-local.txt"
+        return [Error("ENGRAM_EMBEDDINGS is 'local', but the extra `local` is missing.", hint=hint, id="engram.E008")]
+    if folder and not Path(folder).expanduser().is_dir():
+        return [Error(f"ENGRAM_EMBEDDING_MODEL is {folder!r}, which is no folder.", id="engram.E009")]
+    return []
 
 
 @register(Tags.security)

@@ -53,10 +53,18 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("OPENAI_API_KEY", "", "A key makes openai the default for language and embeddings"),
             Variable("OPENAI_BASE_URL", "http://localhost:11434/v1", "Any compatible server: Ollama, vLLM, llama.cpp"),
             Variable("ENGRAM_LLM", "offline", "openai or offline (rules, no language model)"),
-            Variable("ENGRAM_EMBEDDINGS", "offline", "openai or offline (a small static model that ships with it)"),
+            Variable(
+                "ENGRAM_EMBEDDINGS",
+                "offline",
+                "openai, local (a sentence model on this machine) or offline (a small static one that ships with it)",
+            ),
             Variable("ENGRAM_SYNTHESIS_MODEL", "gpt-4.1-mini", "Words a belief out of a cluster"),
             Variable("ENGRAM_CLASSIFICATION_MODEL", "gpt-4.1-mini", "Judges episodes against beliefs"),
-            Variable("ENGRAM_EMBEDDING_MODEL", "text-embedding-3-small", "Turns texts into vectors"),
+            Variable(
+                "ENGRAM_EMBEDDING_MODEL",
+                "text-embedding-3-small",
+                "A server's model; with local one that fastembed knows, or a folder with model.onnx and tokenizer.json",
+            ),
             Variable("ENGRAM_EMBEDDING_BASE_URL", "", "A server of its own for embeddings; unset: OPENAI_BASE_URL"),
             Variable(
                 "ENGRAM_PRICES",

@@ -38,12 +38,12 @@ def embed_in_ledger(
 def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: float) -> NDArray[np.float32]:
     """Return a query's unit vector (768) within recall's own cap; raise CallFailed or DailyCapReached."""
     if model.is_local:
-        vector: NDArray[np.float32] = _embed(model, [text], timeout).vectors[0]
+        vector: NDArray[np.float32] = _embed(model, [text], timeout, is_query=True).vectors[0]
         return vector
     row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=RECALL)
     check_recall_cap(workspace=workspace, tokens=row.input_tokens)
     row.save()
-    found: NDArray[np.float32] = _call(model, [text], timeout, call_id=row.pk)[0]
+    found: NDArray[np.float32] = _call(model, [text], timeout, call_id=row.pk, is_query=True)[0]
     return found
 
 
@@ -59,11 +59,13 @@ def _reserve(row: ModelCall, episodes: Collection[str], timeout: float) -> int:
     return granted[0]
 
 
-def _call(model: Embedder, texts: Sequence[str], timeout: float, *, call_id: int) -> NDArray[np.float32]:
+def _call(
+    model: Embedder, texts: Sequence[str], timeout: float, *, call_id: int, is_query: bool = False
+) -> NDArray[np.float32]:
     rest_connection()
     began = time.monotonic()
     try:
-        found = _embed(model, texts, timeout)
+        found = _embed(model, texts, timeout, is_query=is_query)
     except CallFailed as failure:
         _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500], **_unused(failure))
         raise
@@ -85,10 +87,10 @@ def _unused(failure: CallFailed) -> dict[str, object]:
     return {} if kept else {"input_tokens": 0, "cost_usd": 0}
 
 
-def _embed(model: Embedder, texts: Sequence[str], timeout: float) -> Embedded:
+def _embed(model: Embedder, texts: Sequence[str], timeout: float, *, is_query: bool = False) -> Embedded:
     """Embed; a model whose vectors do not fit is a failed call that names it."""
     try:
-        return model.embed_counted(texts, timeout=timeout)
+        return model.embed_counted(texts, timeout=timeout, is_query=is_query)
     except WrongDimensions as error:
         raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
 

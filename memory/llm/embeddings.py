@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 from memory.domain.calibration import Profile
 
 DIMENSIONS = 768
+
+log = structlog.get_logger(__name__)
 
 
 class WrongDimensions(ValueError):
@@ -55,11 +59,16 @@ class Embedder(Protocol):
         """Map raw cosines of this model to the reference scale and back (B8a)."""
         ...
 
-    def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
-        """Return unit vectors of shape (n, 768); raise ValueError for blank text, CallFailed for a server's failure."""
+    def embed(
+        self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False
+    ) -> NDArray[np.float32]:
+        """Return unit vectors of shape (n, 768); raise ValueError for blank text, CallFailed for a server's failure.
+
+        Some models put another prefix in front of a query than in front of what it is to find.
+        """
         ...
 
-    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False) -> Embedded:
         """Return what `embed` returns, with the tokens that it took."""
         ...
 
@@ -76,12 +85,17 @@ def embedder() -> Embedder:
         case "openai":
             base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
             return _remote_embedder(base_url, settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL)
-    raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, openai")
+        case "local":
+            return local_embedder(settings.ENGRAM_EMBEDDING_MODEL)
+    raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, local, openai")
 
 
 def preload() -> None:
     """Load what the settings name before a worker forks: its children share the memory and answer at once."""
-    embedder()
+    fetch()
+    model = embedder()
+    if not model.profile.is_fitted:
+        log.warning("embeddings_uncalibrated", model=model.name)
     servers = set()
     if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
         static_embedder()
@@ -108,6 +122,44 @@ def _remote_embedder(base_url: str, api_key: str, model: str) -> Embedder:
     from memory.llm.openai_embeddings import OpenAIEmbedder
 
     return OpenAIEmbedder(base_url=base_url, api_key=api_key, model=model)
+
+
+@lru_cache(maxsize=4)
+def local_embedder(model: str) -> Embedder:
+    """Return the sentence model of a folder, or the one that fastembed knows by this name; raise ModelUnavailable.
+
+    Nothing is downloaded here, so that no request waits for it: `fetch` does that.
+    """
+    from memory.llm.local_embeddings import LocalEmbedder, Runtime
+
+    runtime: Runtime
+    if is_folder(model):
+        from memory.llm.onnx_folder import OnnxFolder
+
+        runtime = OnnxFolder(folder=Path(model).expanduser().resolve())
+    else:
+        from memory.llm.fastembed_model import FastembedModel
+
+        runtime = FastembedModel(model=model, cache=_models_folder())
+    return LocalEmbedder(runtime=runtime)
+
+
+def fetch() -> None:
+    """Download the embedding model that the settings name, if it is one that can be and is missing."""
+    if settings.ENGRAM_EMBEDDINGS == "local" and not is_folder(settings.ENGRAM_EMBEDDING_MODEL):
+        from memory.llm.fastembed_model import fetch_model
+
+        fetch_model(model=settings.ENGRAM_EMBEDDING_MODEL, cache=_models_folder())
+
+
+def _models_folder() -> Path:
+    folder: Path = settings.DATA_DIR / "models"
+    return folder
+
+
+def is_folder(model: str) -> bool:
+    """Tell whether a local model is named by its folder."""
+    return model.startswith(("/", "./", "../", "~")) or Path(model).is_dir()
 
 
 def reject_blank(texts: Sequence[str]) -> None:

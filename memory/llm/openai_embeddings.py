@@ -45,11 +45,13 @@ class OpenAIEmbedder:
         """Return the profile that ships for this model, else the one that changes nothing and says so."""
         return load_profile(model=self.name)
 
-    def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False
+    ) -> NDArray[np.float32]:
         """Return unit vectors of shape (n, 768) within `timeout` seconds over all batches."""
         return self.embed_counted(texts, timeout=timeout).vectors
 
-    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False) -> Embedded:
         """Return the vectors and the tokens that the server counted for them."""
         reject_blank(texts)
         deadline = time.monotonic() + (timeout or USUAL_SECONDS)

@@ -33,7 +33,9 @@ class StaticEmbedder:
         """Return the profile that ships for this model."""
         return load_profile(model=self.name)
 
-    def embed(self, texts: Sequence[str], *, timeout: float | None = None) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False
+    ) -> NDArray[np.float32]:
         """Return unit vectors of shape (n, 768); the time limit is for models that can stall."""
         reject_blank(texts)
         vectors = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
@@ -43,7 +45,7 @@ class StaticEmbedder:
                 vectors[row] = self._average(encoding.ids)
         return unit_rows(vectors)
 
-    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False) -> Embedded:
         """Return the vectors; nobody counts what this machine does."""
         return Embedded(vectors=self.embed(texts, timeout=timeout), tokens=0)
 

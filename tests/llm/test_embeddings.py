@@ -13,10 +13,13 @@ from pytest_django import Settings
 from memory.domain.calibration import Profile
 from memory.llm import profiles
 from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions, embedder, preload
+from memory.llm.local_embeddings import LocalEmbedder
 from memory.llm.model import CallFailed, FailureKind
+from memory.llm.onnx_folder import OnnxFolder
 from memory.llm.openai_embeddings import BATCH_TEXTS, LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
 from memory.llm.static_embeddings import LONGEST_TOKENS, StaticEmbedder
+from tests.llm.tiny_onnx import make_folder
 from tests.model_server import Act, ModelServer, html, refuse, stall, truncated_json
 
 TEXTS = [
@@ -34,9 +37,11 @@ def remote(server: ModelServer, name: str = "some-model") -> OpenAIEmbedder:
     return OpenAIEmbedder(base_url=server.url, api_key="", model=name)
 
 
-@pytest.fixture(params=["openai", "offline"])
-def either(request: pytest.FixtureRequest, server: ModelServer) -> Embedder:
+@pytest.fixture(params=["openai", "offline", "local"])
+def either(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> Embedder:
     """Return each implementation in turn."""
+    if request.param == "local":
+        return LocalEmbedder(runtime=OnnxFolder(folder=make_folder(tmp_path / "tiny")))
     return remote(server) if request.param == "openai" else StaticEmbedder()
 
 
@@ -73,7 +78,7 @@ def test_a_long_text_is_cut_averaged_and_flagged(either: Embedder) -> None:
 
 def test_each_implementation_says_what_it_is(either: Embedder) -> None:
     assert either.name
-    assert either.is_local != either.is_multilingual
+    assert either.is_local != either.is_multilingual  # what a server speaks is not known
     assert either.profile.model == either.name
 
 
@@ -187,6 +192,18 @@ def test_a_stored_profile_is_the_one_that_is_loaded(tmp_path: Path, monkeypatch:
     path = store_profile(profile=profile)
     assert path.name == "org-m-1.json"
     assert load_profile(model="org/m:1") == profile
+
+
+def test_a_folders_profile_is_found_by_its_weights_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B8a: profiles ship for models that were run."""
+    monkeypatch.setattr(profiles, "FOLDER", tmp_path)
+    anchors = ((-1.0, -1.0), (0.4, 0.7), (1.0, 1.0))
+    store_profile(profile=Profile(model="small@0123456789ab-aaaaaa", anchors=anchors, is_fitted=True))
+    assert load_profile(model="models@0123456789ab-bbbbbb").anchors == anchors
+    assert load_profile(model="models@0123456789ab-bbbbbb").model == "models@0123456789ab-bbbbbb"
+    assert not load_profile(model="small@ffffffffffff-aaaaaa").is_fitted
 
 
 def test_preloading_opens_no_connection(server: ModelServer, settings: Settings) -> None:
