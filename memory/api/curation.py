@@ -18,13 +18,13 @@ from memory.models import Permission
 
 # Forgetting is for whoever may forget a memory of any kind, by another address.
 ACTS = (Act.PIN, Act.UNPIN, Act.ARCHIVE, Act.CHALLENGE, Act.RESTORE)
-_REASON_LENGTH = 200
+REASON_LENGTH = 200
 
 
 class CurationRequest(StrictSerializer):
     """Why something is done to a belief."""
 
-    reason = serializers.CharField(max_length=_REASON_LENGTH, help_text="Kept in the belief's history.")
+    reason = serializers.CharField(max_length=REASON_LENGTH, help_text="Kept in the belief's history.")
 
 
 class CurationView(APIView):

@@ -1,6 +1,7 @@
 """Errors as application/problem+json (RFC 9457): one table from exception to status code."""
 
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,13 +13,19 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
+from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
+from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 
-_CONFLICTS = (IllegalTransitionError, CycleHasEnded, BeliefsAreOff, CannotBeUndone, NotUndone)
+_CONFLICTS = (
+    IllegalTransitionError, CycleHasEnded, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope, SaidAlready,
+)  # fmt: skip
+# What services refuse of a body, by the field that it is about.
+_INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
@@ -42,21 +49,32 @@ def problem(*, status: int, detail: str, **members: Any) -> dict[str, Any]:
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     """Translate an exception of a view; an unknown one becomes a 500 without a trace, which goes to the log."""
-    if isinstance(error, Http404):
-        body = problem(status=404, detail=NOT_FOUND)
-    elif isinstance(error, ValidationError):
-        body = problem(status=422, detail="The request is not valid.", errors=error.detail)
-    elif isinstance(error, _CONFLICTS):
-        body = problem(status=409, detail=str(error))
-    elif isinstance(error, APIException):
-        body = problem(status=error.status_code, detail=str(error.detail))
-    else:
+    body = _known_problem(error)
+    if body is None:
         log.error("api.failed", view=type(context.get("view")).__name__, exc_info=error)
         body = problem(status=500, detail=OUR_FAULT)
     from rest_framework.views import set_rollback  # views import this module through the settings
 
     set_rollback()
     return Response(body, status=body["status"], headers=_headers(error), content_type=CONTENT_TYPE)
+
+
+def _known_problem(error: Exception) -> dict[str, Any] | None:
+    """Return the body for an error that we know, None for one that we do not."""
+    if isinstance(error, Http404):
+        return problem(status=404, detail=NOT_FOUND)
+    if isinstance(error, ValidationError):
+        return problem(status=422, detail="The request is not valid.", errors=error.detail)
+    if isinstance(error, _CONFLICTS):
+        in_the_way = getattr(error, "id", None)
+        return problem(status=409, detail=str(error), **({"id": in_the_way} if in_the_way else {}))
+    if type(error) in _INVALID:
+        return problem(status=422, detail=str(error), errors={_INVALID[type(error)]: [str(error)]})
+    if isinstance(error, NoVector):
+        return problem(status=503, detail=str(error))
+    if isinstance(error, APIException):
+        return problem(status=error.status_code, detail=str(error.detail))
+    return None
 
 
 def _headers(error: Exception) -> dict[str, str]:

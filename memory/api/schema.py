@@ -28,6 +28,7 @@ _DETAILS = {
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',
     422: "The request is not valid.",
+    503: "The embedding model does not answer; try again after the time in Retry-After.",
 }
 
 

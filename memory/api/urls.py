@@ -3,12 +3,13 @@
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
-from memory.api.beliefs import BeliefHistoryView, BeliefListView, BeliefView
+from memory.api.beliefs import BeliefHistoryView, BeliefView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
 from memory.api.lineage import LineageView
 from memory.api.recall import RecallView
+from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
 
@@ -37,10 +38,13 @@ register_converter(CycleIdConverter, "cycle_id")
 
 urlpatterns: list[URLPattern] = [
     path("episodes", EpisodesView.as_view()),
-    path("beliefs", BeliefListView.as_view()),
+    path("beliefs", BeliefsView.as_view()),
+    path("beliefs/merge", MergeView.as_view()),
     path("beliefs/<belief_id:belief_id>", BeliefView.as_view()),
     path("beliefs/<belief_id:belief_id>/history", BeliefHistoryView.as_view()),
     path("beliefs/<belief_id:belief_id>/lineage", LineageView.as_view()),
+    path("beliefs/<belief_id:belief_id>/split", SplitView.as_view()),
+    path("beliefs/<belief_id:belief_id>/correct", CorrectionView.as_view()),
     path("beliefs/<belief_id:belief_id>/<act:act>", CurationView.as_view()),
     path("consolidations", CycleListView.as_view()),
     path("consolidations/<cycle_id:cycle_id>", CycleView.as_view()),

@@ -9,9 +9,10 @@ from django.db import transaction
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
+from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
-from memory.models import Belief, Cycle
+from memory.models import Belief, Cycle, Lineage
 
 
 class Act(StrEnum):
@@ -25,8 +26,8 @@ class Act(StrEnum):
     FORGET = "forget"
 
 
-# What became other beliefs comes back by undoing that alone, else both would stand side by side; nor is it put away, to
-# be brought back from there.
+# What became other beliefs comes back when they are gone alone, else both would stand side by side; nor is it put away,
+# to be brought back from there.
 _REPLACED = {BeliefStatus.REVISED, BeliefStatus.MERGED, BeliefStatus.SPLIT}
 _RESTORABLE = {BeliefStatus.ARCHIVED, BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED, BeliefStatus.PRUNED}
 
@@ -88,11 +89,25 @@ def _challenge(belief: Belief, reason: str, actor: Actor, now: datetime) -> None
 
 def _restore(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
     """B14: for 90 days no gate archives what a person restored."""
-    if belief.status not in _RESTORABLE:
+    if belief.status in _REPLACED:
+        _check_nothing_in_its_place(belief)
+    elif belief.status not in _RESTORABLE:
         raise IllegalTransitionError(f"A belief that is {belief.status} cannot be restored to active by hand.")
     change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=reason, actor=actor, now=now)
     belief.restored_by_person_at, belief.archived_by_person_at = now, None
     belief.save(update_fields=["restored_by_person_at", "archived_by_person_at"])
+
+
+def _check_nothing_in_its_place(belief: Belief) -> None:
+    """Let what a person replaced come back once nothing lives that came of it; a cycle's change is undone with it."""
+    became = Lineage.objects.filter(parent=belief)
+    if became.filter(cycle__isnull=False).exists() or not became.exists():
+        raise IllegalTransitionError(f"A belief that is {belief.status} cannot be restored to active by hand.")
+    if living := sorted(became.filter(child__status__in=LIVE).values_list("child_id", flat=True)):
+        raise IllegalTransitionError(
+            f"A belief that is {belief.status} is restored once nothing lives that came of it: archive or forget "
+            f"{', '.join(living)} first."
+        )
 
 
 def _forget(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:

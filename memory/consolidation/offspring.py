@@ -70,7 +70,7 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
         return
     _replace(job=job, cycle=cycle, children=borne_out, decision=decision)
     if len(borne_out) < len(children):
-        pool_left_over(belief=job.belief, cycle=cycle)
+        pool_left_over(belief=job.belief, now=cycle.now)
 
 
 def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> None:

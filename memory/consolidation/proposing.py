@@ -59,8 +59,13 @@ def propose(*, lease: JobLease[StructuralJob]) -> bool:
 def by_evidence(job: StructuralJob) -> tuple[Belief, Belief]:
     """Return the two beliefs of a merge, the better evidenced one first."""
     assert job.twin is not None  # a constraint of the table
-    one, other = sorted((job.belief, job.twin), key=lambda it: (-it.evidence_count, -it.confidence, it.pk))
-    return one, other
+    return better_evidenced(job.belief, job.twin)
+
+
+def better_evidenced(one: Belief, other: Belief) -> tuple[Belief, Belief]:
+    """Return the better evidenced of two beliefs, then the other."""
+    first, second = sorted((one, other), key=lambda it: (-it.evidence_count, -it.confidence, it.pk))
+    return first, second
 
 
 def _request(job: StructuralJob) -> Request:

@@ -9,10 +9,8 @@ from memory.consolidation.asking import ask_models
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
-from memory.consolidation.testimony import Testimony, read_testimony
-from memory.domain.evidence import EvidenceRow
+from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
 from memory.domain.matching import Claim
-from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
 from memory.llm.embeddings import embedder
@@ -41,21 +39,15 @@ def judge_children(*, lease: JobLease[StructuralJob]) -> bool:
 def unite_verdicts(*, job: StructuralJob) -> None:
     """Give a merge's child the evidence of both parents, one row an episode, what clashes as PARTIAL (B13)."""
     child = job.children.get()
-    testimony = read_testimony(beliefs=[key for key in (job.belief_id, job.twin_id) if key], with_echoes=True)
-    sides = [[said.row for said in testimony if said.belief_id == key] for key in (job.belief_id, job.twin_id)]
-    # Of two that weigh the same the first belief's counts, as where the rows are united.
-    by_weight = sorted(testimony, key=lambda said: (said.base_weight, said.belief_id == job.belief_id))
-    heaviest = {said.episode.id: said for said in by_weight}
-    united = unite_evidence(left=sides[0], right=sides[1])
-    _store(_inherited(child, heaviest[row.episode_id], row) for row in united)
+    united = unite_testimony(belief_id=job.belief_id, twin_id=str(job.twin_id))
+    _store(_inherited(child, said, verdict, clash) for said, verdict, clash in united)
 
 
-def _inherited(child: StructuralChild, said: Testimony, row: EvidenceRow) -> ChildVerdict:
+def _inherited(child: StructuralChild, said: Testimony, verdict: Verdict, clash: str) -> ChildVerdict:
     """Hand on what was said, and how it was found; of a clash nobody said what the two come to."""
-    if row.verdict is not said.verdict:
-        reason = "What supports one of the two merged beliefs contradicts the other."
-        return _verdict(child, said, row.verdict, basis=Basis.UNITED, reason=reason)
-    inherited = _verdict(child, said, row.verdict, basis=Basis(said.basis), reason=said.reason)
+    if clash:
+        return _verdict(child, said, verdict, basis=Basis.UNITED, reason=clash)
+    inherited = _verdict(child, said, verdict, basis=Basis(said.basis), reason=said.reason)
     inherited.call_id = said.call_id  # whose model and prompt stand with the call, not with this pair
     return inherited
 

@@ -1,7 +1,7 @@
 """Where an episode goes when its jobs have ended: settled, pooled, or back to where it waits."""
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
@@ -60,7 +60,7 @@ def _is_evidence() -> Exists:
     return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED))
 
 
-def pool_left_over(*, belief: Belief, cycle: Cycle) -> int:
+def pool_left_over(*, belief: Belief, now: datetime) -> int:
     """Pool what settled as evidence of a belief and is none of what came in its place; return how many (B12).
 
     Their time in the pool begins now: they did not wait while they were settled.
@@ -68,7 +68,7 @@ def pool_left_over(*, belief: Belief, cycle: Cycle) -> int:
     return (
         _told(belief)
         .filter(~_is_evidence(), state=ConsolidationState.SETTLED)
-        .update(state=ConsolidationState.POOLED, state_reason="", failures=0, pooled_at=cycle.now)
+        .update(state=ConsolidationState.POOLED, state_reason="", failures=0, pooled_at=now)
     )
 
 

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from memory.consolidation.evidence import LEFT
 from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources
 from memory.domain.evidence import EvidenceRow
+from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
 from memory.models import Episode, Evidence
 
@@ -58,6 +59,22 @@ def read_testimony(*, beliefs: Collection[str], with_echoes: bool = False) -> li
         if row.episode_id in sources
     ]
     return sorted(found, key=_in_order)
+
+
+CLASH = "What supports one of the two merged beliefs contradicts the other."
+
+
+def unite_testimony(*, belief_id: str, twin_id: str) -> list[tuple[Testimony, Verdict, str]]:
+    """Unite by episode what was said of two beliefs (B13): whose word counts, what it comes to, and why if they clash.
+
+    Of two words that weigh the same the first belief's counts.
+    """
+    testimony = read_testimony(beliefs=[belief_id, twin_id], with_echoes=True)
+    sides = [[said.row for said in testimony if said.belief_id == key] for key in (belief_id, twin_id)]
+    by_weight = sorted(testimony, key=lambda said: (said.base_weight, said.belief_id == belief_id))
+    heaviest = {said.episode.id: said for said in by_weight}
+    united = [(heaviest[row.episode_id], row.verdict) for row in unite_evidence(left=sides[0], right=sides[1])]
+    return [(said, verdict, "" if verdict is said.verdict else CLASH) for said, verdict in united]
 
 
 def newest_against(testimony: Sequence[Testimony], *, most: int) -> list[Testimony]:

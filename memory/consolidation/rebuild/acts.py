@@ -1,22 +1,25 @@
-"""What curators did by hand, and where it stands among the cycles."""
+"""What curators did and said by hand, and where it stands among the cycles."""
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
 
 from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.evidence import LEFT, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
 from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
-from memory.models import Belief, BeliefEvent, Cycle, Transition
+from memory.domain.verdicts import Verdict
+from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
 
 _ACTS: Mapping[str, Act] = {
     BeliefStatus.ARCHIVED: Act.ARCHIVE,
@@ -28,7 +31,7 @@ _ACTS: Mapping[str, Act] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAct:
-    """One thing that somebody did to a belief: a change of its status, or of its pin."""
+    """One thing that somebody did to a belief: a change of its status, or of its pin, or a word as evidence."""
 
     belief_id: str
     act: Act | None  # None: a change of status that is none of a curator's
@@ -39,6 +42,7 @@ class RecordedAct:
     at: datetime  # domain time
     moment: datetime  # wall time
     is_undoing: bool = False  # the status went back with a cycle that was undone
+    word: Evidence | None = None  # that nobody but a curator gave
 
 
 Slots = Mapping[int, Sequence[RecordedAct]]  # by how many of the recorded cycles came before
@@ -49,7 +53,7 @@ def read_acts(*, record: Record) -> Slots:
     slots: dict[int, list[RecordedAct]] = defaultdict(list)
     latest: dict[str, int] = defaultdict(int)
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
-    acts = [*_changes_of_status(record), *_changes_of_pins(record)]
+    acts = [*_changes_of_status(record), *_changes_of_pins(record), *_words_by_hand(record)]
     for act in sorted(acts, key=lambda act: act.moment):
         slot = max(latest[act.belief_id], _slot(act, record, bisect_right(begins, act.moment)))
         latest[act.belief_id] = slot
@@ -93,6 +97,28 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
             )
 
 
+def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
+    """Yield the curators' words on beliefs (B4); when each was said tells the change that it made."""
+    for row in words_by_hand(beliefs=record.made).exclude(episode__status__in=LEFT).order_by("pk"):
+        changes = BeliefEvent.objects.filter(pgh_obj=row.belief_id, updated_at=row.created_at)
+        made = changes.filter(pgh_context__reason=row.reason).order_by("pgh_id").first()
+        yield RecordedAct(
+            belief_id=row.belief_id,
+            act=None,
+            reason=row.reason,
+            actor=_read_actor(made.pgh_context["actor"]) if made else REBUILDING,
+            at=row.created_at,
+            moment=made.pgh_created_at if made else row.created_at,
+            word=row,
+        )
+
+
+def words_by_hand(*, beliefs: Collection[str]) -> QuerySet[Evidence]:
+    """Select the evidence of some beliefs that came of a person's word and of no cycle."""
+    rows: QuerySet[Evidence] = Evidence.objects.filter(belief__in=list(beliefs), cycle=None, basis=Basis.PERSON)
+    return rows
+
+
 def _read_actor(name: str) -> Actor:
     kind, _, rest = name.partition(" ")
     return Actor(kind=ActorKind(kind), name=rest)
@@ -109,11 +135,20 @@ def _slot(act: RecordedAct, record: Record, begun: int) -> int:
     last: Cycle = record.cycles[begun - 1]
     if last.finished_at is not None and act.moment > last.finished_at:
         return begun
-    mine = Transition.objects.filter(belief=act.belief_id, actor=str(cycle_actor(last.pk)))
-    changed_at = mine.order_by("pk").values_list("recorded_at", flat=True).first()
+    changed_at = _changed_at(act, last)
     is_newborn = record.made[act.belief_id].born_in_id == last.pk
     comes_after = changed_at < act.moment if changed_at else is_newborn or act.act is Act.UNPIN
     return begun if comes_after else begun - 1
+
+
+def _changed_at(act: RecordedAct, cycle: Cycle) -> datetime | None:
+    """Return when a cycle first changed the belief in what the act is about: its status, or its evidence."""
+    actor = str(cycle_actor(cycle.pk))
+    if act.word is None:
+        mine = Transition.objects.filter(belief=act.belief_id, actor=actor)
+        return mine.order_by("pk").values_list("recorded_at", flat=True).first()
+    events = BeliefEvent.objects.filter(pgh_obj=act.belief_id, pgh_context__actor=actor)
+    return events.order_by("pgh_id").values_list("pgh_created_at", flat=True).first()
 
 
 def repeat_act(*, act: RecordedAct) -> None:
@@ -122,12 +157,22 @@ def repeat_act(*, act: RecordedAct) -> None:
     if belief is None:
         return
     try:
-        if act.is_undoing or belief.status == act.new:
+        if act.word is not None:
+            _say_again(act.word, belief)
+        elif act.is_undoing or belief.status == act.new:
             _keep_times(act, belief)
         else:
             _repeat(act, belief)
     except IllegalTransitionError:
         return  # the belief went another way this time
+
+
+def _say_again(word: Evidence, belief: Belief) -> None:
+    """Give a belief a curator's word once more, by a copy of the row that was taken away."""
+    row = copy(word)
+    row.pk, row._state.adding = None, True
+    row.save(force_insert=True)
+    recompute_beliefs(beliefs=[belief], now=row.created_at, gained={belief.pk: [Verdict(row.verdict)]})
 
 
 def _keep_times(act: RecordedAct, belief: Belief) -> None:

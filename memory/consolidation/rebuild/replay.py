@@ -15,7 +15,7 @@ from memory.consolidation.finish import beliefs_due
 from memory.consolidation.gate import give_evidence
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.offspring import ENDS, conceive_child, endow, trace
-from memory.consolidation.rebuild.acts import Slots, repeat_act
+from memory.consolidation.rebuild.acts import Slots, repeat_act, words_by_hand
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
 from memory.consolidation.structural import versions_of
@@ -79,9 +79,11 @@ WHERE j.id = v.job_id AND c.id = j.cycle_id AND c.id = ANY(%(cycles)s) AND v.bel
 def _take_away(record: Record) -> None:
     """Delete rows as they are, without what hangs on them: it refers to beliefs that come again under their ids."""
     made, cycles = list(record.made), [cycle.pk for cycle in record.cycles]
+    by_hand = list(words_by_hand(beliefs=made).values_list("pk", flat=True))
     with connection.cursor() as cursor:
         cursor.execute(_DROP_ECHOES_OF_UNDONE, {"made": made, "cycles": cycles, "workspace": record.workspace.pk})
         cursor.execute("DELETE FROM memory_evidence WHERE belief_id = ANY(%s) AND cycle_id = ANY(%s)", [made, cycles])
+        cursor.execute("DELETE FROM memory_evidence WHERE id = ANY(%s)", [by_hand])
         cursor.execute("DELETE FROM memory_lineage WHERE child_id = ANY(%s) AND cycle_id = ANY(%s)", [made, cycles])
         cursor.execute("DELETE FROM memory_belief WHERE id = ANY(%s)", [made])
 

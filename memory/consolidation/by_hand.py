@@ -1,0 +1,292 @@
+"""What a curator makes of beliefs by hand: a new one, one of two, several of one, another in its place (R14).
+
+A person's word stands for the gates' and for a model's: nothing waits for a cycle, and nothing asks a model. What
+hands did is its own record: the rows that they leave name no cycle, and a rebuilding leaves them as they are (B22).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory.consolidation.cycle import check_believing
+from memory.consolidation.evidence import LEFT
+from memory.consolidation.handmade import (
+    Hand,
+    Word,
+    Wording,
+    as_source,
+    conceive_after,
+    curators_word,
+    give_words,
+    store_handmade,
+    trace_by_hand,
+)
+from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.sayings import find_same
+from memory.consolidation.settling import pool_left_over, settle_evidenced
+from memory.consolidation.sources import hash_statement
+from memory.consolidation.status import change_status
+from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
+from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
+from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Scope, Workspace
+from memory.models.beliefs import Timeframe
+from memory.models.identifiers import draw_unused_id
+from memory.models.vectors import Vectors
+
+log = structlog.get_logger(__name__)
+
+# States from which a curator's word settles an episode; a cycle works on the others, or a person holds them.
+_SETTLING = (ConsolidationState.NEW, ConsolidationState.POOLED, ConsolidationState.FAILED)
+
+
+class SaidAlready(ValueError):
+    """A belief says the same, or a person put it away; `id` is its id."""
+
+    def __init__(self, message: str, *, belief_id: str) -> None:
+        super().__init__(message)
+        self.id = belief_id
+
+
+class CannotTestify(ValueError):
+    """Episodes that are not there, not to be seen, or no evidence of this; the message names them."""
+
+
+class NotOfOneScope(ValueError):
+    """Two beliefs that belong to different projects or users cannot become one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of the beliefs that another is split into: what it says, with its vector (768), and who bears it out."""
+
+    wording: Wording
+    vector: Vectors
+    verdicts: Mapping[str, Verdict]  # by episode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshaped:
+    """What a hand made, and what it changed on the way."""
+
+    made: Sequence[Belief]
+    changed: Sequence[Belief]
+
+
+@transaction.atomic
+def found_belief(
+    *,
+    workspace: Workspace,
+    wording: Wording,
+    vector: Vectors,
+    verdicts: Mapping[str, Verdict],
+    among: QuerySet[Episode],
+    hand: Hand,
+    fact_type: FactType = FactType.FACTUAL,
+    importance: int = 5,
+) -> Belief:
+    """Found a belief on episodes `among` those that the curator may see; whose it is follows from them (R14).
+
+    Raise CannotTestify, or SaidAlready where a belief says the same or a person archived one that did.
+    """
+    lock_workspace(workspace.pk)
+    check_believing(workspace_id=workspace.pk)
+    episodes = _witnesses(verdicts, among)
+    belief = _conceive(workspace, wording, episodes, hand)
+    belief.fact_type, belief.importance = fact_type, importance
+    _check_unsaid(belief, vector)
+    attribute_changes(actor=hand.actor, reason=hand.reason)
+    words = [Word(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
+    store_handmade(belief=belief, vector=vector, words=words, now=hand.now)
+    settle_by_hand(episodes=list(verdicts))
+    log.info("belief_founded_by_hand", belief=belief.pk, actor=str(hand.actor))
+    return belief
+
+
+def _witnesses(verdicts: Mapping[str, Verdict], among: QuerySet[Episode]) -> list[Episode]:
+    """Lock what is to be evidence; raise CannotTestify for what cannot be."""
+    found = among.filter(pk__in=list(verdicts), is_derived=False).exclude(status__in=LEFT)
+    episodes = list(found.select_for_update(no_key=True).defer("search").order_by("pk"))
+    _check_known(verdicts, [episode.pk for episode in episodes])
+    return episodes
+
+
+def _check_known(named: Iterable[str], known: Iterable[str]) -> None:
+    if missing := sorted(set(named) - set(known)):
+        raise CannotTestify(f"No evidence for this: {', '.join(missing)}.")
+
+
+def _conceive(workspace: Workspace, wording: Wording, episodes: Sequence[Episode], hand: Hand) -> Belief:
+    """Return a new belief, of one project and of one user if all its episodes are."""
+    projects, users = {episode.project_id for episode in episodes}, {episode.user for episode in episodes}
+    project = projects.pop() if len(projects) == 1 else None
+    subject = (wording.subject or "")[:200]
+    return Belief(
+        id=draw_unused_id("bl", Belief),
+        workspace=workspace,
+        scope=Scope.GLOBAL if project is None else Scope.PROJECT,
+        project_id=project,
+        user=users.pop() if len(users) == 1 else "",
+        statement=wording.statement,
+        statement_hash=hash_statement(wording.statement, subject),
+        subject=subject,
+        predicate=wording.predicate or "",
+        context=wording.context or "general",
+        timeframe=wording.timeframe or Timeframe.CURRENT,
+        language=wording.language(otherwise=episodes[0].language),
+        created_at=hand.now,
+        updated_at=hand.now,
+        statement_changed_at=hand.now,
+    )
+
+
+def _check_unsaid(belief: Belief, vector: Vectors) -> None:
+    """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22)."""
+    alike = _alike(belief)
+    archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
+    for among, message in (
+        (alike.filter(status__in=LIVE), "{} says the same: give it your evidence by a correction, or reword yours."),
+        (archived, "{} says the same, and a person archived it: restore that one."),
+    ):
+        if same := find_same(candidate=as_source(belief=belief), vector=vector, among=among):
+            raise SaidAlready(message.format(same), belief_id=same)
+
+
+def _alike(belief: Belief) -> QuerySet[Belief]:
+    """Select the beliefs of the same scope and language."""
+    beliefs: QuerySet[Belief] = Belief.objects.for_workspace(belief.workspace_id).filter(
+        project=belief.project_id, user=belief.user, language=belief.language
+    )
+    return beliefs
+
+
+@transaction.atomic
+def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: Vectors, hand: Hand) -> Reshaped:
+    """Put one belief in the place of two live ones of one scope, on the united evidence of both (B13)."""
+    parents = _hold(ids)
+    one, other = (next(belief for belief in parents if belief.pk == key) for key in ids)
+    if (one.project_id, one.user) != (other.project_id, other.user):
+        raise NotOfOneScope("Beliefs of different projects or users cannot be merged.")
+    words = [_inherited(*pair) for pair in unite_testimony(belief_id=one.pk, twin_id=other.pk)]
+    child = conceive_after(parents=[one, other], wording=wording, now=hand.now)
+    _bear(child, vector, words, parents=[one, other], kind=LineageKind.MERGE, hand=hand)
+    _end([one, other], BeliefStatus.MERGED, hand)
+    return Reshaped(made=[child], changed=[one, other])
+
+
+@transaction.atomic
+def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Hand) -> Reshaped:
+    """Put several beliefs in the place of a live one, each on the evidence that the curator gives it (B12).
+
+    What is evidence of no part waits in the pool for others like it.
+    """
+    [parent] = _hold([belief_id])
+    testimony = {said.episode.id: said for said in read_testimony(beliefs=[belief_id])}
+    children = []
+    for part in parts:
+        _check_known(part.verdicts, testimony)
+        words = [_sorted_word(testimony[key], verdict) for key, verdict in part.verdicts.items()]
+        child = conceive_after(parents=[parent], wording=part.wording, now=hand.now)
+        _bear(child, part.vector, words, parents=[parent], kind=LineageKind.SPLIT, hand=hand)
+        children.append(child)
+    _end([parent], BeliefStatus.SPLIT, hand)
+    pool_left_over(belief=parent, now=hand.now)
+    return Reshaped(made=children, changed=[parent])
+
+
+@transaction.atomic
+def contradict_belief(*, belief_id: str, episode_id: str, hand: Hand) -> Belief:
+    """Let a curator's word stand against a live belief; what follows from it the gates decide (B4)."""
+    [belief] = _hold([belief_id])
+    _speak(belief, episode_id, Verdict.CONTRADICTS, hand)
+    settle_by_hand(episodes=[episode_id])
+    return belief
+
+
+@transaction.atomic
+def replace_belief(*, belief_id: str, wording: Wording, vector: Vectors, episode_id: str, hand: Hand) -> Reshaped:
+    """Put what a curator says in the place of a live belief: the old one is revised, superseded by the new (R7).
+
+    Where another belief says the same already, that one takes the curator's word.
+    """
+    [parent] = _hold([belief_id])
+    child = conceive_after(parents=[parent], wording=wording, now=hand.now)
+    others = _alike(child).filter(status__in=LIVE).exclude(pk=parent.pk)
+    twin = find_same(candidate=as_source(belief=child), vector=vector, among=others)
+    attribute_changes(actor=hand.actor, reason=hand.reason)
+    if twin:
+        [child] = lock_beliefs([twin])
+        _speak(child, episode_id, Verdict.SUPPORTS, hand)
+    else:
+        word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=hand.reason)
+        store_handmade(belief=child, vector=vector, words=[word], now=hand.now)
+    trace_by_hand(child=child, parents=[parent], kind=LineageKind.SUPERSESSION, hand=hand)
+    _speak(parent, episode_id, Verdict.CONTRADICTS, hand)
+    _end([parent], BeliefStatus.REVISED, hand)
+    settle_by_hand(episodes=[episode_id])
+    return Reshaped(made=[] if twin else [child], changed=[child, parent] if twin else [parent])
+
+
+def _hold(ids: Sequence[str]) -> list[Belief]:
+    """Lock the workspace and live beliefs of it; raise IllegalTransitionError for one that does not live."""
+    workspaces = set(Belief.objects.filter(pk__in=ids).values_list("workspace_id", flat=True))
+    for workspace_id in workspaces:
+        lock_workspace(workspace_id)
+    beliefs = lock_beliefs(ids)
+    for belief in beliefs:
+        if belief.status not in LIVE:
+            raise IllegalTransitionError(f"{belief.pk} is {belief.status}; only what is believed can be reshaped.")
+    return beliefs
+
+
+def _inherited(said: Testimony, verdict: Verdict, reason: str) -> Word:
+    """Hand on what was said, and how it was found; of a clash only what the two come to."""
+    is_clash = bool(reason)
+    return Word(
+        episode_id=said.episode.id,
+        verdict=verdict,
+        kind=EvidenceKind(said.kind),
+        base_weight=said.base_weight,
+        basis=Basis.UNITED if is_clash else Basis(said.basis),
+        reason=reason or said.reason,
+        call_id=None if is_clash else said.call_id,
+    )
+
+
+def _sorted_word(said: Testimony, verdict: Verdict) -> Word:
+    return Word(
+        episode_id=said.episode.id,
+        verdict=verdict,
+        kind=EvidenceKind(said.kind),
+        base_weight=said.base_weight,
+    )
+
+
+def _bear(
+    child: Belief, vector: Vectors, words: Sequence[Word], *, parents: Sequence[Belief], kind: LineageKind, hand: Hand
+) -> None:
+    attribute_changes(actor=hand.actor, reason=hand.reason)
+    store_handmade(belief=child, vector=vector, words=words, now=hand.now)
+    trace_by_hand(child=child, parents=parents, kind=kind, hand=hand)
+
+
+def _speak(belief: Belief, episode_id: str, verdict: Verdict, hand: Hand) -> None:
+    attribute_changes(actor=hand.actor, reason=hand.reason)
+    word = curators_word(episode_id=episode_id, verdict=verdict, reason=hand.reason)
+    give_words(belief=belief, words=[word], now=hand.now)
+
+
+def _end(beliefs: Sequence[Belief], status: BeliefStatus, hand: Hand) -> None:
+    for belief in beliefs:
+        change_status(belief=belief, new=status, reason=hand.reason, actor=hand.actor, now=hand.now)
+    log.info("beliefs_reshaped_by_hand", beliefs=[b.pk for b in beliefs], status=status, actor=str(hand.actor))
+
+
+def settle_by_hand(*, episodes: Sequence[str]) -> int:
+    """Settle what became evidence by a curator's word, unless a cycle works on it or a person holds it (B1)."""
+    return settle_evidenced(episodes=Episode.objects.filter(pk__in=episodes, state__in=_SETTLING))

@@ -1,0 +1,58 @@
+"""A curator corrects a belief: what they say is an episode, and evidence that weighs more than any other (B4, R7)."""
+
+from django.db import transaction
+
+from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
+from memory.consolidation.handmade import CannotStand, Hand, Wording, embed_wordings
+from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.episodes import take_episodes
+from memory.models import Belief, Source
+from memory.models.vectors import Vectors
+
+_CATEGORY = "correction"
+
+
+def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Reshaped:
+    """Say that a belief is wrong, and with a wording what is right instead.
+
+    Saying the same twice changes nothing more. Raise CannotStand, NoVector or IllegalTransitionError.
+    """
+    if wording is None:
+        return _contradict(belief, hand)
+    if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):
+        raise CannotStand("The belief says that already.")
+    [vector] = embed_wordings(workspace_id=belief.workspace_id, statements=[wording.statement])
+    return _replace(belief, wording, vector, hand)
+
+
+@transaction.atomic
+def _contradict(belief: Belief, hand: Hand) -> Reshaped:
+    episode_id = _record(belief, text=f"Wrong: {belief.statement} ({hand.reason})", hand=hand)
+    return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, hand=hand)])
+
+
+@transaction.atomic
+def _replace(belief: Belief, wording: Wording, vector: Vectors, hand: Hand) -> Reshaped:
+    episode_id = _record(belief, text=wording.statement, hand=hand)
+    return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, hand=hand)
+
+
+def _record(belief: Belief, *, text: str, hand: Hand) -> str:
+    """Store the curator's word as an episode beside the belief's own; each curator is an origin."""
+    line = {
+        "text": text,
+        "project": belief.project.slug if belief.project else None,
+        "user": belief.user or None,
+        "session": f"correction of {belief.pk} by {hand.actor}"[:200],
+        "source": Source.HUMAN.value,
+        "category": _CATEGORY,
+    }
+    arrival = Arrival(workspace=belief.workspace, now=hand.now, actor=hand.actor)
+    [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
+    if isinstance(outcome, Rejected):
+        raise CannotStand(outcome.detail)
+    return outcome.id
+
+
+def _words(statement: str) -> str:
+    return statement.casefold().rstrip(" .!")
