@@ -104,7 +104,7 @@ def found_belief(
     words = [Word(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
     store_handmade(belief=belief, vector=vector, words=words, now=hand.now)
     settle_by_hand(episodes=list(verdicts))
-    log.info("belief_founded_by_hand", belief=belief.pk, actor=str(hand.actor))
+    log.info("beliefs_reshaped", beliefs=[belief.pk], status=belief.status, actor=str(hand.actor))
     return belief
 
 
@@ -284,7 +284,7 @@ def _speak(belief: Belief, episode_id: str, verdict: Verdict, hand: Hand) -> Non
 def _end(beliefs: Sequence[Belief], status: BeliefStatus, hand: Hand) -> None:
     for belief in beliefs:
         change_status(belief=belief, new=status, reason=hand.reason, actor=hand.actor, now=hand.now)
-    log.info("beliefs_reshaped_by_hand", beliefs=[b.pk for b in beliefs], status=status, actor=str(hand.actor))
+    log.info("beliefs_reshaped", beliefs=[b.pk for b in beliefs], status=status, actor=str(hand.actor))
 
 
 def settle_by_hand(*, episodes: Sequence[str]) -> int:

@@ -49,9 +49,9 @@ def hand(world: World, reason: str = "a new kiln") -> Hand:
     return Hand(actor=LENA, reason=reason, now=world.now)
 
 
-def correct(world: World, belief: Belief, statement: str | None = None, **said: str) -> Belief:
+def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
     """Correct a belief and return what holds in its place, else itself."""
-    wording = Wording(statement=statement, **said) if statement else None
+    wording = Wording(statement=statement) if statement else None
     reshaped = correct_belief(belief=world.now_of(belief), wording=wording, hand=hand(world))
     return reshaped.made[0] if reshaped.made else reshaped.changed[0]
 
