@@ -237,6 +237,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = POLICY.ingest.body_bytes
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["memory.api.permissions.DenyUnlessDeclared"],
+    "DEFAULT_THROTTLE_CLASSES": ["memory.api.throttling.RateOfKey"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.BoundedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -254,6 +255,10 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "memory.api.schema.declare_retry_after",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "BeliefStatus": "memory.api.schema.BELIEF_STATUSES",
         "EpisodeStatus": "memory.api.schema.EPISODE_STATUSES",

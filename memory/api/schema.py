@@ -28,8 +28,12 @@ _DETAILS = {
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',
     422: "The request is not valid.",
+    429: "Request was throttled. Expected available in 2 seconds.",
     503: "The embedding model does not answer; try again after the time in Retry-After.",
 }
+
+_EVERYWHERE = (401, 403, 429)
+_WITH_RETRY_AFTER = ("429", "503")
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # registers itself when defined
@@ -54,8 +58,8 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 def answers(ok: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
-    """List a view's answers for the schema: the good ones, 401 and 403, and the problems named."""
-    return {**ok, **{(status, CONTENT_TYPE): ProblemSerializer for status in sorted({401, 403, *problems})}}
+    """List a view's answers for the schema: the good ones, 401, 403 and 429, and the problems named."""
+    return {**ok, **{(status, CONTENT_TYPE): ProblemSerializer for status in sorted({*_EVERYWHERE, *problems})}}
 
 
 def problem_examples(*problems: int) -> list[OpenApiExample]:
@@ -68,7 +72,7 @@ def problem_examples(*problems: int) -> list[OpenApiExample]:
             status_codes=[str(status)],
             media_type=CONTENT_TYPE,
         )
-        for status in sorted({401, 403, *problems})
+        for status in sorted({*_EVERYWHERE, *problems})
     ]
 
 
@@ -83,3 +87,14 @@ def page_schema(name: str, item: type[serializers.BaseSerializer[Any]]) -> seria
     return inline_serializer(
         name, {"results": item(many=True), "next": serializers.URLField(allow_null=True, help_text="The next page.")}
     )
+
+
+def declare_retry_after(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Declare in the schema which answers say when to come back."""
+    header = {"description": "Seconds after which to try again.", "schema": {"type": "integer"}}
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            for status in _WITH_RETRY_AFTER:
+                if status in operation["responses"]:
+                    operation["responses"][status]["headers"] = {"Retry-After": header}
+    return result

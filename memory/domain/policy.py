@@ -250,6 +250,17 @@ class RecallPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottlePolicy:
+    """How often a key may call; so many at once, and as many again in the course of each minute."""
+
+    recall_per_minute: Annotated[Amount, "B9: recalls of one key a minute; 0 for no limit"] = 60_000.0
+    read_per_minute: Annotated[Amount, "B9: other readings of one key a minute; 0 for no limit"] = 60_000.0
+    write_per_minute: Annotated[Amount, "B9: writings of one key a minute; 0 for no limit"] = 60_000.0
+    curate_per_minute: Annotated[Amount, "B9: curator's acts of one key a minute; 0 for no limit"] = 6_000.0
+    owner_per_minute: Annotated[Amount, "B9: owner's acts of one key a minute; 0 for no limit"] = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """All stages together; `Policy()` holds the defaults."""
 
@@ -265,6 +276,7 @@ class Policy:
     restructure: RestructurePolicy = RestructurePolicy()
     ingest: IngestPolicy = IngestPolicy()
     recall: RecallPolicy = RecallPolicy()
+    throttle: ThrottlePolicy = ThrottlePolicy()
 
 
 class PolicyError(ValueError):

@@ -24,8 +24,15 @@ def test_every_operation_declares_its_problems(schema: Any) -> None:
                 for status, response in operation["responses"].items()
                 if "application/problem+json" in response.get("content", {})
             }
-            assert {"401", "403"} <= declared, f"{method} {path}"
+            assert {"401", "403", "429"} <= declared, f"{method} {path}"
             assert operation["summary"], f"{method} {path}"
+
+
+def test_who_calls_too_often_is_told_when_to_come_back(schema: Any) -> None:
+    """B9: on every route, with the rate's own header."""
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            assert "Retry-After" in operation["responses"]["429"]["headers"], f"{method} {path}"
 
 
 def test_operations_are_named_by_what_they_do(schema: Any) -> None:

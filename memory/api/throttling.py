@@ -1,0 +1,36 @@
+"""Rates of calls, by key and by what a call is for."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from memory.access.throttling import TooOften, Usage, check_rate, usage_of
+from memory.api.authentication import holder_of
+from memory.models import Permission
+
+
+class RateOfKey(BaseThrottle):
+    """Refuse a call with 429 where its key has had its share; what a call is for follows from its permission."""
+
+    _wait: float | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        method = "GET" if request.method == "HEAD" else request.method
+        permission = getattr(view, "permission_for", {}).get(method)
+        if permission is None:
+            return True
+        try:
+            check_rate(key=holder_of(request).key, usage=_usage(permission, method))
+        except TooOften as refused:
+            self._wait = refused.wait
+        return self._wait is None
+
+    def wait(self) -> float | None:
+        return self._wait
+
+
+def _usage(permission: Permission, method: str | None) -> Usage:
+    """Take what is posted and only reads for a recall."""
+    is_recall = permission is Permission.READ and method == "POST"
+    return Usage.RECALL if is_recall else usage_of(permission=permission)
