@@ -23,7 +23,7 @@ local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
 local full_at = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0')) + tonumber(ARGV[1])
 local wait = full_at - now - tonumber(ARGV[2])
-if wait > 0 then return string.format('%.3f', wait) end
+if wait > 0 then return string.format('%.3f', math.max(wait, 0.001)) end
 redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full_at - now) * 1000))
 return '0'
 """
