@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.db.models import Count
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access.visibility import Viewer, existing_beliefs, existing_episodes
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
@@ -63,14 +63,14 @@ class Status:
 def read_status(*, viewer: Viewer, now: datetime) -> Status:
     """Count what the viewer may see, and say what comes next."""
     workspace, is_whole = viewer.workspace, not viewer.is_limited
-    episodes = visible_episodes(viewer=viewer)
+    episodes = existing_episodes(viewer=viewer)
     states, dead = _count_by(episodes.active(), "state"), episodes.dead().count()
     pause = find_pause(workspace=workspace) if is_whole else None
     last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
     return Status(
         is_believing=workspace.is_believing,
         episodes=_count_by(episodes, "status"),
-        beliefs=_count_by(visible_beliefs(viewer=viewer), "status"),
+        beliefs=_count_by(existing_beliefs(viewer=viewer), "status"),
         pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
         held_episodes=states.get(ConsolidationState.HELD, 0),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.access.keys import allowed_projects
+from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Workspace
 from memory.models.beliefs import BeliefQuerySet
 from memory.models.episodes import EpisodeQuerySet
@@ -36,13 +37,26 @@ def visible_projects(*, viewer: Viewer) -> QuerySet[Project]:
 
 
 def visible_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
-    """Return the episodes a viewer may see; one limited to projects sees none without a project."""
+    """Return the episodes a viewer may see, none that was forgotten; one limited to projects sees none without one."""
+    return existing_episodes(viewer=viewer).exclude(status=EpisodeStatus.FORGOTTEN)
+
+
+def visible_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
+    """Return the beliefs a viewer may see, none that was forgotten."""
+    return existing_beliefs(viewer=viewer).exclude(status=BeliefStatus.FORGOTTEN)
+
+
+def existing_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
+    """Return the rows of a viewer's episodes, to be counted: what was forgotten is among them."""
     episodes = Episode.objects.for_workspace(viewer.workspace)
     return episodes if viewer.projects is None else episodes.filter(project__in=viewer.projects)
 
 
-def visible_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
-    """Return the beliefs a viewer may see; one limited to projects sees a global one if it may see all its evidence."""
+def existing_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
+    """Return the rows of a viewer's beliefs, to be counted; one limited to projects has a global one with its evidence.
+
+    All of that must be of its projects.
+    """
     beliefs = Belief.objects.for_workspace(viewer.workspace)
     if viewer.projects is None:
         return beliefs

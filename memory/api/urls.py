@@ -7,6 +7,7 @@ from memory.api.beliefs import BeliefHistoryView, BeliefView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
+from memory.api.forgetting import ForgetView
 from memory.api.lineage import LineageView
 from memory.api.recall import RecallView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
@@ -18,6 +19,12 @@ class BeliefIdConverter(StringConverter):
     """A belief's id; anything else names nothing."""
 
     regex = "bl_[0-9a-f]{12}"
+
+
+class MemoryIdConverter(StringConverter):
+    """An episode's id, or a belief's."""
+
+    regex = "(?:ep|bl)_[0-9a-f]{12}"
 
 
 class CycleIdConverter(StringConverter):
@@ -35,6 +42,7 @@ class ActConverter(StringConverter):
 register_converter(ActConverter, "act")
 register_converter(BeliefIdConverter, "belief_id")
 register_converter(CycleIdConverter, "cycle_id")
+register_converter(MemoryIdConverter, "memory_id")
 
 urlpatterns: list[URLPattern] = [
     path("episodes", EpisodesView.as_view()),
@@ -51,6 +59,7 @@ urlpatterns: list[URLPattern] = [
     path("consolidations/<cycle_id:cycle_id>/cancel", CycleCancelView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/undo", CycleUndoView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/release", CycleReleaseView.as_view()),
+    path("memories/<memory_id:memory_id>", ForgetView.as_view()),
     path("recall", RecallView.as_view()),
     path("status", StatusView.as_view()),
 ]

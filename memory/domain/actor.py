@@ -24,6 +24,12 @@ class Actor:
         return f"{self.kind} {self.name}"
 
 
+def read_actor(name: str) -> Actor:
+    """Read an actor as the history names it."""
+    kind, _, rest = name.partition(" ")
+    return Actor(kind=ActorKind(kind), name=rest)
+
+
 # The command that makes beliefs stand as was recorded; what it sets right is nobody's word on them.
 REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from django.db import connection
 
 from memory.consolidation.status import change_episode_status
+from memory.domain.erasure import digest_erased
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
-from memory.models import Episode
+from memory.models import Episode, Erased, Workspace
 
 SAID_AGAIN = "said again"
 
@@ -18,6 +19,8 @@ _CONFLICT = Rejected(
     detail="This idempotency key was used for another line.",
     errors={"idempotency_key": ["It was used for another line."]},
 )
+_ERASED = Rejected(status=409, detail="These words were erased from this memory, and are not taken again.")
+
 # One look into the unique index for each draft: a join of a table that has just grown may be planned badly. Two
 # branches, since that index serves neither an OR nor IS NOT DISTINCT FROM.
 _SAME_WORDS = """
@@ -38,6 +41,24 @@ _SAME_WORDS = """
             AND speaker = draft.speaker AND origin = draft.origin AND content_hash = draft.content_hash
         LIMIT 1
     ) AS episode WHERE draft.project_id IS NULL
+"""
+
+
+# What was forgotten is looked for over all origins. Where nobody knows when that was, it was after all that ever happened.
+_FORGOTTEN_WORDS = """
+    WITH draft AS (
+        SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[])
+            AS draft (place, project_id, "user", speaker, content_hash, occurred_at)
+    )
+    SELECT draft.place, gone.id FROM draft CROSS JOIN LATERAL (
+        SELECT episode.id, (
+            SELECT max(at) FROM memory_transition WHERE episode_id = episode.id AND new = 'forgotten'
+        ) AS at
+        FROM memory_episode episode
+        WHERE workspace_id = %s AND status = 'forgotten' AND content_hash = draft.content_hash
+            AND "user" = draft."user" AND speaker = draft.speaker AND project_id IS NOT DISTINCT FROM draft.project_id
+        ORDER BY at DESC NULLS FIRST LIMIT 1
+    ) AS gone WHERE gone.at IS NULL OR draft.occurred_at <= gone.at
 """
 
 
@@ -73,6 +94,34 @@ def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> d
     with connection.cursor() as cursor:
         cursor.execute(_SAME_WORDS, [list(drafts), *map(list, columns), workspace_id, workspace_id])
         return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
+
+
+def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+    """Answer the lines whose words were forgotten, of whatever origin, after what they tell of happened (L4)."""
+    if not drafts:
+        return {}
+    columns = zip(
+        *((d.project_id, d.user, d.speaker, d.content_hash, d.occurred_at) for d in drafts.values()), strict=True
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGOTTEN_WORDS, [list(drafts), *map(list, columns), workspace_id])
+        return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
+
+
+def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+    """Refuse the lines whose words were erased as the same user's, of whatever origin, speaker and project (L4)."""
+    key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace.pk)
+    if key is None or not drafts:
+        return {}
+    digests = {place: digest_of_words(key=key, episode=draft) for place, draft in drafts.items()}
+    rows = Erased.objects.for_workspace(workspace).filter(digest__in=set(digests.values()))
+    erased = set(rows.values_list("digest", flat=True))
+    return {place: _ERASED for place, digest in digests.items() if digest in erased}
+
+
+def digest_of_words(*, key: bytes, episode: Episode) -> str:
+    """Return what is kept of an erased episode."""
+    return digest_erased(key=bytes(key), parts=("episode", episode.user, episode.content_hash))
 
 
 def restore_archived(*, ids: list[str], arrival: Arrival) -> None:

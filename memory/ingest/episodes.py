@@ -13,8 +13,10 @@ from memory.ingest.drafts import complete_draft, draft_episodes
 from memory.ingest.duplicates import (
     Drafts,
     answer_clashing_keys,
+    answer_forgotten_words,
     answer_known_keys,
     answer_known_words,
+    refuse_erased_words,
     restore_archived,
 )
 from memory.ingest.insertion import insert_episodes
@@ -89,6 +91,8 @@ def _store_batch(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome
     named = name_speakers(workspace_id=workspace_id, drafts=drafts.values())
     for draft in drafts.values():
         complete_draft(draft)
+    _settle(drafts, outcomes, refuse_erased_words(workspace=arrival.workspace, drafts=drafts))
+    _settle(drafts, outcomes, answer_forgotten_words(workspace_id=workspace_id, drafts=drafts))
     new = _insert(workspace_id, drafts, outcomes)
     known = [outcome.id for outcome in outcomes.values() if isinstance(outcome, Stored)]
     restore_archived(ids=known, arrival=arrival)

@@ -25,6 +25,7 @@ from memory.models.cycles import (
     Trigger,
 )
 from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
+from memory.models.erased import Erased
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.pauses import Pause, PauseReason
@@ -54,6 +55,7 @@ __all__ = [
     "Episode",
     "EpisodeAccess",
     "EpisodeEmbedding",
+    "Erased",
     "Evidence",
     "EvidenceKind",
     "FactType",

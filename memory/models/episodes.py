@@ -157,6 +157,11 @@ class Episode(models.Model):
             models.Index(fields=["workspace", "dead_at"], condition=Q(dead_at__isnull=False), name="episode_dead"),
             models.Index(fields=["workspace", "-created_at", "-id"], name="episode_newest"),
             models.Index(
+                fields=["workspace", "content_hash"],
+                condition=Q(status=EpisodeStatus.FORGOTTEN),
+                name="episode_forgotten",
+            ),
+            models.Index(
                 fields=["workspace", "session", "occurred_at", "number"],
                 condition=~Q(session=""),
                 name="episode_turns",

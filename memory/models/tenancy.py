@@ -41,6 +41,9 @@ class Workspace(models.Model):
     next_cycle_held_until = models.DateTimeField(
         null=True, blank=True, help_text="While a replay runs, no other wake-up starts a cycle."
     )
+    erasure_key = models.BinaryField(
+        max_length=32, null=True, editable=False, help_text="Of the hashes of what was erased; drawn when first needed."
+    )
 
     class Meta:
         constraints = [

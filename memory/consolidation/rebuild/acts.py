@@ -11,12 +11,13 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.evidence import LEFT, recompute_beliefs
+from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.rebuild.leavings import Leaving, is_bereavement, read_leavings, slot_of
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
 from memory.consolidation.touched import is_undoing, read_undoings
-from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor
+from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
@@ -44,35 +45,46 @@ class RecordedAct:
     is_undoing: bool = False  # the status went back with a cycle that was undone
     word: Evidence | None = None  # that nobody but a curator gave
 
+    @property
+    def of(self) -> str:
+        """Name whose it is."""
+        return self.belief_id
 
-Slots = Mapping[int, Sequence[RecordedAct]]  # by how many of the recorded cycles came before
+
+Slots = Mapping[int, Sequence[RecordedAct | Leaving]]  # by how many of the recorded cycles came before
 
 
 def read_acts(*, record: Record) -> Slots:
-    """Read what was done by hand to the beliefs that are replayed, in order, by its place among the cycles."""
-    slots: dict[int, list[RecordedAct]] = defaultdict(list)
+    """Read what was done by hand to the beliefs that are replayed, and which episodes left, in order, by its place."""
+    slots: dict[int, list[RecordedAct | Leaving]] = defaultdict(list)
     latest: dict[str, int] = defaultdict(int)
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
-    acts = [*_changes_of_status(record), *_changes_of_pins(record), *_words_by_hand(record)]
+    leavings = read_leavings(record=record)
+    of_beliefs = [*_changes_of_status(record, leavings), *_changes_of_pins(record), *_words_by_hand(record)]
+    acts: list[RecordedAct | Leaving] = [*of_beliefs, *leavings]
     for act in sorted(acts, key=lambda act: act.moment):
-        slot = max(latest[act.belief_id], _slot(act, record, bisect_right(begins, act.moment)))
-        latest[act.belief_id] = slot
+        begun = bisect_right(begins, act.moment)
+        slot = slot_of(act, record, begun) if isinstance(act, Leaving) else _slot(act, record, begun)
+        latest[act.of] = slot = max(latest[act.of], slot)
         slots[slot].append(act)
     return slots
 
 
-def _changes_of_status(record: Record) -> Iterator[RecordedAct]:
+def _changes_of_status(record: Record, leavings: Sequence[Leaving]) -> Iterator[RecordedAct]:
+    left = {(leaving.actor, leaving.at) for leaving in leavings}
     undoings = read_undoings(workspace_id=record.workspace.pk)
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
     by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
     for change in by_hand.order_by("pk"):
+        if is_bereavement(change=change, leavings=left):
+            continue
         yield RecordedAct(
             belief_id=str(change.belief_id),
             act=_ACTS.get(change.new),
             old=change.old,
             new=change.new,
             reason=change.reason,
-            actor=_read_actor(change.actor),
+            actor=read_actor(change.actor),
             at=change.at,
             moment=change.recorded_at,
             is_undoing=is_undoing(change=change, undoings=undoings),
@@ -85,7 +97,7 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
     events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made)).annotate(was_pinned=before)
     turned = events.filter(was_pinned__isnull=False).exclude(is_pinned=F("was_pinned")).order_by("pgh_id")
     for event in turned.filter(pgh_context__isnull=False):
-        actor = _read_actor(event.pgh_context["actor"])
+        actor = read_actor(event.pgh_context["actor"])
         if actor.kind != ActorKind.CYCLE and actor != REBUILDING:
             yield RecordedAct(
                 belief_id=event.pgh_obj_id,
@@ -99,14 +111,14 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
 
 def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
     """Yield the curators' words on beliefs (B4); when each was said tells the change that it made."""
-    for row in words_by_hand(beliefs=record.made).exclude(episode__status__in=LEFT).order_by("pk"):
+    for row in words_by_hand(beliefs=record.made).order_by("pk"):
         changes = BeliefEvent.objects.filter(pgh_obj=row.belief_id, updated_at=row.created_at)
         made = changes.filter(pgh_context__reason=row.reason).order_by("pgh_id").first()
         yield RecordedAct(
             belief_id=row.belief_id,
             act=None,
             reason=row.reason,
-            actor=_read_actor(made.pgh_context["actor"]) if made else REBUILDING,
+            actor=read_actor(made.pgh_context["actor"]) if made else REBUILDING,
             at=row.created_at,
             moment=made.pgh_created_at if made else row.created_at,
             word=row,
@@ -117,11 +129,6 @@ def words_by_hand(*, beliefs: Collection[str]) -> QuerySet[Evidence]:
     """Select the evidence of some beliefs that came of a person's word and of no cycle."""
     rows: QuerySet[Evidence] = Evidence.objects.filter(belief__in=list(beliefs), cycle=None, basis=Basis.PERSON)
     return rows
-
-
-def _read_actor(name: str) -> Actor:
-    kind, _, rest = name.partition(" ")
-    return Actor(kind=ActorKind(kind), name=rest)
 
 
 def _slot(act: RecordedAct, record: Record, begun: int) -> int:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.sources import hash_members
 from memory.domain.lifecycle import JobState
 from memory.models import Belief, ClusterJob, ClusterMember, Cycle, StructuralChild, Workspace
@@ -63,10 +62,9 @@ def _founding_jobs(cycles: Collection[str]) -> dict[str, ClusterJob]:
 
 
 def _without_a_member(founded: Mapping[str, ClusterJob]) -> set[str]:
-    """Find the beliefs whose cluster lost a member: their statement may tell what that one said."""
+    """Find the beliefs whose cluster lost a member for good: their statement may tell what that one said."""
     jobs = [job.pk for job in founded.values()]
     left: dict[int, list[str]] = defaultdict(list)
     for job, episode in ClusterMember.objects.filter(job__in=jobs).values_list("job_id", "episode_id"):
         left[job].append(episode)
-    gone = set(ClusterMember.objects.filter(job__in=jobs, episode__status__in=LEFT).values_list("job_id", flat=True))
-    return {key for key, job in founded.items() if job.pk in gone or hash_members(left[job.pk]) != job.members_hash}
+    return {key for key, job in founded.items() if hash_members(left[job.pk]) != job.members_hash}

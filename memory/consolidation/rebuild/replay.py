@@ -16,6 +16,7 @@ from memory.consolidation.gate import give_evidence
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.offspring import ENDS, conceive_child, endow, trace
 from memory.consolidation.rebuild.acts import Slots, repeat_act, words_by_hand
+from memory.consolidation.rebuild.leavings import Leaving, bring_back, repeat_leaving
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.status import change_status
 from memory.consolidation.structural import versions_of
@@ -51,12 +52,13 @@ def replay(*, record: Record, acts: Slots, on_cycle: Callable[[], object]) -> li
     The caller rolls back what this leaves: rows that name a belief name one that may not come again.
     """
     _take_away(record)
+    bring_back(leavings=[act for place in sorted(acts) for act in acts[place] if isinstance(act, Leaving)])
     unrepeated: list[StructuralJob] = []
     for place, cycle in enumerate(record.cycles):
-        _repeat_acts(acts, place)
+        _repeat_acts(acts, place, record)
         unrepeated += _replay_cycle(cycle, record)
         on_cycle()
-    _repeat_acts(acts, len(record.cycles))
+    _repeat_acts(acts, len(record.cycles), record)
     for other in lock_beliefs(record.others):
         recompute_beliefs(beliefs=[other], now=other.updated_at)
     return unrepeated
@@ -88,9 +90,12 @@ def _take_away(record: Record) -> None:
         cursor.execute("DELETE FROM memory_belief WHERE id = ANY(%s)", [made])
 
 
-def _repeat_acts(acts: Slots, place: int) -> None:
+def _repeat_acts(acts: Slots, place: int, record: Record) -> None:
     for act in acts.get(place, ()):
-        repeat_act(act=act)
+        if isinstance(act, Leaving):
+            repeat_leaving(leaving=act, made=list(record.made))
+        else:
+            repeat_act(act=act)
 
 
 def _replay_cycle(cycle: Cycle, record: Record) -> list[StructuralJob]:

@@ -53,6 +53,7 @@ class Reason(StrEnum):
     STALE_AND_WEAK = "stale_and_weak"
     DOUBTFUL = "doubtful"
     BY_PERSON = "by_person"
+    UNSUPPORTED = "unsupported"
     NO_GROUND = "no_ground"
     RESTORED_BY_PERSON = "restored_by_person"
     # return

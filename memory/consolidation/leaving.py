@@ -1,0 +1,77 @@
+"""Episodes leave the evidence: every belief that leaned on them is computed anew, and what is left bare is archived.
+
+The rows of evidence stay, for what was believed before; they are not read any more (R10).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max, QuerySet
+
+from memory.consolidation.evidence import LEFT, recompute_beliefs
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.status import change_status
+from memory.domain.actor import Actor
+from memory.domain.gates import Reason
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
+from memory.models import Belief, Evidence
+
+EVIDENCE_LEFT = "evidence was forgotten"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bereft:
+    """The beliefs that lost evidence, and those among them that were archived because no support was left."""
+
+    beliefs: frozenset[str] = frozenset()
+    archived: frozenset[str] = frozenset()
+
+
+def take_from_evidence(*, rows: QuerySet[Evidence], actor: Actor, now: datetime) -> Bereft:
+    """Recompute the beliefs of rows whose episodes have just left; archive the live ones without support (B19).
+
+    The caller holds the workspace's lock, so that nobody gives a belief evidence of what leaves.
+    """
+    beliefs = lock_beliefs(rows.values("belief"))
+    supported = set(_supports(rows).values_list("belief_id", flat=True))
+    attribute_changes(actor=actor, reason=EVIDENCE_LEFT)
+    return Bereft(
+        beliefs=frozenset(belief.pk for belief in beliefs),
+        archived=_count_without(
+            beliefs=beliefs, supported=[b for b in beliefs if b.pk in supported], actor=actor, now=now
+        ),
+    )
+
+
+def _count_without(
+    *, beliefs: Collection[Belief], supported: Collection[Belief], actor: Actor, now: datetime
+) -> frozenset[str]:
+    """Recompute locked beliefs by what evidence is left; return those that were archived for want of support.
+
+    `supported` are those that lost support. The last that is left says since when nothing reinforced them (B14).
+    """
+    last = _last_supports(supported)
+    for belief in supported:
+        newest = last.get(belief.pk)
+        if belief.last_reinforced_at and (newest is None or newest < belief.last_reinforced_at):
+            belief.last_reinforced_at = newest
+    recompute_beliefs(beliefs=list(beliefs), now=now)
+    bare = [b for b in supported if b.pk not in last and b.status in LIVE and not b.is_pinned]  # D9
+    for belief in bare:
+        change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=Reason.UNSUPPORTED, actor=actor, now=now)
+    return frozenset(belief.pk for belief in bare)
+
+
+def _last_supports(beliefs: Collection[Belief]) -> dict[str, datetime]:
+    """Return by belief when the newest support came that still counts."""
+    left = _supports(Evidence.objects.filter(belief__in=[belief.pk for belief in beliefs]))
+    standing = left.exclude(episode__status__in=LEFT)
+    return dict(standing.values_list("belief").annotate(Max("created_at")))
+
+
+def _supports(rows: QuerySet[Evidence]) -> QuerySet[Evidence]:
+    return rows.filter(verdict=Verdict.SUPPORTS, base_weight__gt=0)

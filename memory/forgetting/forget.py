@@ -1,0 +1,63 @@
+"""B19: a memory is forgotten: it is seen and counted no more, and its row stays, so that it does not come back."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.leaving import Bereft, take_from_evidence
+from memory.consolidation.locks import lock_workspace
+from memory.consolidation.status import change_episode_status
+from memory.domain.actor import Actor
+from memory.domain.lifecycle import EpisodeStatus
+from memory.models import Belief, Episode, Evidence
+
+log = structlog.get_logger(__name__)
+
+FORGOTTEN = "forgotten"  # the reason, where nobody gives one
+
+
+class PinnedBelief(PermissionError):
+    """A pin keeps a belief from being forgotten by whoever may not take it off (D9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was forgotten, and what that meant for beliefs."""
+
+    id: str
+    bereft: Bereft
+
+
+@transaction.atomic
+def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str = "") -> Forgotten:
+    """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
+
+    A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate.
+    """
+    lock_workspace(episode.workspace_id)
+    changed = change_episode_status(
+        ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=reason or FORGOTTEN, actor=actor, now=now
+    )
+    bereft = take_from_evidence(rows=Evidence.objects.filter(episode__in=changed), actor=actor, now=now)
+    log.info("episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs))
+    return Forgotten(id=episode.pk, bereft=bereft)
+
+
+@transaction.atomic
+def forget_belief(
+    *, belief: Belief, actor: Actor, now: datetime, reason: str = "", even_pinned: bool = False
+) -> Forgotten:
+    """Let a belief stay as a tombstone, so that nothing that says the same comes in its place (B22).
+
+    Raise PinnedBelief for a pinned one unless the caller may pin, IllegalTransitionError for one forgotten already.
+    """
+    lock_workspace(belief.workspace_id)
+    belief.refresh_from_db(fields=["is_pinned"])
+    if belief.is_pinned and not even_pinned:
+        raise PinnedBelief(f"{belief.pk} is pinned: only who may curate can forget it, or take the pin off.")
+    curate_belief(belief_id=belief.pk, act=Act.FORGET, reason=reason or FORGOTTEN, actor=actor, now=now)
+    log.info("belief_forgotten", belief=belief.pk, workspace=belief.workspace_id)
+    return Forgotten(id=belief.pk, bereft=Bereft())
