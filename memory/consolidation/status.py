@@ -85,3 +85,8 @@ def change_episode_status(
         for key, workspace, old in found
     )  # fmt: skip
     return changed
+
+
+def set_status_aside(*, ids: Collection[str], status: str) -> None:
+    """Set the status of episodes within a replay, which the caller rolls back: nothing is recorded of it."""
+    Episode.objects.filter(pk__in=ids).update(status=status)

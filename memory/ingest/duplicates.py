@@ -44,7 +44,7 @@ _SAME_WORDS = """
 """
 
 
-# What was forgotten is looked for over all origins. Where nobody knows when that was, it was after all that ever happened.
+# Over all origins. Where nobody knows when something was forgotten, it was after all that ever happened.
 _FORGOTTEN_WORDS = """
     WITH draft AS (
         SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[])
@@ -113,7 +113,7 @@ def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) 
     key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace.pk)
     if key is None or not drafts:
         return {}
-    digests = {place: digest_of_words(key=key, episode=draft) for place, draft in drafts.items()}
+    digests = {place: digest_of_words(key=bytes(key), episode=draft) for place, draft in drafts.items()}
     rows = Erased.objects.for_workspace(workspace).filter(digest__in=set(digests.values()))
     erased = set(rows.values_list("digest", flat=True))
     return {place: _ERASED for place, digest in digests.items() if digest in erased}
@@ -121,7 +121,7 @@ def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) 
 
 def digest_of_words(*, key: bytes, episode: Episode) -> str:
     """Return what is kept of an erased episode."""
-    return digest_erased(key=bytes(key), parts=("episode", episode.user, episode.content_hash))
+    return digest_erased(key=key, parts=("episode", episode.user, episode.content_hash))
 
 
 def restore_archived(*, ids: list[str], arrival: Arrival) -> None:

@@ -40,10 +40,10 @@ def test_a_curator_does_what_the_address_says(
 
 def test_what_a_status_does_not_allow_is_a_conflict(workspace: Workspace, curator: Caller) -> None:
     """D3: the problem names both statuses."""
-    belief = factories.belief(workspace=workspace, status="forgotten")
+    belief = factories.belief(workspace=workspace, status="pruned")
     response = curator.post(f"/beliefs/{belief.pk}/archive", {"reason": "a new mill"})
     assert is_problem(response, 409)
-    assert "forgotten cannot become archived" in response.json()["detail"]
+    assert "pruned cannot become archived" in response.json()["detail"]
     assert not Transition.objects.exists()
 
 

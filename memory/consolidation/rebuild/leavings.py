@@ -9,10 +9,11 @@ from memory.consolidation.evidence import LEFT, recompute_beliefs
 from memory.consolidation.leaving import take_from_evidence
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.record import Record
+from memory.consolidation.status import set_status_aside
 from memory.domain.actor import Actor, read_actor
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus
-from memory.models import Episode, Evidence, Transition
+from memory.models import Evidence, Transition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +74,12 @@ def bring_back(*, leavings: Iterable[Leaving]) -> None:
             by_status[leaving.old].append(leaving.episode_id)
         seen.add(leaving.episode_id)
     for status, episodes in by_status.items():
-        Episode.objects.filter(pk__in=episodes).update(status=status)
+        set_status_aside(ids=episodes, status=status)
 
 
 def repeat_leaving(*, leaving: Leaving, made: Collection[str]) -> None:
     """Let an episode leave once more, or come back, with what that meant for the beliefs that are replayed."""
-    Episode.objects.filter(pk=leaving.episode_id).update(status=leaving.new)
+    set_status_aside(ids=[leaving.episode_id], status=leaving.new)
     told = Evidence.objects.filter(episode=leaving.episode_id, belief__in=made)
     if leaving.new in LEFT:
         take_from_evidence(rows=told, actor=leaving.actor, now=leaving.at)

@@ -1,0 +1,58 @@
+"""Forget episodes and beliefs by their ids (B19)."""
+
+import getpass
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from memory.domain.actor import Actor, ActorKind
+from memory.domain.lifecycle import IllegalTransitionError
+from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
+from memory.management.naming import named_memory
+from memory.management.wording import counted
+from memory.models import Belief
+
+
+class Command(BaseCommand):
+    help = (
+        "Forget episodes or beliefs: they are recalled and counted no more. An id may be cut short as long as it names "
+        "one memory only. `erase` removes what is to leave no trace."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("ids", nargs="+", metavar="ID", help="ep_… or bl_…")
+        parser.add_argument("--reason", default="", help="kept in the history")
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, ids: list[str], reason: str, as_json: bool, **options: Any) -> None:
+        memories = [named_memory(text) for text in ids]  # all of them, before the first is gone
+        actor = Actor(kind=ActorKind.COMMAND, name=f"forget of {getpass.getuser()}")
+        told: dict[str, Any] = {"actor": actor, "now": timezone.now(), "reason": reason}
+        for memory in memories:
+            try:
+                if isinstance(memory, Belief):
+                    forgotten = forget_belief(belief=memory, even_pinned=True, **told)
+                else:
+                    forgotten = forget_episode(episode=memory, **told)
+            except IllegalTransitionError as error:
+                raise CommandError(f"{memory.pk}: {error}", returncode=1) from None
+            self.stdout.write(json.dumps(_as_json(forgotten)) if as_json else _told(forgotten))
+
+
+def _as_json(forgotten: Forgotten) -> dict[str, Any]:
+    return {
+        "id": forgotten.id,
+        "recomputed": sorted(forgotten.bereft.beliefs),
+        "archived": sorted(forgotten.bereft.archived),
+    }
+
+
+def _told(forgotten: Forgotten) -> str:
+    told = [f"{forgotten.id} forgotten"]
+    if beliefs := forgotten.bereft.beliefs:
+        told.append(f"{counted(len(beliefs), 'belief')} computed anew")
+    if archived := forgotten.bereft.archived:
+        told.append(f"{len(archived)} archived without support")
+    return ", ".join(told) + "."

@@ -1,0 +1,101 @@
+"""DELETE /memories/{id}."""
+
+import pytest
+
+from memory.models import Belief, BeliefEvent, Episode, Evidence, Transition, Workspace
+from tests import factories
+from tests.api.caller import Caller, caller, is_problem
+from tests.recall.memories import believed, remembered
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def episode(workspace: Workspace) -> Episode:
+    """Return the one support of a belief."""
+    told = remembered("Mara drinks tea.", workspace=workspace)
+    factories.evidence(belief=believed("Mara prefers tea.", workspace=workspace), episode=told)
+    return told
+
+
+def test_an_episode_is_forgotten(episode: Episode, writer: Caller) -> None:
+    """B19: the answer says what that meant for beliefs; its actor is the key."""
+    response = writer.request("DELETE", f"/memories/{episode.pk}?reason=private")
+    assert response.status_code == 200
+    assert response.json() == {
+        "id": episode.pk, "status": "forgotten", "beliefs": {"recomputed": 1, "archived": 1},
+    }  # fmt: skip
+    change = Transition.objects.get(episode=episode)
+    assert (change.new, change.reason, change.actor[:10]) == ("forgotten", "private", "key engram")
+    assert Belief.objects.get().status == "archived"
+
+
+def test_nobody_is_shown_it_afterwards(episode: Episode, workspace: Workspace) -> None:
+    """B19: neither recalled, nor listed in any status, nor on a belief's card."""
+    owner = caller(workspace=workspace)
+    belief = Belief.objects.get()
+    Belief.objects.update(is_pinned=True)
+    owner.request("DELETE", f"/memories/{episode.pk}")
+    recalled = owner.post("/recall", {"query": "Mara drinks tea", "types": ["episode"]}).json()
+    assert recalled["results"] == []
+    for status in ("active", "forgotten"):
+        assert owner.get("/episodes", status=status).json()["results"] == []
+    assert owner.get(f"/beliefs/{belief.pk}").json()["evidence"] == []
+    assert owner.get("/status").json()["episodes"] == {"forgotten": 1}
+
+
+def test_a_belief_is_forgotten(episode: Episode, writer: Caller, reader: Caller) -> None:
+    """B22: its row stays as a tombstone that nobody is shown."""
+    belief = Belief.objects.get()
+    response = writer.request("DELETE", f"/memories/{belief.pk}")
+    assert (response.status_code, response.json()["beliefs"]) == (200, {"recomputed": 0, "archived": 0})
+    belief.refresh_from_db()
+    assert (belief.status, belief.status_reason) == ("forgotten", "forgotten")
+    assert BeliefEvent.objects.filter(status="forgotten").count() == 1
+    assert reader.get("/beliefs", status="forgotten").json()["results"] == []
+    for path in ("", "/history", "/lineage"):
+        assert is_problem(reader.get(f"/beliefs/{belief.pk}{path}"), 404)
+
+
+def test_what_is_forgotten_is_not_there_to_be_forgotten(episode: Episode, writer: Caller) -> None:
+    for memory in (episode.pk, Belief.objects.get().pk):
+        writer.request("DELETE", f"/memories/{memory}")
+        assert is_problem(writer.request("DELETE", f"/memories/{memory}"), 404)
+
+
+def test_a_pinned_belief_asks_for_a_curator(workspace: Workspace, episode: Episode, writer: Caller) -> None:
+    """D9, B19: and the answer says so."""
+    belief = Belief.objects.get()
+    Belief.objects.update(is_pinned=True)
+    refused = writer.request("DELETE", f"/memories/{belief.pk}")
+    assert is_problem(refused, 403)
+    assert "is pinned" in refused.json()["detail"]
+    assert caller("curate", workspace=workspace).request("DELETE", f"/memories/{belief.pk}").status_code == 200
+
+
+@pytest.mark.parametrize("memory", ["ep_000000000000", "bl_000000000000", "cy_000000000000", "ep_1"])
+def test_what_is_not_there_is_a_404(writer: Caller, memory: str) -> None:
+    assert is_problem(writer.request("DELETE", f"/memories/{memory}"), 404)
+
+
+@pytest.mark.parametrize("query", ["?why=so", f"?reason={'x' * 201}"])
+def test_a_bad_query_forgets_nothing(episode: Episode, writer: Caller, query: str) -> None:
+    assert is_problem(writer.request("DELETE", f"/memories/{episode.pk}{query}"), 422)
+    assert Episode.objects.get().status == "active"
+
+
+def test_a_key_limited_to_projects_forgets_inside_them_only(workspace: Workspace, episode: Episode) -> None:
+    """B19, B21."""
+    project = factories.project(workspace=workspace)
+    limited = caller("write", workspace=workspace, projects=(project,))
+    inside = remembered("Tabs.", workspace=workspace, project=project)
+    assert is_problem(limited.request("DELETE", f"/memories/{episode.pk}"), 404)
+    assert limited.request("DELETE", f"/memories/{inside.pk}").status_code == 200
+    assert dict(Episode.objects.values_list("pk", "status")) == {episode.pk: "active", inside.pk: "forgotten"}
+
+
+def test_evidence_of_forgotten_words_stays_for_the_past(episode: Episode, writer: Caller) -> None:
+    """R10: the row is kept, and not read."""
+    writer.request("DELETE", f"/memories/{episode.pk}")
+    assert Evidence.objects.count() == 1
+    assert (Belief.objects.get().alpha, Belief.objects.get().evidence_count) == (1.0, 0)

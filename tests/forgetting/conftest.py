@@ -1,0 +1,5 @@
+"""The scripted world of consolidation, for what is forgotten of it."""
+
+from tests.consolidation.conftest import decree, running_server, server, world
+
+__all__ = ["decree", "running_server", "server", "world"]

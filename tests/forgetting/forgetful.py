@@ -1,0 +1,36 @@
+"""Somebody who has things forgotten, and what must hold afterwards."""
+
+from datetime import timedelta
+from typing import Any
+
+from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.verify import find_drift
+from memory.domain.actor import Actor, ActorKind
+from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
+from memory.models import Belief, Episode
+from tests.consolidation.world import World
+
+LENA = Actor(kind=ActorKind.PERSON, name="lena")
+DAY = timedelta(days=1)
+
+
+def forget(world: World, memory: Episode | Belief, **given: Any) -> Forgotten:
+    """Have a memory forgotten now; no belief may drift, and a rebuilding may find nothing to do."""
+    told: dict[str, Any] = {"actor": LENA, "now": world.now, "reason": "private"} | given
+    if isinstance(memory, Episode):
+        forgotten = forget_episode(episode=memory, **told)
+    else:
+        forgotten = forget_belief(belief=memory, **told)
+    all_is_sound(world)
+    return forgotten
+
+
+def all_is_sound(world: World) -> None:
+    """Assert that numbers follow from the evidence, and that beliefs stand as was recorded (B4, B22)."""
+    assert find_drift(workspace=world.workspace)[1] == []
+    rebuilt = rebuild_beliefs(workspace=world.workspace, now=world.now, is_dry_run=True)
+    assert rebuilt.differences == []
+
+
+def episode_of(text: str) -> Episode:
+    return Episode.objects.get(text=text)
