@@ -1,0 +1,1 @@
+"""A workspace on its way out of a database and into another."""
