@@ -1,5 +1,6 @@
-"""POST /recall."""
+"""POST /recall and POST /recollections."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -10,24 +11,54 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.requests import StrictSerializer, name_field, project_named, query_field, read_body, viewer_from
-from memory.api.schema import MEMORY_TYPES, documented
+from memory.api.requests import (
+    MomentField,
+    StrictSerializer,
+    as_of_field,
+    name_field,
+    project_named,
+    query_field,
+    read_body,
+    viewer_from,
+)
+from memory.api.schema import KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
+from memory.domain.knowledge import RecallMode
 from memory.models import Permission
+from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recall import recall
+from memory.recall.recollections import recollect
 from memory.recall.search import RecallScope
 
 _DIGITS = 4
 
 
-class RecallRequest(StrictSerializer):
-    """A question to the memory."""
+class ScopeRequest(StrictSerializer):
+    """What is on somebody's mind, and whose memories are to be looked through."""
 
     query = query_field()
     project = name_field(allow_null=True, help_text="Slug: that project's memories and those of none.")
     user = name_field(allow_null=True, allow_blank=True, help_text="That user's memories and those of nobody.")
+    session = name_field(
+        allow_null=True,
+        allow_blank=True,
+        help_text="The conversation that asks. It narrows nothing; what it is shown is remembered, so that its echo "
+        "counts as no evidence.",
+    )
+
+
+class RecallRequest(ScopeRequest):
+    """A question to the memory."""
+
+    agent = name_field(allow_null=True, allow_blank=True, help_text="That agent's episodes and those of none.")
     limit = serializers.IntegerField(
         default=settings.POLICY.recall.limit, min_value=1, max_value=settings.POLICY.recall.max_limit
+    )
+    mode = serializers.ChoiceField(
+        RECALL_MODES, default=RecallMode.FULL_CONTEXT.value, help_text="Which kinds of knowledge answer."
+    )
+    profile = serializers.ChoiceField(
+        RECALL_PROFILES, default=RecallProfile.DEFAULT.value, help_text="How memories are scored."
     )
     types = serializers.ListField(
         child=serializers.ChoiceField(MEMORY_TYPES),
@@ -35,8 +66,33 @@ class RecallRequest(StrictSerializer):
         default=list(MemoryType),
         error_messages={"not_a_list": "A list is expected."},
     )
+    occurred_after = MomentField(
+        required=False, help_text="What occurred from then on, and beliefs that rest on something that did."
+    )
+    occurred_before = MomentField(
+        required=False, help_text="What occurred before then, and beliefs that rest on something that did."
+    )
+    as_of = as_of_field()
+    include_expired = serializers.BooleanField(default=False, help_text="Also what is past its `valid_until`.")
     explain = serializers.BooleanField(
         default=False, help_text="With every number that led to the answer, and what fell short; counts as no access."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        after, before = attrs.get("occurred_after"), attrs.get("occurred_before")
+        if after and before and not after < before:
+            raise serializers.ValidationError({"occurred_before": ["It must be later than occurred_after."]})
+        return attrs
+
+
+class RecollectionRequest(ScopeRequest):
+    """What a conversation is about."""
+
+    max_tokens = serializers.IntegerField(
+        default=settings.POLICY.recollection.tokens,
+        min_value=1,
+        max_value=settings.POLICY.recollection.max_tokens,
+        help_text="Most tokens of the text.",
     )
 
 
@@ -69,6 +125,7 @@ class MemorySerializer(serializers.Serializer[Any]):
     type = serializers.ChoiceField(MEMORY_TYPES)
     id = serializers.CharField()
     text = serializers.CharField()
+    knowledge = serializers.ChoiceField(KNOWLEDGE, help_text="A fact, a procedure, or a narrative of what happened.")
     score = RoundedField(help_text="0 to 1, comparable between the kinds.")
     confidence = RoundedField(required=False, help_text="Of a belief.")
     occurred_at = serializers.DateTimeField(required=False, help_text="Of an episode.")
@@ -83,7 +140,7 @@ class MissedSerializer(serializers.Serializer[Any]):
     """A memory that fell short."""
 
     memory = MemorySerializer()
-    reason = serializers.CharField(help_text="below_the_last or fits_no_better.")
+    reason = serializers.CharField(help_text="below_the_last, fits_no_better or too_unlike.")
 
 
 class RecalledSerializer(serializers.Serializer[Any]):
@@ -96,6 +153,13 @@ class RecalledSerializer(serializers.Serializer[Any]):
     def to_representation(self, instance: Any) -> dict[str, Any]:
         shown = super().to_representation(instance)
         return {name: value for name, value in shown.items() if name != "near_misses" or value}
+
+
+class RecollectionSerializer(serializers.Serializer[Any]):
+    """Lines to put before a conversation; an empty text if nothing comes up."""
+
+    text = serializers.CharField(allow_blank=True, help_text="`[Memory flash: …]` and `[Belief (0.85): …]`.")
+    ids = serializers.ListField(child=serializers.CharField(), help_text="Of the memories, in the order of the lines.")
 
 
 class RecallView(APIView):
@@ -112,6 +176,16 @@ class RecallView(APIView):
             examples=[
                 OpenApiExample("question", value={"query": "tabs or spaces?", "limit": 3}, request_only=True),
                 OpenApiExample(
+                    "rules, as they stood",
+                    value={
+                        "query": "how do we deploy?",
+                        "project": "compiler",
+                        "mode": "facts_plus_rules",
+                        "as_of": "2026-03-01T00:00:00Z",
+                    },
+                    request_only=True,
+                ),
+                OpenApiExample(
                     "memories",
                     value={
                         "results": [
@@ -119,6 +193,7 @@ class RecallView(APIView):
                                 "type": "belief",
                                 "id": "bl_0c4e1f6a92d3",
                                 "text": "Mara prefers tabs over spaces.",
+                                "knowledge": "fact",
                                 "score": 0.71,
                                 "confidence": 0.86,
                             }
@@ -133,14 +208,77 @@ class RecallView(APIView):
     )  # fmt: skip
     def post(self, request: Request) -> Response:
         asked = read_body(RecallRequest, request)
-        viewer = viewer_from(request)
-        project = project_named(viewer=viewer, slug=asked.get("project"))
         recalled = recall(
-            scope=RecallScope(viewer=viewer, project_id=project.pk if project else None, user=asked.get("user") or ""),
-            query=asked["query"],
-            limit=asked["limit"],
-            types=[MemoryType(kind) for kind in asked["types"]],
-            is_explained=asked["explain"],
+            scope=_scope(request, asked),
+            question=_question(asked),
+            session=asked.get("session") or "",
             now=timezone.now(),
         )
         return Response(RecalledSerializer(recalled).data)
+
+
+class RecollectionView(APIView):
+    """What comes up by itself, to be put before a conversation."""
+
+    permission_for = {"POST": Permission.READ}
+
+    @extend_schema(
+        operation_id="recollect",
+        summary="Recall a few memories as a text for a prompt",
+        request=RecollectionRequest,
+        **documented(
+            {200: RecollectionSerializer}, 400, 404, 413, 415, 422,
+            examples=[
+                OpenApiExample(
+                    "conversation", value={"query": "Mara wants to format the code", "session": "s-31"},
+                    request_only=True,
+                ),
+                OpenApiExample(
+                    "recollection",
+                    value={
+                        "text": "[Memory flash: Mara: I set the editor to tabs again.]\n"
+                        "[Belief (0.86): Mara prefers tabs over spaces.]",
+                        "ids": ["ep_3f9a1c0b77de", "bl_0c4e1f6a92d3"],
+                    },
+                    response_only=True,
+                    status_codes=["200"],
+                ),
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        asked = read_body(RecollectionRequest, request)
+        recollection = recollect(
+            scope=_scope(request, asked),
+            query=asked["query"],
+            session=asked.get("session") or "",
+            max_tokens=asked["max_tokens"],
+            now=timezone.now(),
+        )
+        return Response(RecollectionSerializer(recollection).data)
+
+
+def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:
+    viewer = viewer_from(request)
+    project = project_named(viewer=viewer, slug=asked.get("project"))
+    return RecallScope(
+        viewer=viewer,
+        project_id=project.pk if project else None,
+        user=asked.get("user") or "",
+        agent=asked.get("agent") or "",
+    )
+
+
+def _question(asked: Mapping[str, Any]) -> Question:
+    return Question(
+        query=asked["query"],
+        limit=asked["limit"],
+        types=[MemoryType(kind) for kind in asked["types"]],
+        mode=RecallMode(asked["mode"]),
+        profile=RecallProfile(asked["profile"]),
+        occurred_from=asked.get("occurred_after"),
+        occurred_before=asked.get("occurred_before"),
+        as_of=asked.get("as_of"),
+        with_expired=asked["include_expired"],
+        is_explained=asked["explain"],
+    )

@@ -28,6 +28,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
+class NoQuery(StrictSerializer):
+    """Nothing can be asked for."""
+
+
 def _sendable(name: str) -> str:
     """Replace halves of surrogate pairs, which an answer cannot hold."""
     return name.encode("utf-8", "replace").decode()

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.requests import StrictSerializer, read_query, viewer_from
+from memory.api.requests import NoQuery, read_query, viewer_from
 from memory.api.schema import documented
 from memory.models import PauseReason, Permission
 from memory.status import read_status
@@ -69,10 +69,6 @@ class StatusSerializer(serializers.Serializer[Any]):
     pause = PauseSerializer(allow_null=True)
     budget = BudgetSerializer(allow_null=True)
     models = ModelsSerializer()
-
-
-class NoQuery(StrictSerializer):
-    """Nothing can be asked for."""
 
 
 class StatusView(APIView):

@@ -7,9 +7,9 @@ from memory.api.beliefs import BeliefHistoryView, BeliefView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
-from memory.api.forgetting import ForgetView
 from memory.api.lineage import LineageView
-from memory.api.recall import RecallView
+from memory.api.memories import MemoryView
+from memory.api.recall import RecallView, RecollectionView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
@@ -59,7 +59,8 @@ urlpatterns: list[URLPattern] = [
     path("consolidations/<cycle_id:cycle_id>/cancel", CycleCancelView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/undo", CycleUndoView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/release", CycleReleaseView.as_view()),
-    path("memories/<memory_id:memory_id>", ForgetView.as_view()),
+    path("memories/<memory_id:memory_id>", MemoryView.as_view()),
     path("recall", RecallView.as_view()),
+    path("recollections", RecollectionView.as_view()),
     path("status", StatusView.as_view()),
 ]

@@ -29,6 +29,7 @@ _ORDERED = (  # stage, and two of its constants of which the first must not exce
     ("budget", "renew_seconds", "lease_seconds"),
     ("consolidation", "cluster_min", "cluster_max"),
     ("recall", "limit", "max_limit"),
+    ("recollection", "tokens", "max_tokens"),
 )
 
 
@@ -261,6 +262,53 @@ class ThrottlePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssociativePolicy:
+    """How the associative profile scores memories; the five weights together make 1."""
+
+    similarity_weight: Annotated[Share, "R5: weight of similarity"] = 0.50
+    importance_weight: Annotated[Share, "R5: weight of importance"] = 0.20
+    recency_weight: Annotated[Share, "R5, R6: weight of recency"] = 0.10
+    recency_decay: Annotated[Amount, "R5, R6: decay of recency a day; 0.023 halves it in about 30 days"] = 0.023
+    stability_weight: Annotated[Share, "R5: weight of stability"] = 0.05
+    full_stability: Annotated[Positive, "R5: stability that counts in full"] = 5.0
+    subject_weight: Annotated[Share, "R5, R6: weight of a subject that the query names"] = 0.15
+    insight_factor: Annotated[Share, "R5: factor of an insight's score"] = 0.5
+    min_similarity: Annotated[Share, "R5: similarity that a memory must reach"] = 0.20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecyclePolicy:
+    """What the policy state of an episode adds to its score; one that has none is left alone."""
+
+    enabled: Annotated[bool, "L14: the policy state of an episode moves its score"] = True
+    hides_stale: Annotated[bool, "L14: stale and archived states are not recalled at all"] = False
+    active_boost: Annotated[float, "L14: added for the state active"] = 0.05
+    validated_boost: Annotated[float, "L14: added for the state validated"] = 0.03
+    candidate_boost: Annotated[float, "L14: added for the state candidate"] = -0.01
+    stale_boost: Annotated[float, "L14: added for the state stale"] = -0.06
+    archived_boost: Annotated[float, "L14: added for the state archived"] = -0.08
+    disputed_boost: Annotated[float, "L14: added, besides, for what is disputed"] = -0.12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackPolicy:
+    """How words on the use of a memory add up."""
+
+    step: Annotated[Share, "L13: share of the way to 1, useful, or to -1, wrong, that one word of feedback goes"] = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecollectionPolicy:
+    """How much a recollection holds."""
+
+    episodes: Annotated[Count, "B16: most episodes of a recollection"] = 3
+    beliefs: Annotated[Count, "B16: most beliefs of a recollection"] = 2
+    characters: Annotated[Count, "B16: longest bite of a recollection"] = 240
+    tokens: Annotated[Count, "B16: most tokens of a recollection, where none are asked for"] = 400
+    max_tokens: Annotated[Count, "B16: most tokens that a recollection may be asked for"] = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """All stages together; `Policy()` holds the defaults."""
 
@@ -277,6 +325,10 @@ class Policy:
     ingest: IngestPolicy = IngestPolicy()
     recall: RecallPolicy = RecallPolicy()
     throttle: ThrottlePolicy = ThrottlePolicy()
+    associative: AssociativePolicy = AssociativePolicy()
+    lifecycle: LifecyclePolicy = LifecyclePolicy()
+    feedback: FeedbackPolicy = FeedbackPolicy()
+    recollection: RecollectionPolicy = RecollectionPolicy()
 
 
 class PolicyError(ValueError):

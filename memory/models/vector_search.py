@@ -101,27 +101,27 @@ def search_episodes(
     `context` are the shares of a match's text score for what stands next to it in its session, and for what comes after
     that, in either direction.
     """
-    parameters = _parameters(reach, query, candidates)
+    parameters = search_parameters(reach, query, candidates)
     parameters |= {"next_share": context[0], "second_share": context[1]}
-    return _fetch(EpisodeCandidate, _EPISODES, parameters)
+    return fetch_candidates(EpisodeCandidate, _EPISODES, parameters)
 
 
 def search_beliefs(
     *, reach: Reach, query: SearchQuery, candidates: int, min_confidence: float
 ) -> list[BeliefCandidate]:
     """Find the active beliefs above a confidence nearest by vector and best by text, at most `candidates` of each."""
-    parameters = _parameters(reach, query, candidates) | {"min_confidence": min_confidence}
-    return _fetch(BeliefCandidate, _BELIEFS, parameters)
+    parameters = search_parameters(reach, query, candidates) | {"min_confidence": min_confidence}
+    return fetch_candidates(BeliefCandidate, _BELIEFS, parameters)
 
 
-def _fetch(kind: type[Candidate], statement: bytes, parameters: dict[str, Any]) -> list[Candidate]:
+def fetch_candidates(kind: type[Candidate], statement: bytes, parameters: dict[str, Any]) -> list[Candidate]:
     """Run a statement that is never prepared: a generic plan would not know how much a scope holds."""
     with raw_cursor() as cursor:
         cursor.row_factory = class_row(kind)
         return cursor.execute(statement, parameters, prepare=False).fetchall()
 
 
-def _parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, Any]:
+def search_parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, Any]:
     return {
         "workspace": reach.workspace_id,
         "everything": reach.projects is None,
@@ -149,7 +149,7 @@ def _parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, 
     }
 
 
-def _bm25(row: str) -> str:
+def bm25(row: str) -> str:
     """Score a row's text, and tell the share of the query that it covers; a lateral table named s."""
     return f"""CROSS JOIN LATERAL (
         SELECT coalesce(sum(w.weight * w.times * 2.2
@@ -183,29 +183,29 @@ _OCCURRED = """
     AND (%(occurred_until)s::timestamptz IS NULL OR {row}.occurred_at < %(occurred_until)s)
 """
 # What is asked for of episodes, whatever their status.
-_EPISODE_WANTED = f"""
+EPISODE_WANTED = f"""
     {_IS_VALID} AND {_OCCURRED}
     AND (%(agent)s::text = '' OR {{row}}.agent IN ('', %(agent)s))
     AND (%(categories)s::text[] IS NULL OR {{row}}.category = ANY(%(categories)s))
     AND {{row}}.lifecycle_state <> ALL(%(hidden_states)s)
 """
 # A belief is of a time if what it rests on occurred then.
-_BELIEF_WANTED = f"""
+BELIEF_WANTED = f"""
     {_IS_VALID} AND (%(fact_types)s::text[] IS NULL OR {{row}}.fact_type = ANY(%(fact_types)s))
     AND (%(occurred_from)s::timestamptz IS NULL AND %(occurred_until)s::timestamptz IS NULL OR EXISTS (
         SELECT FROM memory_evidence t JOIN memory_episode o ON o.id = t.episode_id
         WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
 """
-_LIVE = f"{{row}}.status = 'active' AND {_EPISODE_WANTED}"
+_LIVE = f"{{row}}.status = 'active' AND {EPISODE_WANTED}"
 
 
-def _beside(direction: str, order: str) -> str:
+def _beside(direction: str, order: str, live: str) -> str:
     """Take the two live episodes of a match's session that come next in one direction, and their shares."""
     return f"""(
         SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s ELSE %(second_share)s END AS share FROM (
             SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
             FROM memory_episode p
-            WHERE {_EPISODE_SCOPE.format(row="p")} AND {_LIVE.format(row="p")} AND p.session = m.session
+            WHERE {_EPISODE_SCOPE.format(row="p")} AND {live} AND p.session = m.session
               AND p.project_id IS NOT DISTINCT FROM m.project_id
               AND (p.occurred_at, p.number) {direction} (m.occurred_at, m.number)
             ORDER BY p.occurred_at {order}, p.number {order} LIMIT 2
@@ -214,12 +214,12 @@ def _beside(direction: str, order: str) -> str:
 
 
 # The inner sort, kept apart by OFFSET 0, lets the join look at rows nearest first and stop at the limit.
-_EPISODES = """
+_EPISODES_AMONG = """
 WITH near AS (
     SELECT e.id FROM (
         SELECT v.episode_id AS id, v.vector <=> %(vector)b::halfvec AS distance
         FROM memory_episodeembedding v
-        WHERE {embedding_scope} AND v.is_active AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
+        WHERE {embedding_scope} AND {open_vector} AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
         ORDER BY distance OFFSET 0
     ) e
     JOIN memory_episode p ON p.id = e.id AND {live}
@@ -242,14 +242,23 @@ JOIN memory_episode p ON p.id = found.id {bm25}
 LEFT JOIN beside b ON b.id = p.id
 LEFT JOIN memory_episodeembedding v ON v.episode_id = p.id AND v.model = %(model)s
 ORDER BY p.id
-""".format(  # noqa: S608  (as above)
-    embedding_scope=_EPISODE_SCOPE.format(row="v"),
-    episode_scope=_EPISODE_SCOPE.format(row="p"),
-    live=_LIVE.format(row="p"),
-    bm25=_bm25("p"),
-    before=_beside("<", "DESC"),
-    after=_beside(">", "ASC"),
-).encode()
+"""
+
+
+def episode_statement(*, live: str, open_vector: str) -> bytes:
+    """Build the search for episodes among those that fulfil `live`, and have a vector that fulfils `open_vector`."""
+    return _EPISODES_AMONG.format(
+        embedding_scope=_EPISODE_SCOPE.format(row="v"),
+        open_vector=open_vector,
+        episode_scope=_EPISODE_SCOPE.format(row="p"),
+        live=live,
+        bm25=bm25("p"),
+        before=_beside("<", "DESC", live),
+        after=_beside(">", "ASC", live),
+    ).encode()
+
+
+_EPISODES = episode_statement(live=_LIVE.format(row="p"), open_vector="v.is_active")
 
 _BELIEFS = """
 WITH open AS NOT MATERIALIZED (
@@ -278,5 +287,5 @@ LEFT JOIN memory_beliefembedding v ON v.belief_id = b.id AND v.model = %(model)s
 LEFT JOIN memory_beliefaccess a ON a.belief_id = b.id
 ORDER BY b.id
 """.format(  # noqa: S608  (as above)
-    scope=_BELIEF_SCOPE.format(row="b"), wanted=_BELIEF_WANTED.format(row="b"), bm25=_bm25("b")
+    scope=_BELIEF_SCOPE.format(row="b"), wanted=BELIEF_WANTED.format(row="b"), bm25=bm25("b")
 ).encode()

@@ -1,6 +1,7 @@
 """What coming to mind changes: counts, times and stability; never a confidence (B4, B5)."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime
 
 import structlog
@@ -20,40 +21,25 @@ def count_access(
     now: datetime,
     policy: RetrievalPolicy,
 ) -> None:
-    """Note that these memories were recalled, in one statement for each kind, and let beliefs grow more stable.
+    """Note in one statement that these memories were recalled, and let the beliefs grow more stable.
 
     An answer is not lost because it could not be counted: a row erased meanwhile, say, is logged.
     """
+    if not episodes and not beliefs:
+        return
+    is_inside = connection.in_atomic_block  # of a caller's transaction, whose commit is the caller's to wait for
+    parameters = {
+        "episodes": [episode.id for episode in episodes],
+        "beliefs": [belief.id for belief in beliefs],
+        "grown": [_grown(belief, now, policy) for belief in beliefs],
+        "now": now,
+        "is_inside": is_inside,
+    }
     try:
-        with transaction.atomic():
-            _wait_for_no_disk()
-            _count_episodes([episode.id for episode in episodes], now)
-            _count_beliefs({belief.id: _grown(belief, now, policy) for belief in beliefs}, now)
+        with transaction.atomic() if is_inside else nullcontext(), connection.cursor() as cursor:
+            cursor.execute(_COUNT, parameters)
     except DatabaseError as error:
         log.warning("recall.access_not_counted", error=str(error))
-
-
-def _wait_for_no_disk() -> None:
-    """Let the commit return before it is on disk: a crash may lose the last counts, and nothing else."""
-    if not connection.savepoint_ids:  # inside a caller's transaction it would be the caller's commit
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit TO off")
-
-
-def _count_episodes(ids: list[str], now: datetime) -> None:
-    if ids:
-        with connection.cursor() as cursor:
-            cursor.execute(_EPISODES, {"ids": ids, "now": now})
-
-
-def _count_beliefs(grown: dict[str, float], now: datetime) -> None:
-    """Store each belief's grown stability, unless a greater one is there.
-
-    Of two recalls at once both start from the same stability; the second has waited no time and would add nothing.
-    """
-    if grown:
-        with connection.cursor() as cursor:
-            cursor.execute(_BELIEFS, {"ids": list(grown), "grown": list(grown.values()), "now": now})
 
 
 def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> float:
@@ -64,17 +50,23 @@ def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> f
     )
 
 
-# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle.
-_EPISODES = """
-INSERT INTO memory_episodeaccess AS a (episode_id, workspace_id, accessed_at, access_count)
-SELECT id, workspace_id, %(now)s, 1 FROM memory_episode WHERE id = ANY(%(ids)s) ORDER BY id
-ON CONFLICT (episode_id) DO UPDATE SET
-    accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1
-"""
-_BELIEFS = """
+# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle. The commit
+# returns before it is on disk: a crash may lose the last counts, and nothing else. Of two recalls at once both start
+# from the same stability; the second has waited no time and would add nothing, so the greater one stays.
+_COUNT = """
+WITH unhurried AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', CASE WHEN %(is_inside)s THEN current_setting('synchronous_commit')
+                      ELSE 'off' END, true)
+), episodes AS (
+    INSERT INTO memory_episodeaccess AS a (episode_id, workspace_id, accessed_at, access_count)
+    SELECT id, workspace_id, %(now)s, 1 FROM unhurried, memory_episode WHERE id = ANY(%(episodes)s) ORDER BY id
+    ON CONFLICT (episode_id) DO UPDATE SET
+        accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1
+)
 INSERT INTO memory_beliefaccess AS a (belief_id, workspace_id, accessed_at, access_count, stability)
 SELECT b.id, b.workspace_id, %(now)s, 1, given.stability
-FROM unnest(%(ids)s::text[], %(grown)s::float8[]) AS given(id, stability) JOIN memory_belief b ON b.id = given.id
+FROM unhurried, unnest(%(beliefs)s::text[], %(grown)s::float8[]) AS given(id, stability)
+JOIN memory_belief b ON b.id = given.id
 ORDER BY b.id
 ON CONFLICT (belief_id) DO UPDATE SET
     accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1,

@@ -1,7 +1,7 @@
 """From candidates to scores, and from the two kinds of memory to one list (B17)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
-from memory.domain.policy import Policy
+from memory.domain.lifecycle_policy import boost_of
+from memory.domain.policy import LifecyclePolicy, Policy
 from memory.domain.scoring import blend_beliefs, fit_among, score_beliefs, score_episodes, text_weight
 from memory.domain.strength import retrieval_strength
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
@@ -36,7 +37,7 @@ class Ranked:
 
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average."""
-    similarity = _similarities(candidates, profile)
+    similarity = reference_similarities(candidates, profile)
     scores = score_episodes(
         similarity=_filled(similarity),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
@@ -63,7 +64,7 @@ def rank_beliefs(
     policy: Policy,
 ) -> list[Ranked]:
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
-    similarity = _similarities(candidates, profile)
+    similarity = reference_similarities(candidates, profile)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
         similarity=np.nan_to_num(similarity),
@@ -94,9 +95,9 @@ def _fits(
     candidates: Sequence[BeliefCandidate], episodes: Sequence[EpisodeCandidate], profile: Profile, policy: Policy
 ) -> NDArray[np.float64]:
     return fit_among(
-        similarity=np.nan_to_num(_similarities(candidates, profile)),
+        similarity=np.nan_to_num(reference_similarities(candidates, profile)),
         text=_texts(candidates),
-        episode_similarity=_filled(_similarities(episodes, profile)),
+        episode_similarity=_filled(reference_similarities(episodes, profile)),
         episode_text=_texts(episodes),
         weight=_text_weight([*candidates, *episodes], policy),
     )
@@ -115,7 +116,9 @@ def _texts(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[flo
     return [candidate.text_score for candidate in candidates]
 
 
-def _similarities(candidates: Sequence[EpisodeCandidate | BeliefCandidate], profile: Profile) -> NDArray[np.float64]:
+def reference_similarities(
+    candidates: Sequence[EpisodeCandidate | BeliefCandidate], profile: Profile
+) -> NDArray[np.float64]:
     """Put raw cosines on the reference scale; NaN where there is none."""
     raw = np.array([np.nan if c.similarity is None else c.similarity for c in candidates], dtype=np.float64)
     return np.array(profile.reference(raw), dtype=np.float64)
@@ -136,6 +139,18 @@ def _ranked(
     scores: NDArray[np.float64],
     components: Components,
 ) -> list[Ranked]:
+    kinds = [kind] * len(candidates)
+    return collect_ranked(kinds=kinds, candidates=candidates, scores=scores, components=components)
+
+
+def collect_ranked(
+    *,
+    kinds: Sequence[MemoryType],
+    candidates: Sequence[EpisodeCandidate | BeliefCandidate],
+    scores: NDArray[np.float64],
+    components: Components,
+) -> list[Ranked]:
+    """Put each candidate's score and its components together; all of one length."""
     named = {name: values.tolist() for name, values in components.items()}
     return [
         Ranked(
@@ -144,5 +159,22 @@ def _ranked(
             score=score,
             components={name: values[place] for name, values in named.items()},
         )
-        for place, (candidate, score) in enumerate(zip(candidates, scores.tolist(), strict=True))
+        for place, (kind, candidate, score) in enumerate(zip(kinds, candidates, scores.tolist(), strict=True))
     ]
+
+
+def boost_ranked(
+    *, ranked: Sequence[Ranked], episodes: Sequence[EpisodeCandidate], policy: LifecyclePolicy
+) -> list[Ranked]:
+    """Add to episodes' scores what their policy state gives, within 0..1; what has none is untouched (L14)."""
+    boosts = {
+        episode.id: boost
+        for episode in episodes
+        if (boost := boost_of(state=episode.lifecycle_state, verification=episode.verification, policy=policy))
+    }
+    return [_boosted(item, boosts[item.id]) if item.id in boosts else item for item in ranked]
+
+
+def _boosted(item: Ranked, boost: float) -> Ranked:
+    score = min(max(item.score + boost, 0.0), 1.0)
+    return replace(item, score=score, components={**item.components, "boost": boost})

@@ -1,37 +1,30 @@
 """The service behind every recall."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access.visibility import Viewer
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.embeddings import embedder
-from memory.models import Belief, Episode, Evidence
+from memory.models import Evidence
 from memory.recall.access import count_access
-from memory.recall.ranking import MemoryType, Ranked, best, rank_beliefs, rank_episodes
+from memory.recall.associative import rank_associatively
+from memory.recall.question import Question, RecallProfile
+from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
+from memory.recall.reading import RecalledMemory, read_memories
 from memory.recall.search import Found, RecallScope, find_candidates
+from memory.recall.surfacing import note_surfaced
 from memory.recall.xray import Explanation, NearMiss, explain
 
 BELOW_THE_LAST = "below_the_last"  # a smaller score than that of the last result
 FITS_NO_BETTER = "fits_no_better"  # a belief that is no nearer to the query than the episodes found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecalledMemory:
-    """One result; a belief has a confidence, an episode a time at which it occurred."""
-
-    type: MemoryType
-    id: str
-    text: str
-    score: float
-    confidence: float | None = None
-    occurred_at: datetime | None = None
-    explain: Explanation | None = None
+TOO_UNLIKE = "too_unlike"  # less like the query than the associative profile asks for
+ENOUGH_OF_ITS_KIND = "enough_of_its_kind"  # better ones of that kind took its places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,44 +44,64 @@ class Recalled:
     near_misses: tuple[Missed, ...] = ()
 
 
-def recall(
-    *,
-    scope: RecallScope,
-    query: str,
-    limit: int,
-    types: Collection[MemoryType] = tuple(MemoryType),
-    is_explained: bool = False,
-    now: datetime,
-) -> Recalled:
-    """Return the memories that answer a query best, and count them as accessed (B17, B21).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came to mind, and among what it was found; nothing is counted yet."""
 
-    Where the workspace keeps no beliefs, episodes alone answer. An X-ray counts as no access.
+    recalled: Recalled
+    found: Found
+
+
+def recall(*, scope: RecallScope, question: Question, session: str = "", now: datetime) -> Recalled:
+    """Return the memories that answer a question best, and count them as accessed (B17, B21).
+
+    Looking at the X-ray or at the past is no access. A session is told what it was shown, whichever way (Echo).
     """
+    answer = find_answer(scope=scope, question=question, now=now)
+    results = answer.recalled.results
+    if not question.is_explained and question.as_of is None:
+        count_shown(results=results, found=answer.found, now=now)
+    if session:
+        note_surfaced(workspace=scope.viewer.workspace, session=session, memories=results, now=now)
+    return answer.recalled
+
+
+def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Answer:
+    """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22)."""
     policy: Policy = settings.POLICY
     model = embedder()
-    if not scope.viewer.workspace.is_believing:
-        types = set(types) - {MemoryType.BELIEF}
     found = find_candidates(
-        scope=scope,
-        query=query,
-        types=types,
-        count=max(policy.recall.candidates, limit),
+        scope=question.narrow(scope=scope, policy=policy.lifecycle),
+        query=question.query,
+        types=_kinds(question, scope),
+        count=max(policy.recall.candidates, question.limit),
         embedder=model,
         now=now,
+        as_of=question.as_of,
         policy=policy.recall,
     )
-    answer = _rank(found=found, limit=limit, profile=model.profile, now=now, policy=policy)
-    explained = explain(candidates=answer.candidates) if is_explained else {}
-    results = _read(ranked=answer.ranked, viewer=scope.viewer, explained=explained)
-    if is_explained:
-        missed = answer.near_misses[: policy.recall.near_misses]
-        return Recalled(results=results, degraded=found.degraded, near_misses=_tell(missed, scope.viewer, explained))
-    _count(results=results, found=found, now=now, policy=policy)
-    return Recalled(results=results, degraded=found.degraded)
+    ranked = _rank(found=found, question=question, profile=model.profile, now=question.as_of or now, policy=policy)
+    return Answer(recalled=_tell(ranked, question, scope.viewer, found.degraded, policy), found=found)
+
+
+def count_shown(*, results: Sequence[RecalledMemory], found: Found, now: datetime) -> None:
+    """Count the memories that were shown as accessed, in one statement for each kind (B5)."""
+    shown = {result.id for result in results}
+    count_access(
+        episodes=[episode for episode in found.episodes if episode.id in shown],
+        beliefs=[belief for belief in found.beliefs if belief.id in shown],
+        now=now,
+        policy=settings.POLICY.retrieval,
+    )
+
+
+def _kinds(question: Question, scope: RecallScope) -> Collection[MemoryType]:
+    is_believing = scope.viewer.workspace.is_believing
+    return question.types if is_believing else set(question.types) - {MemoryType.BELIEF}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _Ranking:
     """All candidates with their scores, those that answer, and the others, best first."""
 
     candidates: Sequence[Ranked]
@@ -96,29 +109,47 @@ class _Answer:
     near_misses: Sequence[NearMiss]
 
 
-def _rank(*, found: Found, limit: int, profile: Profile, now: datetime, policy: Policy) -> _Answer:
-    """Rank both kinds together; where there is no room for all, beliefs must be about the query to take a place."""
-    episodes = rank_episodes(candidates=found.episodes, profile=profile, policy=policy)
-    beliefs = rank_beliefs(candidates=found.beliefs, episodes=found.episodes, profile=profile, now=now, policy=policy)
-    barred: list[Ranked] = []
-    if episodes and beliefs and len(episodes) + len(beliefs) > limit and not found.degraded:
-        resting = _resting_on(best(ranked=episodes, limit=1)[0].id, found)
-        barred = [
-            belief
-            for belief in beliefs
-            if belief.components["fit"] < policy.recall.belief_floor and belief.id not in resting
-        ]
-    open_to = best(ranked=[item for item in (*episodes, *beliefs) if item not in barred])
-    missed = [NearMiss(ranked=item, reason=BELOW_THE_LAST) for item in open_to[limit:]]
-    missed += [NearMiss(ranked=item, reason=FITS_NO_BETTER) for item in barred]
+def _rank(*, found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> _Ranking:
+    """Score both kinds, bar what does not belong, and share out the places."""
+    scored = _score(found, question, profile, now, policy)
+    candidates = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
+    if question.profile == RecallProfile.ASSOCIATIVE:
+        barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
+    elif question.quotas:
+        barred = {}  # no kind takes another's places
+    else:
+        barred = dict.fromkeys(_unfit(candidates, found, question.limit, policy), FITS_NO_BETTER)
+    ranked, missed = _share_out(best(ranked=[item for item in candidates if item.id not in barred]), question)
+    missed += [NearMiss(ranked=item, reason=barred[item.id]) for item in candidates if item.id in barred]
     missed.sort(key=lambda miss: (-miss.ranked.score, miss.ranked.id))
-    return _Answer(candidates=[*episodes, *beliefs], ranked=open_to[:limit], near_misses=missed)
+    return _Ranking(candidates=candidates, ranked=ranked, near_misses=missed)
 
 
-def _tell(missed: Sequence[NearMiss], viewer: Viewer, explained: Mapping[str, Explanation]) -> tuple[Missed, ...]:
-    reasons = {miss.ranked.id: miss.reason for miss in missed}
-    memories = _read(ranked=[miss.ranked for miss in missed], viewer=viewer, explained=explained)
-    return tuple(Missed(memory=memory, reason=reasons[memory.id]) for memory in memories)
+def _score(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
+    episodes, beliefs = found.episodes, found.beliefs
+    if question.profile == RecallProfile.ASSOCIATIVE:
+        return rank_associatively(
+            query=question.query, episodes=episodes, beliefs=beliefs, profile=profile, now=now, policy=policy
+        )
+    return [
+        *rank_episodes(candidates=episodes, profile=profile, policy=policy),
+        *rank_beliefs(candidates=beliefs, episodes=episodes, profile=profile, now=now, policy=policy),
+    ]
+
+
+def _is_unlike(item: Ranked, policy: Policy) -> bool:
+    """R5: tell whether a memory is less like the query than asked for; without a vector that is not known."""
+    return item.components["similarity"] < policy.associative.min_similarity  # never true of NaN
+
+
+def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Policy) -> set[str]:
+    """Name the beliefs that must be about the query to take a place, where there is no room for all, and are not."""
+    if not found.episodes or not found.beliefs or len(candidates) <= limit or found.degraded:
+        return set()
+    first = best(ranked=[item for item in candidates if item.type == MemoryType.EPISODE], limit=1)[0]
+    beliefs = [item for item in candidates if item.type == MemoryType.BELIEF]
+    unfit = {item.id for item in beliefs if item.components["fit"] < policy.recall.belief_floor}
+    return unfit - _resting_on(first.id, found)
 
 
 def _resting_on(episode_id: str, found: Found) -> set[str]:
@@ -130,32 +161,37 @@ def _resting_on(episode_id: str, found: Found) -> set[str]:
     return set(rows.values_list("belief_id", flat=True))
 
 
-def _read(
-    *, ranked: Sequence[Ranked], viewer: Viewer, explained: Mapping[str, Explanation]
-) -> tuple[RecalledMemory, ...]:
-    """Read the texts through the viewer's own eyes: what a search found by mistake is not shown."""
-    ids = [item.id for item in ranked]
-    episodes = visible_episodes(viewer=viewer).active().only("text", "occurred_at").in_bulk(ids)
-    beliefs = visible_beliefs(viewer=viewer).active().only("statement", "confidence").in_bulk(ids)
-    memories = episodes | beliefs
-    shown = [item for item in ranked if item.id in memories]
-    return tuple(_result(item, memories[item.id], explained.get(item.id)) for item in shown)
+def _share_out(ordered: Sequence[Ranked], question: Question) -> tuple[list[Ranked], list[NearMiss]]:
+    """Give the places to the best, to those of a kind no more than its quota."""
+    taken: Counter[MemoryType] = Counter()
+    ranked: list[Ranked] = []
+    missed: list[NearMiss] = []
+    for item in ordered:
+        if taken[item.type] == question.quotas.get(item.type, question.limit):
+            missed.append(NearMiss(ranked=item, reason=ENOUGH_OF_ITS_KIND if question.quotas else BELOW_THE_LAST))
+        elif len(ranked) == question.limit:
+            missed.append(NearMiss(ranked=item, reason=BELOW_THE_LAST))
+        else:
+            taken[item.type] += 1
+            ranked.append(item)
+    return ranked, missed
 
 
-def _result(item: Ranked, memory: Episode | Belief, explanation: Explanation | None) -> RecalledMemory:
-    own: dict[str, Any]
-    if isinstance(memory, Episode):
-        own = {"text": memory.text, "occurred_at": memory.occurred_at}
-    else:
-        own = {"text": memory.statement, "confidence": memory.confidence}
-    return RecalledMemory(type=item.type, id=item.id, score=item.score, explain=explanation, **own)
-
-
-def _count(*, results: Sequence[RecalledMemory], found: Found, now: datetime, policy: Policy) -> None:
-    shown = {result.id for result in results}
-    count_access(
-        episodes=[episode for episode in found.episodes if episode.id in shown],
-        beliefs=[belief for belief in found.beliefs if belief.id in shown],
-        now=now,
-        policy=policy.retrieval,
+def _tell(ranking: _Ranking, question: Question, viewer: Viewer, degraded: tuple[str, ...], policy: Policy) -> Recalled:
+    """Read the texts of the results and, if asked for, of the nearest misses."""
+    if not question.is_explained:
+        return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=degraded)
+    explained = explain(candidates=ranking.candidates)
+    missed = {miss.ranked.id: miss for miss in ranking.near_misses[: policy.recall.near_misses]}
+    memories = _read([miss.ranked for miss in missed.values()], question, viewer, explained)
+    return Recalled(
+        results=_read(ranking.ranked, question, viewer, explained),
+        degraded=degraded,
+        near_misses=tuple(Missed(memory=memory, reason=missed[memory.id].reason) for memory in memories),
     )
+
+
+def _read(
+    ranked: Sequence[Ranked], question: Question, viewer: Viewer, explained: Mapping[str, Explanation]
+) -> tuple[RecalledMemory, ...]:
+    return read_memories(ranked=ranked, viewer=viewer, as_of=question.as_of, explained=explained)

@@ -1,17 +1,20 @@
 """The channels of recall: the query's vector and its words, sent to each kind of memory."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 import structlog
+from django.db.models import Q
 
-from memory.access.visibility import Viewer
+from memory.access.visibility import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
+from memory.history.as_of import beliefs_as_of
 from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
+from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.vector_search import (
     BeliefCandidate,
     EpisodeCandidate,
@@ -30,12 +33,28 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """Which memories of a scope are wanted: see `Reach`; nothing given narrows nothing."""
+
+    occurred: tuple[datetime | None, datetime | None] = (None, None)
+    categories: tuple[str, ...] | None = None
+    fact_types: tuple[str, ...] | None = None
+    with_expired: bool = False
+    hidden_states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallScope:
-    """Whose memories are searched: what the viewer may see, and of it a project's and a user's, if one is named."""
+    """Whose memories are searched: what the viewer may see, and of it a project's, a user's, an agent's, if named.
+
+    `narrowing` is what else is asked of them.
+    """
 
     viewer: Viewer
     project_id: int | None = None
     user: str = ""
+    agent: str = ""
+    narrowing: Narrowing = Narrowing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +74,16 @@ def find_candidates(
     count: int,
     embedder: Embedder,
     now: datetime,
+    as_of: datetime | None = None,
     policy: RecallPolicy,
 ) -> Found:
-    """Find what may answer the query, `count` memories of each kind by each channel."""
+    """Find what may answer the query, now or as it stood, `count` memories of each kind by each channel."""
     vector = _embed(scope, query, embedder, policy)
     words = words_of(query=query, workspace_id=scope.viewer.workspace.pk, policy=policy)
     asked = SearchQuery(vector=vector, model=embedder.name, words=words)
     beside = (policy.next_share, policy.second_share)
+    if as_of is not None:
+        return _find_past(scope, asked, types, count, as_of, policy)
     reach = reach_of(scope=scope, now=now)
     return Found(
         episodes=search_episodes(reach=reach, query=asked, candidates=count, context=beside)
@@ -74,13 +96,50 @@ def find_candidates(
     )
 
 
+def _find_past(
+    scope: RecallScope,
+    asked: SearchQuery,
+    types: Collection[MemoryType],
+    count: int,
+    at: datetime,
+    policy: RecallPolicy,
+) -> Found:
+    """Find what might have answered the query at a time, among memories as they stood."""
+    reach, beside = reach_of(scope=scope, now=at), (policy.next_share, policy.second_share)
+    return Found(
+        episodes=search_past_episodes(reach=reach, query=asked, candidates=count, context=beside, at=at)
+        if MemoryType.EPISODE in types
+        else [],
+        beliefs=search_past_beliefs(
+            reach=reach, query=asked, candidates=count, min_confidence=policy.min_confidence,
+            events=_events_of(scope, reach, at),
+        ) if MemoryType.BELIEF in types
+        else [],
+        degraded=(VECTORS,) if asked.vector is None else (),
+    )  # fmt: skip
+
+
+def _events_of(scope: RecallScope, reach: Reach, at: datetime) -> list[int]:
+    """List the events that tell how the beliefs of a scope stood at a time."""
+    beliefs = visible_beliefs(viewer=scope.viewer)
+    if reach.projects is not None:
+        beliefs = beliefs.filter(Q(project=None) | Q(project__in=reach.projects))
+    if reach.user:
+        beliefs = beliefs.filter(user__in=("", reach.user))
+    return list(beliefs_as_of(beliefs=beliefs, at=at).values_list("pgh_id", flat=True))
+
+
 def reach_of(*, scope: RecallScope, now: datetime) -> Reach:
     """Turn a scope into what a statement filters by; a project outside the viewer's own reaches nothing (B21)."""
     allowed = scope.viewer.projects
     projects = allowed if scope.project_id is None else (scope.project_id,)
     if allowed is not None and scope.project_id is not None and scope.project_id not in allowed:
         projects = ()
-    return Reach(workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, now=now)
+    narrowing = {field.name: getattr(scope.narrowing, field.name) for field in fields(scope.narrowing)}
+    return Reach(
+        workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, agent=scope.agent,
+        now=now, **narrowing,
+    )  # fmt: skip
 
 
 def _embed(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPolicy) -> Vectors | None:

@@ -1,8 +1,10 @@
 """POST /recall."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from memory.models import EpisodeAccess, Workspace
 from tests import factories
@@ -22,8 +24,8 @@ def test_both_kinds_answer_with_what_belongs_to_each(workspace: Workspace, reade
     body = reader.post("/recall", {"query": "Mara tea"}).json()
     assert body["degraded"] == []
     results = {result["id"]: result for result in body["results"]}
-    assert set(results[episode.pk]) == {"type", "id", "text", "score", "occurred_at"}
-    assert set(results[belief.pk]) == {"type", "id", "text", "score", "confidence"}
+    assert set(results[episode.pk]) == {"type", "id", "text", "knowledge", "score", "occurred_at"}
+    assert set(results[belief.pk]) == {"type", "id", "text", "knowledge", "score", "confidence"}
     assert results[belief.pk]["confidence"] == 0.8571
     assert all(round(result["score"], 4) == result["score"] for result in results.values())
     assert EpisodeAccess.objects.get(pk=episode.pk).access_count == 1
@@ -59,6 +61,27 @@ def test_a_limited_key_recalls_from_its_projects(workspace: Workspace) -> None:
     assert is_problem(limited.post("/recall", {"query": "tea", "project": "theirs"}), 404)
 
 
+def test_what_is_asked_reaches_the_memory(workspace: Workspace, reader: Caller) -> None:
+    """D2, R5, B1: mode, profile, agent, times, validity and the past."""
+    remembered(
+        "tea as it was",
+        workspace=workspace,
+        valid_until=factories.NOW - timedelta(days=1),
+        agent="scout",
+        category="skill",
+    )
+    remembered("tea of the clerk", workspace=workspace, agent="clerk", category="skill")
+    remembered("tea as a story", workspace=workspace, agent="scout")
+    remembered("tea long ago", workspace=workspace, category="skill", occurred_at=factories.NOW - timedelta(days=9))
+    remembered("tea stored later", workspace=workspace, category="skill", created_at=timezone.now())
+    body = {
+        "query": "tea", "mode": "facts_plus_rules", "profile": "associative", "agent": "scout", "session": "s-1",
+        "occurred_after": (factories.NOW - timedelta(days=3)).isoformat(),
+        "include_expired": True, "as_of": (factories.NOW + timedelta(days=1)).isoformat(),
+    }  # fmt: skip
+    assert texts(reader.post("/recall", body)) == {"tea as it was"}
+
+
 def test_another_workspace_recalls_nothing(workspace: Workspace, stranger: Caller) -> None:
     remembered("Mara drinks tea.", workspace=workspace)
     believed("Mara prefers tea.", workspace=workspace)
@@ -79,6 +102,18 @@ def test_another_workspace_recalls_nothing(workspace: Workspace, stranger: Calle
         ({"query": "tea", "types": []}, "types"),
         ({"query": "tea", "types": ["dream"]}, "types"),
         ({"query": "tea", "colour": "red"}, "colour"),
+        ({"query": "tea", "mode": "facts"}, "mode"),
+        ({"query": "tea", "profile": "dreamy"}, "profile"),
+        ({"query": "tea", "agent": "x" * 201}, "agent"),
+        ({"query": "tea", "session": "a\0b"}, "session"),
+        ({"query": "tea", "as_of": "2026-03-01"}, "as_of"),
+        ({"query": "tea", "as_of": "2026-03-01T00:00:00"}, "as_of"),
+        ({"query": "tea", "occurred_after": "yesterday"}, "occurred_after"),
+        (
+            {"query": "tea", "occurred_after": "2026-03-01T00:00:00Z", "occurred_before": "2026-03-01T01:00:00+01:00"},
+            "occurred_before",
+        ),
+        ({"query": "tea", "include_expired": "perhaps"}, "include_expired"),
         ([], "non_field_errors"),
         ("null", "non_field_errors"),
     ],

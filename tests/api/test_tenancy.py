@@ -161,6 +161,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/recall", "POST"): Call(
         permission="read", path=at("/recall"), body=lambda rows: {"query": SECRET, "limit": 100}
     ),
+    ("api/v1/recollections", "POST"): Call(
+        permission="read", path=at("/recollections"), body=lambda rows: {"query": SECRET, "session": "s-1"}
+    ),
+    ("api/v1/memories/<memory_id:memory_id>", "GET"): Call(
+        permission="read", path=lambda rows: f"/memories/{rows.episode.pk}", names_a_row=True
+    ),
     ("api/v1/memories/<memory_id:memory_id>", "DELETE"): Call(
         permission="write", path=lambda rows: f"/memories/{rows.belief.pk}", names_a_row=True
     ),
@@ -309,6 +315,7 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
         f"POST {of_belief}/<act:act>": {belief, project, SECRET},
         f"POST {of_belief}/split": {belief, project, SECRET},
         f"POST {of_belief}/correct": {belief, project, SECRET},
+        "GET memories/<memory_id:memory_id>": {belief, rows.episode.pk, project, SECRET},
         f"GET {of_cycle}": {cycle},
         "DELETE memories/<memory_id:memory_id>": {belief},
         **{f"POST {of_cycle}/{act}": {cycle} for act in ("cancel", "undo", "release")},

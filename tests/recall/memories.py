@@ -7,7 +7,7 @@ from memory.access.visibility import Viewer
 from memory.llm.embeddings import static_embedder
 from memory.models import Belief, Episode, Project, Workspace
 from memory.models.vectors import store_belief_vectors, store_episode_vectors
-from memory.recall.ranking import MemoryType
+from memory.recall.question import Question
 from memory.recall.recall import Recalled, recall
 from memory.recall.search import RecallScope
 from tests import factories
@@ -41,17 +41,37 @@ def ask(
     project: Project | None = None,
     limited_to: tuple[Project, ...] | None = None,
     user: str = "",
+    agent: str = "",
+    session: str = "",
     limit: int = 10,
-    types: tuple[MemoryType, ...] = tuple(MemoryType),
-    is_explained: bool = False,
     now: datetime = factories.NOW,
+    **asked: Any,
 ) -> Recalled:
-    """Recall as someone who may see the whole workspace, or some projects of it."""
-    projects = None if limited_to is None else tuple(project.pk for project in limited_to)
-    scope = RecallScope(
-        viewer=Viewer(workspace=workspace, projects=projects), project_id=project.pk if project else None, user=user
+    """Recall as someone who may see the whole workspace, or some projects of it; `asked` goes into the question."""
+    return recall(
+        scope=scope_of(workspace=workspace, project=project, limited_to=limited_to, user=user, agent=agent),
+        question=Question(query=query, limit=limit, **asked),
+        session=session,
+        now=now,
     )
-    return recall(scope=scope, query=query, limit=limit, types=types, is_explained=is_explained, now=now)
+
+
+def scope_of(
+    *,
+    workspace: Workspace,
+    project: Project | None = None,
+    limited_to: tuple[Project, ...] | None = None,
+    user: str = "",
+    agent: str = "",
+) -> RecallScope:
+    """Return the scope of someone who may see the whole workspace, or some projects of it."""
+    projects = None if limited_to is None else tuple(project.pk for project in limited_to)
+    return RecallScope(
+        viewer=Viewer(workspace=workspace, projects=projects),
+        project_id=project.pk if project else None,
+        user=user,
+        agent=agent,
+    )
 
 
 def ids(recalled: Recalled) -> set[str]:

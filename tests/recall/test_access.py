@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memory.models import BeliefAccess, EpisodeAccess, Workspace
 from tests import factories
@@ -63,9 +64,22 @@ def test_an_answer_is_not_lost_because_it_could_not_be_counted(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     episode = remembered("Mara likes tea.", workspace=workspace)
-    monkeypatch.setattr("memory.recall.access._EPISODES", "SELECT 1/0 -- %(ids)s %(now)s")
+    monkeypatch.setattr("memory.recall.access._COUNT", "SELECT 1/0")
     assert [result.id for result in ask("Mara tea", workspace=workspace).results] == [episode.pk]
     assert not EpisodeAccess.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_recall_counts_in_one_statement(workspace: Workspace) -> None:
+    """B5: both kinds at once, and its commit waits for no disk."""
+    remembered("Mara likes tea.", workspace=workspace)
+    believed("Mara prefers tea.", workspace=workspace)
+    with CaptureQueriesContext(connection) as queries:
+        ask("Mara tea", workspace=workspace)
+    writes = [query["sql"] for query in queries if "INSERT" in query["sql"] or "UPDATE" in query["sql"]]
+    assert len(writes) == 1
+    assert "BEGIN" not in {query["sql"] for query in queries}
+    assert (EpisodeAccess.objects.get().access_count, BeliefAccess.objects.get().access_count) == (1, 1)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,140 @@
+"""GET /memories/{id}: an episode or a belief with all that is known of it (B18); DELETE forgets it."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
+from memory.api.episodes_read import EpisodeSerializer
+from memory.api.forgetting import ForgetView
+from memory.api.requests import NoQuery, read_query, viewer_from
+from memory.api.schema import KNOWLEDGE, documented
+from memory.models import Episode, Permission, Transition
+from memory.recall.cards import read_card
+from memory.recall.episode_cards import read_episode_card
+from memory.recall.use import read_use
+
+MEMORY_ID = OpenApiParameter("memory_id", location=OpenApiParameter.PATH, description="`ep_…` or `bl_…`.")
+
+
+class TransitionSerializer(serializers.ModelSerializer[Transition]):
+    """A change of a status."""
+
+    class Meta:
+        model = Transition
+        fields = ("old", "new", "reason", "actor", "at")
+
+
+class WordSerializer(serializers.Serializer[Any]):
+    """What an episode says of a belief."""
+
+    belief = serializers.CharField()
+    statement = serializers.CharField()
+    status = serializers.CharField()
+    confidence = serializers.FloatField()
+    verdict = serializers.CharField(help_text="SUPPORTS, CONTRADICTS or PARTIAL.")
+    kind = serializers.CharField()
+    basis = serializers.CharField(help_text="How the verdict was reached.")
+    weight = serializers.FloatField(help_text="What it adds, after the other rows of its origin.")
+    reason = serializers.CharField(allow_blank=True)
+    cycle = serializers.CharField(allow_null=True)
+
+
+class EpisodePartsSerializer(serializers.Serializer[Any]):
+    """What an episode's card holds beside the episode."""
+
+    type = serializers.ChoiceField(["episode"])
+    knowledge = serializers.ChoiceField(KNOWLEDGE)
+    access_count = serializers.IntegerField(help_text="How often it was recalled.")
+    accessed_at = serializers.DateTimeField(allow_null=True)
+    beliefs = WordSerializer(many=True, help_text="What it is evidence for or against.")
+    hidden_beliefs = serializers.IntegerField(help_text="Such beliefs that this key may not see.")
+    transitions = TransitionSerializer(many=True, help_text="Changes of its status, latest first.")
+
+
+class ExpandedEpisodeSerializer(EpisodeSerializer):
+    """An episode, whole."""
+
+    class Meta:
+        model = Episode
+        fields = (
+            *EpisodeSerializer.Meta.fields, "origin", "valence", "lifecycle_state", "verification", "feedback",
+            "resolved_at",
+        )  # fmt: skip
+
+
+class EpisodeCardSerializer(EpisodePartsSerializer, ExpandedEpisodeSerializer):
+    """An episode with what became of it, for the schema."""
+
+    class Meta(ExpandedEpisodeSerializer.Meta):
+        fields = (  # type: ignore[assignment]  # longer than its parent's
+            *EpisodePartsSerializer._declared_fields,
+            *ExpandedEpisodeSerializer.Meta.fields,
+        )
+
+
+class BeliefUseSerializer(serializers.Serializer[Any]):
+    """How a belief was used."""
+
+    type = serializers.ChoiceField(["belief"])
+    knowledge = serializers.ChoiceField(KNOWLEDGE)
+    access_count = serializers.IntegerField(help_text="How often it was recalled.")
+    accessed_at = serializers.DateTimeField(allow_null=True)
+    stability = serializers.FloatField(help_text="How slowly it fades; grows with every recall.")
+    retrieval_strength = serializers.FloatField(help_text="How easily it comes to mind now, 0 to 1.")
+    feedback = serializers.FloatField(help_text="From -1, wrong, to 1, useful.")
+
+
+class ExpandedBeliefSerializer(BeliefUseSerializer, BeliefCardSerializer):
+    """A belief with its evidence and its use, for the schema."""
+
+    class Meta(BeliefCardSerializer.Meta):
+        fields = (  # type: ignore[assignment]  # longer than its parent's
+            *BeliefUseSerializer._declared_fields,
+            *BeliefCardSerializer.Meta.fields,
+        )
+
+
+_CARD = PolymorphicProxySerializer(
+    component_name="MemoryCard",
+    serializers={"episode": EpisodeCardSerializer, "belief": ExpandedBeliefSerializer},
+    resource_type_field_name="type",
+)
+
+
+class MemoryView(ForgetView):
+    """One memory."""
+
+    permission_for = {"GET": Permission.READ, **ForgetView.permission_for}
+
+    @extend_schema(
+        operation_id="read_memory",
+        summary="Read an episode or a belief with all that is known of it",
+        parameters=[MEMORY_ID],
+        **documented({200: _CARD}, 404, 422),
+    )
+    def get(self, request: Request, memory_id: str) -> Response:
+        read_query(NoQuery, request)
+        show = _episode if memory_id.startswith("ep_") else _belief
+        return Response(show(memory_id, viewer_from(request)))
+
+
+def _episode(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+    episodes = visible_episodes(viewer=viewer)
+    episode = get_object_or_404(episodes.select_related("project").defer("search"), pk=memory_id)
+    card = read_episode_card(episode=episode, viewer=viewer)
+    return {**EpisodePartsSerializer(card).data, **ExpandedEpisodeSerializer(episode).data}
+
+
+def _belief(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+    beliefs = visible_beliefs(viewer=viewer)
+    belief = get_object_or_404(beliefs.select_related("project", "workspace").defer("search"), pk=memory_id)
+    parts = CardPartsSerializer(read_card(belief=belief, viewer=viewer)).data
+    use = read_use(belief=belief, now=timezone.now())
+    return {**BeliefUseSerializer(use).data, **BeliefSerializer(belief).data, **parts}

@@ -1,0 +1,78 @@
+"""Searches among memories as they stood at a time (R10); always exact, for looking back is no everyday recall."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+from memory.models.vector_search import (
+    BELIEF_WANTED,
+    EPISODE_WANTED,
+    BeliefCandidate,
+    EpisodeCandidate,
+    Reach,
+    SearchQuery,
+    bm25,
+    episode_statement,
+    fetch_candidates,
+    search_parameters,
+)
+
+
+def search_past_episodes(
+    *, reach: Reach, query: SearchQuery, candidates: int, context: tuple[float, float], at: datetime
+) -> list[EpisodeCandidate]:
+    """Find the episodes stored by then and active then, as `search_episodes` does; none that was forgotten since."""
+    parameters = search_parameters(reach, query, candidates)
+    parameters |= {"next_share": context[0], "second_share": context[1], "at": at}
+    return fetch_candidates(EpisodeCandidate, _EPISODES, parameters)
+
+
+def search_past_beliefs(
+    *, reach: Reach, query: SearchQuery, candidates: int, min_confidence: float, events: Sequence[int]
+) -> list[BeliefCandidate]:
+    """Find among events, each a belief as it stood, the active ones above a confidence that answer a query best.
+
+    Words are looked for in what was stated then. A vector is that of today's statement, so it counts only where that
+    is the same; when a belief was recalled is not known of the past, so all count as unread.
+    """
+    parameters = search_parameters(reach, query, candidates)
+    parameters |= {"min_confidence": min_confidence, "events": list(events)}
+    return fetch_candidates(BeliefCandidate, _BELIEFS, parameters)
+
+
+_CASES = " ".join(f"WHEN '{language}' THEN '{name}'" for language, name in CONFIGURATIONS.items())
+_CONFIGURATION = f"CASE b.language {_CASES} ELSE '{UNKNOWN_CONFIGURATION}' END"
+
+# The last change up to the time names the status then; before the first one it was what that one changed.
+_LIVE_THEN = f"""
+    p.created_at <= %(at)s AND p.status <> 'forgotten' AND coalesce(
+        (SELECT t.new FROM memory_transition t WHERE t.episode_id = p.id AND t.at <= %(at)s ORDER BY t.id DESC LIMIT 1),
+        (SELECT t.old FROM memory_transition t WHERE t.episode_id = p.id ORDER BY t.id LIMIT 1),
+        p.status) = 'active' AND {EPISODE_WANTED.format(row="p")}
+"""  # noqa: S608  (as below)
+_EPISODES = episode_statement(live=_LIVE_THEN, open_vector="TRUE")
+
+_BELIEFS = """
+WITH open AS MATERIALIZED (
+    SELECT b.pgh_obj_id AS id, b.confidence, b.created_at, v.vector <=> %(vector)b::halfvec AS distance,
+        to_tsvector(({configuration})::regconfig, concat_ws(' ', b.statement, b.subject, b.predicate, b.context))
+            AS search
+    FROM (SELECT e.*, e.pgh_obj_id AS id FROM memory_beliefevent e WHERE e.pgh_id = ANY(%(events)s)) b
+    JOIN memory_belief now ON now.id = b.id
+    LEFT JOIN memory_beliefembedding v ON v.belief_id = b.id AND v.model = %(model)s AND now.statement = b.statement
+    WHERE b.status = 'active' AND b.confidence > %(min_confidence)s AND now.status <> 'forgotten' AND {wanted}
+), near AS (
+    SELECT id FROM open WHERE distance IS NOT NULL ORDER BY distance LIMIT %(candidates)s
+), matching AS (
+    SELECT b.id FROM open b {bm25}
+    WHERE b.search @@ %(rare)s::tsquery
+    ORDER BY s.score DESC, b.id LIMIT %(candidates)s
+)
+SELECT b.id, 1 - b.distance AS similarity, s.score AS text_score, s.coverage, b.confidence, b.created_at,
+    NULL::timestamptz AS accessed_at, NULL::float8 AS stability
+FROM (SELECT id FROM near UNION SELECT id FROM matching) found
+JOIN open b USING (id) {bm25}
+ORDER BY b.id
+""".format(  # noqa: S608  (names of this module; values travel as parameters)
+    configuration=_CONFIGURATION, wanted=BELIEF_WANTED.format(row="b"), bm25=bm25("b")
+).encode()

@@ -1,0 +1,75 @@
+"""The full card of an episode: what became of it, and what it bears witness to (B18)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.access.visibility import Viewer, visible_beliefs
+from memory.consolidation.evidence import confidence_policy, read_rows
+from memory.domain.evidence import weigh_evidence
+from memory.domain.knowledge import Knowledge, knowledge_of_episode
+from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition
+from memory.recall.ranking import MemoryType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What an episode says of a belief, with what it weighs among the belief's other evidence."""
+
+    belief: str
+    statement: str
+    status: str
+    confidence: float
+    verdict: str
+    kind: str
+    basis: str
+    weight: float
+    reason: str
+    cycle: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeCard:
+    """An episode with all that a viewer may know of it."""
+
+    episode: Episode
+    knowledge: Knowledge
+    access_count: int
+    accessed_at: datetime | None
+    beliefs: Sequence[Word]
+    hidden_beliefs: int
+    transitions: Sequence[Transition]
+    type: MemoryType = MemoryType.EPISODE
+
+
+def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
+    """Gather an episode's card; beliefs outside the viewer's sight are counted and not named."""
+    access = EpisodeAccess.objects.filter(pk=episode.pk).first()
+    rows = list(Evidence.objects.filter(episode=episode).order_by("created_at", "pk"))
+    beliefs = visible_beliefs(viewer=viewer).defer("search").in_bulk([row.belief_id for row in rows])
+    return EpisodeCard(
+        episode=episode,
+        knowledge=knowledge_of_episode(category=episode.category),
+        access_count=access.access_count if access else 0,
+        accessed_at=access.accessed_at if access else None,
+        beliefs=[_word(row, beliefs[row.belief_id], viewer) for row in rows if row.belief_id in beliefs],
+        hidden_beliefs=sum(row.belief_id not in beliefs for row in rows),
+        transitions=list(Transition.objects.filter(episode=episode).order_by("-pk")),
+    )
+
+
+def _word(row: Evidence, belief: Belief, viewer: Viewer) -> Word:
+    policy = confidence_policy(viewer.workspace)
+    weights = weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=policy).weights
+    return Word(
+        belief=belief.pk,
+        statement=belief.statement,
+        status=belief.status,
+        confidence=belief.confidence,
+        verdict=row.verdict,
+        kind=row.kind,
+        basis=row.basis,
+        weight=weights.get(row.episode_id, 0.0),
+        reason=row.reason,
+        cycle=row.cycle_id,
+    )

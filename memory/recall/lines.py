@@ -1,0 +1,45 @@
+"""Memories as lines that are put into a conversation, made so that their echo is known by its marks (B16, Echo)."""
+
+from datetime import UTC, datetime
+
+from memory.recall.ranking import MemoryType
+from memory.recall.reading import RecalledMemory
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ROUND = str.maketrans("[]", "()")  # a bracket inside a mark could end it early
+_CUT = "…"
+
+
+def format_line(*, memory: RecalledMemory, now: datetime) -> str:
+    """Write a memory as `[B] (Feb 24, confidence: 0.85) … — ID: bl_…`, an episode as `[E] (Feb 24) … — ID: ep_…`."""
+    day, text = _day(memory.dated, now), _one_line(memory.text)
+    if memory.confidence is None:
+        return f"[E] ({day}) {text} — ID: {memory.id}"
+    return f"[B] ({day}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
+
+
+def format_bite(*, memory: RecalledMemory, characters: int) -> str:
+    """Write a memory as `[Memory flash: …]`, a belief as `[Belief (0.85): …]`, at most so long between the marks."""
+    text = shorten(text=_one_line(memory.text).translate(_ROUND), characters=characters)
+    if memory.type == MemoryType.EPISODE:
+        return f"[Memory flash: {text}]"
+    return f"[Belief ({memory.confidence:.2f}): {text}]"
+
+
+def shorten(*, text: str, characters: int) -> str:
+    """Cut a text between two words so that it is at most so long, its ellipsis included."""
+    if len(text) <= characters:
+        return text
+    head, space, _ = text[:characters].rpartition(" ")
+    return (head if space else text[: characters - 1]).rstrip() + _CUT
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _day(moment: datetime, now: datetime) -> str:
+    """Name a day, with its year where that is another one."""
+    day = moment.astimezone(UTC)
+    name = f"{_MONTHS[day.month - 1]} {day.day}"
+    return name if day.year == now.astimezone(UTC).year else f"{name}, {day.year}"

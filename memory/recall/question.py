@@ -1,0 +1,53 @@
+"""What can be asked of a memory."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from memory.domain.knowledge import PROCEDURAL, RecallMode, asks_for_procedures, categories_of
+from memory.domain.lifecycle_policy import HIDDEN
+from memory.domain.policy import LifecyclePolicy
+from memory.models import FactType
+from memory.recall.ranking import MemoryType
+from memory.recall.search import Narrowing, RecallScope
+
+
+class RecallProfile(StrEnum):
+    """How memories are scored: by B17, or by R5."""
+
+    DEFAULT = "default"
+    ASSOCIATIVE = "associative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query, and how it is to be answered.
+
+    `occurred_from` and `occurred_before` bound a time, its start included; `as_of` asks how things stood then; `quotas`
+    are the most results of one kind.
+    """
+
+    query: str
+    limit: int
+    types: Collection[MemoryType] = tuple(MemoryType)
+    mode: RecallMode = RecallMode.FULL_CONTEXT
+    profile: RecallProfile = RecallProfile.DEFAULT
+    occurred_from: datetime | None = None
+    occurred_before: datetime | None = None
+    as_of: datetime | None = None
+    with_expired: bool = False
+    is_explained: bool = False
+    quotas: Mapping[MemoryType, int] = field(default_factory=dict)
+
+    def narrow(self, *, scope: RecallScope, policy: LifecyclePolicy) -> RecallScope:
+        """Return the scope with what this question asks of memories beside its words (B1, D2, L14)."""
+        facts = tuple(str(kind) for kind in FactType if kind != PROCEDURAL)
+        narrowing = Narrowing(
+            occurred=(self.occurred_from, self.occurred_before),
+            categories=categories_of(mode=self.mode),
+            fact_types=None if asks_for_procedures(mode=self.mode) else facts,
+            with_expired=self.with_expired,
+            hidden_states=HIDDEN if policy.enabled and policy.hides_stale else (),
+        )
+        return replace(scope, narrowing=narrowing)

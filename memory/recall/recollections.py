@@ -1,0 +1,55 @@
+"""What comes up by itself: a few bites for a prompt, which count as accessed (B16)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from memory.domain.policy import RecollectionPolicy
+from memory.llm.prompts import estimate_tokens
+from memory.recall.lines import format_bite
+from memory.recall.question import Question
+from memory.recall.ranking import MemoryType
+from memory.recall.reading import RecalledMemory
+from memory.recall.recall import count_shown, find_answer
+from memory.recall.search import RecallScope
+from memory.recall.surfacing import note_surfaced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """A text to put before a conversation, and the memories that it is made of."""
+
+    text: str
+    ids: tuple[str, ...]
+
+
+def recollect(
+    *, scope: RecallScope, query: str, session: str = "", max_tokens: int | None = None, now: datetime
+) -> Recollection:
+    """Return up to 3 episodes and 2 beliefs that a query brings up, as far as the tokens reach."""
+    policy: RecollectionPolicy = settings.POLICY.recollection
+    quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
+    question = Question(query=query, limit=sum(quotas.values()), quotas=quotas)
+    answer = find_answer(scope=scope, question=question, now=now)
+    bites = dict(_within(answer.recalled.results, max_tokens or policy.tokens, policy))
+    shown = [memory for memory in answer.recalled.results if memory.id in bites]
+    count_shown(results=shown, found=answer.found, now=now)
+    if session:
+        note_surfaced(workspace=scope.viewer.workspace, session=session, memories=shown, now=now)
+    ordered = sorted(shown, key=lambda memory: memory.type == MemoryType.BELIEF)
+    return Recollection(
+        text="\n".join(bites[memory.id] for memory in ordered), ids=tuple(memory.id for memory in ordered)
+    )
+
+
+def _within(memories: Sequence[RecalledMemory], tokens: int, policy: RecollectionPolicy) -> Iterator[tuple[str, str]]:
+    """Yield the ids and bites that fit into so many tokens, the best first; one that is too long leaves room."""
+    left = tokens
+    for memory in memories:
+        bite = format_bite(memory=memory, characters=policy.characters)
+        needed = estimate_tokens(bite + "\n")
+        if needed <= left:
+            left -= needed
+            yield memory.id, bite

@@ -1,0 +1,103 @@
+"""GET /memories/{id}: the full card of an episode or a belief."""
+
+from typing import Any
+
+import pytest
+
+from memory.models import BeliefAccess, EpisodeAccess, Transition, Workspace
+from tests import factories
+from tests.api.caller import Caller, caller, is_problem
+from tests.recall.memories import believed, remembered
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_episode_is_shown_with_what_it_bears_witness_to(workspace: Workspace, reader: Caller) -> None:
+    """B18: weighed among the other evidence of each belief."""
+    project = factories.project(workspace=workspace, slug="mill")
+    episode, other = (
+        remembered(text, workspace=workspace, project=project, origin="session:1", category="preference")
+        for text in ("I want tea.", "Tea, please.")
+    )
+    belief = believed("Mara prefers tea.", workspace=workspace)
+    factories.evidence(belief=belief, episode=other, verdict="SUPPORTS")
+    factories.evidence(belief=belief, episode=episode, verdict="SUPPORTS", reason="says so")
+    card = reader.get(f"/memories/{episode.pk}").json()
+    assert (card["type"], card["id"], card["text"], card["project"]) == ("episode", episode.pk, "I want tea.", "mill")
+    assert (card["knowledge"], card["feedback"], card["hidden_beliefs"]) == ("fact", 0.0, 0)
+    [word] = card["beliefs"]
+    assert (word["belief"], word["verdict"], word["reason"]) == (belief.pk, "SUPPORTS", "says so")
+    weights = [row["weight"] for row in reader.get(f"/beliefs/{belief.pk}").json()["evidence"]]
+    assert sorted(weights) == [0.5, 1.0]
+    assert word["weight"] in weights
+
+
+def test_an_episode_tells_how_its_status_changed(workspace: Workspace, reader: Caller) -> None:
+    """B18, R10."""
+    episode = remembered("I want tea.", workspace=workspace, status="archived")
+    Transition.objects.create(
+        workspace=workspace, episode=episode, old="active", new="archived", reason="old", actor="command sweep",
+        at=factories.NOW,
+    )  # fmt: skip
+    [change] = reader.get(f"/memories/{episode.pk}").json()["transitions"]
+    assert (change["old"], change["new"], change["reason"]) == ("active", "archived", "old")
+
+
+def test_a_belief_is_shown_with_its_evidence_and_its_use(workspace: Workspace, reader: Caller) -> None:
+    """B18, B5."""
+    belief = believed("Mara prefers tea.", workspace=workspace, fact_type="procedural")
+    factories.evidence(belief=belief, episode=remembered("Tea!", workspace=workspace))
+    reader.post("/recall", {"query": "tea", "types": ["belief"]})
+    card = reader.get(f"/memories/{belief.pk}").json()
+    assert (card["type"], card["id"], card["statement"]) == ("belief", belief.pk, "Mara prefers tea.")
+    assert (card["knowledge"], card["access_count"], len(card["evidence"])) == ("procedure", 1, 1)
+    assert card["stability"] > 1
+    assert card["retrieval_strength"] == pytest.approx(1.0, abs=1e-3)
+    assert set(reader.get(f"/beliefs/{belief.pk}").json()) <= set(card)
+
+
+def test_looking_is_no_access(workspace: Workspace, reader: Caller) -> None:
+    """B18."""
+    episode, belief = remembered("Tea!", workspace=workspace), believed("Tea is good.", workspace=workspace)
+    assert {reader.get(f"/memories/{memory.pk}").status_code for memory in (episode, belief)} == {200}
+    assert not EpisodeAccess.objects.exists()
+    assert not BeliefAccess.objects.exists()
+
+
+def test_only_evidence_and_beliefs_in_sight_are_shown(workspace: Workspace) -> None:
+    """B18, B21: the rest is counted."""
+    ours, theirs = (factories.project(workspace=workspace, slug=slug) for slug in ("ours", "theirs"))
+    episode = remembered("tea here", workspace=workspace, project=ours)
+    foreign = remembered("tea there", workspace=workspace, project=theirs)
+    both, own = (
+        believed("Tea is good.", workspace=workspace),
+        believed("Tea is hot.", workspace=workspace, project=ours),
+    )
+    for belief in (both, own):
+        for witness in (episode, foreign):
+            factories.evidence(belief=belief, episode=witness)
+    limited = caller("read", workspace=workspace, projects=(ours,))
+    card = limited.get(f"/memories/{episode.pk}").json()
+    assert [word["belief"] for word in card["beliefs"]] == [own.pk]
+    assert card["hidden_beliefs"] == 1
+    assert [row["episode"] for row in limited.get(f"/memories/{own.pk}").json()["evidence"]] == [episode.pk]
+    assert is_problem(limited.get(f"/memories/{both.pk}"), 404)
+    assert is_problem(limited.get(f"/memories/{foreign.pk}"), 404)
+
+
+@pytest.mark.parametrize("kind", ["episode", "belief"])
+def test_what_was_forgotten_is_gone(workspace: Workspace, reader: Caller, kind: str) -> None:
+    """B18, B19."""
+    store: Any = remembered if kind == "episode" else believed
+    memory = store("Tea!", workspace=workspace, status="forgotten")
+    assert is_problem(reader.get(f"/memories/{memory.pk}"), 404)
+
+
+@pytest.mark.parametrize("key", ["ep_000000000000", "bl_000000000000", "cy_000000000000", "ep_1", "nonsense"])
+def test_what_is_no_memory_is_not_there(reader: Caller, key: str) -> None:
+    assert is_problem(reader.get(f"/memories/{key}"), 404)
+
+
+def test_nothing_can_be_asked_beside_the_id(workspace: Workspace, reader: Caller) -> None:
+    episode = remembered("Tea!", workspace=workspace)
+    assert is_problem(reader.get(f"/memories/{episode.pk}", depth=2), 422)

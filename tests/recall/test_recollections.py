@@ -1,0 +1,141 @@
+"""What comes up by itself, and how memories are written into a conversation."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memory.domain.knowledge import Knowledge
+from memory.domain.matter import matter_of
+from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.recall.lines import format_bite, format_line, shorten
+from memory.recall.ranking import MemoryType
+from memory.recall.reading import RecalledMemory
+from memory.recall.recollections import Recollection, recollect
+from memory.recall.surfacing import surfaced_beliefs
+from tests import factories
+from tests.recall.memories import ask, believed, remembered, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+@pytest.fixture
+def memories(workspace: Workspace) -> None:
+    for number in range(6):
+        remembered(f"Mara: I had {number} cups of tea.", workspace=workspace)
+    for number in range(4):
+        believed(f"Mara prefers tea number {number}.", workspace=workspace, alpha=6.0 + number)
+
+
+def bring_up(query: str, workspace: Workspace, **asked: Any) -> Recollection:
+    return recollect(scope=scope_of(workspace=workspace), query=query, now=factories.NOW, **asked)
+
+
+@pytest.mark.usefixtures("memories")
+def test_three_episodes_and_two_beliefs_come_up(workspace: Workspace) -> None:
+    """B16."""
+    recollection = bring_up("Mara and her tea", workspace)
+    flashes, beliefs = recollection.text.splitlines()[:3], recollection.text.splitlines()[3:]
+    assert [line[: len("[Memory flash: Mara: I had ")] for line in flashes] == ["[Memory flash: Mara: I had "] * 3
+    assert [line[: len("[Belief (0.")] for line in beliefs] == ["[Belief (0."] * 2
+    assert [key[:3] for key in recollection.ids] == ["ep_"] * 3 + ["bl_"] * 2
+
+
+@pytest.mark.usefixtures("memories")
+def test_what_came_up_is_recognised_as_an_echo(workspace: Workspace) -> None:
+    """Echo, B16: nothing of it is left of a text that repeats it."""
+    assert matter_of(bring_up("Mara and her tea", workspace).text) == ""
+
+
+@pytest.mark.usefixtures("memories")
+def test_what_came_up_counts_as_accessed_and_nothing_else_does(workspace: Workspace) -> None:
+    """B16, B5."""
+    shown = set(bring_up("Mara and her tea", workspace).ids)
+    counted = EpisodeAccess.objects.values_list("episode", flat=True)
+    assert {*counted, *BeliefAccess.objects.values_list("belief", flat=True)} == shown
+
+
+@pytest.mark.usefixtures("memories")
+def test_tokens_bound_a_recollection(workspace: Workspace) -> None:
+    """B16: and what finds no room is not counted as accessed."""
+    whole, half = (bring_up("Mara and her tea", workspace, max_tokens=tokens) for tokens in (400, 30))
+    assert 0 < len(half.ids) < len(whole.ids)
+    assert set(half.text.splitlines()) <= set(whole.text.splitlines())
+    assert sum(EpisodeAccess.objects.values_list("access_count", flat=True)) <= 3 + len(half.ids)
+    assert bring_up("Mara and her tea", workspace, max_tokens=1) == Recollection(text="", ids=())
+
+
+@pytest.mark.usefixtures("memories")
+def test_a_session_is_told_what_it_was_shown(workspace: Workspace) -> None:
+    """Echo: once a memory, however often it comes up, by recollection or by recall."""
+    shown = bring_up("Mara and her tea", workspace, session="s-1").ids
+    bring_up("Mara and her tea", workspace, session="s-1")
+    seen = {result.id for result in ask("tea number 0", workspace=workspace, session="s-1", limit=3).results}
+    rows = Surfaced.objects.for_workspace(workspace).values_list("session", "belief", "episode")
+    assert {session for session, _, _ in rows} == {"s-1"}
+    assert sorted(belief or episode for _, belief, episode in rows) == sorted({*shown, *seen})
+    told = surfaced_beliefs(workspace=workspace, session="s-1")
+    assert told == {key for key in {*shown, *seen} if key.startswith("bl_")}
+
+
+@pytest.mark.usefixtures("memories")
+def test_without_a_session_nobody_is_told(workspace: Workspace) -> None:
+    """Echo."""
+    bring_up("Mara and her tea", workspace)
+    assert not Surfaced.objects.exists()
+
+
+def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:
+    """B16, B23."""
+    assert bring_up("tea", workspace) == Recollection(text="", ids=())
+
+
+def memory(text: str, **given: Any) -> RecalledMemory:
+    fields = {
+        "type": MemoryType.BELIEF,
+        "id": "bl_0c4e1f6a92d3",
+        "knowledge": Knowledge.FACT,
+        "score": 0.5,
+        "dated": datetime(2026, 2, 24, 23, 30, tzinfo=UTC),
+        "confidence": 0.854,
+    }
+    return RecalledMemory(text=text, **fields | given)
+
+
+EPISODE = {"type": MemoryType.EPISODE, "id": "ep_3f9a1c0b77de", "confidence": None}
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_line_tells_kind_day_confidence_and_id() -> None:
+    """B16."""
+    belief = format_line(memory=memory("Mara prefers\ntea."), now=NOW)
+    episode = format_line(memory=memory("Mara: tea!", **EPISODE), now=NOW.replace(year=2027))
+    assert belief == "[B] (Feb 24, confidence: 0.85) Mara prefers tea. — ID: bl_0c4e1f6a92d3"
+    assert episode == "[E] (Feb 24, 2026) Mara: tea! — ID: ep_3f9a1c0b77de"
+    assert matter_of(f"{belief}\n{episode}") == ""
+
+
+@pytest.mark.parametrize("text", ["array[i[j]] = ]", "a]b[c", "one\n\ntwo [three", "x" * 500, "word " * 100])
+@pytest.mark.parametrize("given", [{}, EPISODE])
+def test_a_bite_is_whole_whatever_it_holds(text: str, given: dict[str, Any]) -> None:
+    """B16, Echo: one line, at most so long, and nothing of it passes for somebody's own words."""
+    bite = format_bite(memory=memory(text, **given), characters=240)
+    assert bite.startswith(("[Memory flash: ", "[Belief (0.85): "))
+    assert bite.endswith("]")
+    assert "\n" not in bite
+    assert len(bite) <= 240 + len("[Belief (0.85): ]")
+    assert matter_of(f"{bite} Really?") == "Really?"
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [("tea for two", "tea for two"), ("tea for three", "tea for…"), ("teapots-and-cups", "teapots-an…")],
+)
+def test_a_text_is_cut_between_words(text: str, short: str) -> None:
+    """B16."""
+    assert shorten(text=text, characters=11) == short
