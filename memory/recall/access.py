@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, connection, transaction
@@ -28,7 +29,7 @@ def count_access(
     if not episodes and not beliefs:
         return
     is_inside = connection.in_atomic_block  # of a caller's transaction, whose commit is the caller's to wait for
-    parameters = {
+    parameters: dict[str, Any] = {
         "episodes": [episode.id for episode in episodes],
         "beliefs": [belief.id for belief in beliefs],
         "grown": [_grown(belief, now, policy) for belief in beliefs],

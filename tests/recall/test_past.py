@@ -1,6 +1,7 @@
 """Recall as of a time: what was stored, believed and active then, and nothing that was said later."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def look_back(query: str, workspace: Workspace, *, day: float, **asked: object) -> Recalled:
+def look_back(query: str, workspace: Workspace, *, day: float, **asked: Any) -> Recalled:
     return ask(query, workspace=workspace, as_of=NOW + day * DAY, now=LATER, **asked)
 
 

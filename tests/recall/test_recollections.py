@@ -96,7 +96,7 @@ def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:
 
 
 def memory(text: str, **given: Any) -> RecalledMemory:
-    fields = {
+    fields: dict[str, Any] = {
         "type": MemoryType.BELIEF,
         "id": "bl_0c4e1f6a92d3",
         "knowledge": Knowledge.FACT,
@@ -107,7 +107,7 @@ def memory(text: str, **given: Any) -> RecalledMemory:
     return RecalledMemory(text=text, **fields | given)
 
 
-EPISODE = {"type": MemoryType.EPISODE, "id": "ep_3f9a1c0b77de", "confidence": None}
+EPISODE: dict[str, Any] = {"type": MemoryType.EPISODE, "id": "ep_3f9a1c0b77de", "confidence": None}
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
