@@ -197,6 +197,7 @@ CELERY_TASK_ROUTES = {
     "workers.sweep": {"queue": "maintenance"},
     "workers.tick": {"queue": "maintenance"},
     "workers.count_words": {"queue": "maintenance"},
+    "workers.keep_indexes": {"queue": "maintenance"},
 }
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

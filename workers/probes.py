@@ -23,6 +23,7 @@ TASKS = (
     "sweep",
     "tick",
     "count_words",
+    "keep_indexes",
 )
 
 

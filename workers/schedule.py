@@ -15,6 +15,11 @@ BEAT_SCHEDULE = {
         "schedule": settings.POLICY.budget.sweep_seconds,
         "options": {"expires": 60.0},
     },
+    "indexes": {
+        "task": "workers.keep_indexes",
+        "schedule": settings.POLICY.recall.index_seconds,
+        "options": {"expires": 60.0},
+    },
     "sweep": {
         "task": "workers.sweep",
         "schedule": settings.POLICY.budget.sweep_seconds,

@@ -25,11 +25,13 @@ from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.metrics import count_redelivery
 from memory.recall.counting import count_due_words
+from memory.recall.indexing import keep_indexes as keep_vector_indexes
 from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
 
 _OUTAGE = (OperationalError, InterfaceError)
+_DAY_SECONDS = 24 * 3600
 _PAUSE_SECONDS = 3  # between two tries while the database is away
 _OUTAGE_RETRIES = math.ceil(settings.POLICY.budget.outage_seconds / _PAUSE_SECONDS)
 
@@ -147,6 +149,14 @@ def sweep() -> None:
 @shared_task(base=Step, name="workers.count_words")
 def count_words() -> None:
     count_due_words(policy=settings.POLICY.recall)
+
+
+# Acknowledged before it begins: an index may take longer than a message waits, and beat asks again anyway.
+@shared_task(
+    base=Step, name="workers.keep_indexes", acks_late=False, soft_time_limit=_DAY_SECONDS, time_limit=_DAY_SECONDS
+)
+def keep_indexes() -> None:
+    keep_vector_indexes(policy=settings.POLICY.recall)
 
 
 @shared_task(base=Step, name="workers.tick")

@@ -235,6 +235,7 @@ class RecallPolicy:
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
     rare_share: Annotated[Share, "B17: share of texts that a word must stay below to choose candidates"] = 0.05
     rare_terms: Annotated[Count, "B17: most words that choose candidates"] = 4
+    scored_texts: Annotated[Count, "B17: most texts that one search scores by their words"] = 5_000
     recount_least: Annotated[Count, "B17: new texts after which a workspace's words are counted"] = 100
     recount_share: Annotated[Share, "B17: the same, as a share of those counted, where that is more"] = 0.1
     length_sample: Annotated[Count, "B17: texts measured for their mean length before they are counted"] = 1_000
@@ -246,6 +247,14 @@ class RecallPolicy:
     query_characters: Annotated[Count, "B17: longest query"] = 8_000
     daily_tokens: Annotated[Count, "B9: tokens of recall's embeddings per workspace and UTC day"] = 5_000_000
     embed_seconds: Annotated[Positive, "B17: longest wait for the query's vector"] = 2.0
+    channel_seconds: Annotated[Positive, "B17: longest time of a channel; over it, recall goes on without"] = 0.3
+    exact_vectors: Annotated[Count, "B17: vectors up to which all are compared; more are worth an index"] = 5_000
+    least_index_share: Annotated[Share, "B17: share of an index's vectors that must be in question to use it"] = 0.01
+    own_index_share: Annotated[Share, "B17: share of all vectors from which no workspace needs its own index"] = 0.5
+    drop_index_share: Annotated[Share, "B17: share of what is worth an index below which it is dropped"] = 0.5
+    search_effort: Annotated[Count, "B17: vectors that an index keeps in view while it searches (ef_search)"] = 100
+    index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
+    index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
     max_limit: Annotated[Count, "B17: most results of one recall"] = 100
 

@@ -35,6 +35,7 @@ from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 from memory.models.text_statistics import TermFrequency, TextStatistics
 from memory.models.undone import UndoneEvidence, UndoneLineage
+from memory.models.vector_counts import VectorCount
 
 __all__ = [
     "DIMENSIONS",
@@ -86,5 +87,6 @@ __all__ = [
     "Trigger",
     "UndoneEvidence",
     "UndoneLineage",
+    "VectorCount",
     "Workspace",
 ]

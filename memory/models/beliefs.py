@@ -177,7 +177,13 @@ class BeliefEmbedding(models.Model):
     objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["workspace", "project", "is_active"], name="belief_embedding_scope")]
+        indexes = [
+            models.Index(
+                fields=["workspace", "model", "project", "user"],
+                condition=Q(is_active=True),
+                name="belief_vectors_of_scope",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.belief_id

@@ -190,7 +190,13 @@ class EpisodeEmbedding(models.Model):
     objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["workspace", "project", "is_active"], name="episode_embedding_scope")]
+        indexes = [
+            models.Index(
+                fields=["workspace", "model", "project", "user"],
+                condition=Q(is_active=True),
+                name="episode_vectors_of_scope",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.episode_id

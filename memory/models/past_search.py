@@ -1,43 +1,48 @@
-"""Searches among memories as they stood at a time (R10); always exact, for looking back is no everyday recall."""
+"""Searches among memories as they stood at a time (R10); by no index, for looking back is no everyday recall."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+from memory.models.reach import BELIEF_WANTED, EPISODE_WANTED, Reach
+from memory.models.search_statements import VectorArm, episodes_statement, score_of
 from memory.models.vector_search import (
-    BELIEF_WANTED,
-    EPISODE_WANTED,
     BeliefCandidate,
+    Candidates,
     EpisodeCandidate,
-    Reach,
     SearchQuery,
-    bm25,
-    episode_statement,
     fetch_candidates,
     search_parameters,
 )
 
 
 def search_past_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, context: tuple[float, float], at: datetime
-) -> list[EpisodeCandidate]:
+    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, context: tuple[float, float], at: datetime
+) -> Candidates[EpisodeCandidate]:
     """Find the episodes stored by then and active then, as `search_episodes` does; none that was forgotten since."""
-    parameters = search_parameters(reach, query, candidates)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
     parameters |= {"next_share": context[0], "second_share": context[1], "at": at}
-    return fetch_candidates(EpisodeCandidate, _EPISODES, parameters)
+    statement = episodes_statement(arm=query.arm, is_by_text=query.words is not None, live=_LIVE_THEN, active="TRUE")
+    return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
 def search_past_beliefs(
-    *, reach: Reach, query: SearchQuery, candidates: int, min_confidence: float, events: Sequence[int]
-) -> list[BeliefCandidate]:
+    *,
+    reach: Reach,
+    query: SearchQuery,
+    candidates: int,
+    scored: int,
+    min_confidence: float,
+    events: Callable[[], Sequence[int]],
+) -> Candidates[BeliefCandidate]:
     """Find among events, each a belief as it stood, the active ones above a confidence that answer a query best.
 
     Words are looked for in what was stated then. A vector is that of today's statement, so it counts only where that
     is the same; when a belief was recalled is not known of the past, so all count as unread.
     """
-    parameters = search_parameters(reach, query, candidates)
-    parameters |= {"min_confidence": min_confidence, "events": list(events)}
-    return fetch_candidates(BeliefCandidate, _BELIEFS, parameters)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters |= {"min_confidence": min_confidence, "events": list(events())}
+    return fetch_candidates(kind=BeliefCandidate, statement=_BELIEFS, parameters=parameters, arm=VectorArm.JOIN)
 
 
 _CASES = " ".join(f"WHEN '{language}' THEN '{name}'" for language, name in CONFIGURATIONS.items())
@@ -48,9 +53,8 @@ _LIVE_THEN = f"""
     p.created_at <= %(at)s AND p.status <> 'forgotten' AND coalesce(
         (SELECT t.new FROM memory_transition t WHERE t.episode_id = p.id AND t.at <= %(at)s ORDER BY t.id DESC LIMIT 1),
         (SELECT t.old FROM memory_transition t WHERE t.episode_id = p.id ORDER BY t.id LIMIT 1),
-        p.status) = 'active' AND {EPISODE_WANTED.format(row="p")}
+        p.status) = 'active' AND {EPISODE_WANTED}
 """  # noqa: S608  (as below)
-_EPISODES = episode_statement(live=_LIVE_THEN, open_vector="TRUE")
 
 _BELIEFS = """
 WITH open AS MATERIALIZED (
@@ -64,15 +68,15 @@ WITH open AS MATERIALIZED (
 ), near AS (
     SELECT id FROM open WHERE distance IS NOT NULL ORDER BY distance LIMIT %(candidates)s
 ), matching AS (
-    SELECT b.id FROM open b {bm25}
+    SELECT b.id FROM open b {score}
     WHERE b.search @@ %(rare)s::tsquery
     ORDER BY s.score DESC, b.id LIMIT %(candidates)s
 )
-SELECT b.id, 1 - b.distance AS similarity, s.score AS text_score, s.coverage, b.confidence, b.created_at,
-    NULL::timestamptz AS accessed_at, NULL::float8 AS stability
+SELECT 0 AS seen, 0 AS near, b.id, 1 - b.distance AS similarity, s.score AS text_score, s.coverage, b.confidence,
+    b.created_at, NULL::timestamptz AS accessed_at, NULL::float8 AS stability
 FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-JOIN open b USING (id) {bm25}
+JOIN open b USING (id) {score}
 ORDER BY b.id
 """.format(  # noqa: S608  (names of this module; values travel as parameters)
-    configuration=_CONFIGURATION, wanted=BELIEF_WANTED.format(row="b"), bm25=bm25("b")
+    configuration=_CONFIGURATION, wanted=BELIEF_WANTED.format(row="b"), score=score_of("b")
 ).encode()

@@ -1,38 +1,16 @@
-"""Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement.
-
-Text is matched by any of the query's words and scored by BM25 (Robertson and Zaragoza 2009) with k₁ = 1.2, b = 0.75.
-What was said beside a match, in the same session, takes a share of its score: answers stand beside their questions.
-"""
+"""Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pgvector import HalfVector
-from psycopg.rows import class_row
 
+from memory.models.reach import Reach
+from memory.models.search_statements import VectorArm, beliefs_statement, episodes_statement
 from memory.models.vectors import Vectors, raw_cursor
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """The rows that a search may find: `projects` None for all, `allowed` None for a viewer without limit.
-
-    `occurred` is from when on and before when things happened; `categories` and `fact_types` are those of episodes and
-    of beliefs; each None for no limit.
-    """
-
-    workspace_id: int
-    projects: tuple[int, ...] | None
-    allowed: tuple[int, ...] | None
-    user: str
-    now: datetime
-    agent: str = ""
-    occurred: tuple[datetime | None, datetime | None] = (None, None)
-    categories: tuple[str, ...] | None = None
-    fact_types: tuple[str, ...] | None = None
-    with_expired: bool = False
-    hidden_states: tuple[str, ...] = ()
+_SLACK = 2  # nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +30,15 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What is looked for: a vector of `model` (None: by text alone), and words."""
+    """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
+
+    `arm` is NONE where there is no vector.
+    """
 
     vector: Vectors | None
     model: str
-    words: Words
+    words: Words | None
+    arm: VectorArm = VectorArm.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,199 +75,76 @@ class BeliefCandidate:
 Candidate = TypeVar("Candidate", EpisodeCandidate, BeliefCandidate)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates(Generic[Candidate]):
+    """What a search found; `is_short` if the vector arm may have left out some that its scope holds."""
+
+    found: list[Candidate]
+    is_short: bool
+
+
 def search_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, context: tuple[float, float]
-) -> list[EpisodeCandidate]:
+    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, context: tuple[float, float]
+) -> Candidates[EpisodeCandidate]:
     """Find the episodes nearest by vector and those best by text, at most `candidates` of each, and what is beside.
 
-    `context` are the shares of a match's text score for what stands next to it in its session, and for what comes after
-    that, in either direction.
+    Of those that match, at most `scored` are compared. `context` are the shares of a match's text score for what stands
+    next to it in its session, and for what comes after that, in either direction.
     """
-    parameters = search_parameters(reach, query, candidates)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
     parameters |= {"next_share": context[0], "second_share": context[1]}
-    return fetch_candidates(EpisodeCandidate, _EPISODES, parameters)
+    statement = episodes_statement(arm=query.arm, is_by_text=query.words is not None)
+    return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
 def search_beliefs(
-    *, reach: Reach, query: SearchQuery, candidates: int, min_confidence: float
-) -> list[BeliefCandidate]:
+    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, min_confidence: float
+) -> Candidates[BeliefCandidate]:
     """Find the active beliefs above a confidence nearest by vector and best by text, at most `candidates` of each."""
-    parameters = search_parameters(reach, query, candidates) | {"min_confidence": min_confidence}
-    return fetch_candidates(BeliefCandidate, _BELIEFS, parameters)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters |= {"min_confidence": min_confidence}
+    statement = beliefs_statement(arm=query.arm, is_by_text=query.words is not None)
+    return fetch_candidates(kind=BeliefCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
-def fetch_candidates(kind: type[Candidate], statement: bytes, parameters: dict[str, Any]) -> list[Candidate]:
+def fetch_candidates(
+    *, kind: type[Candidate], statement: bytes, parameters: dict[str, Any], arm: VectorArm
+) -> Candidates[Candidate]:
     """Run a statement that is never prepared: a generic plan would not know how much a scope holds."""
     with raw_cursor() as cursor:
-        cursor.row_factory = class_row(kind)
-        return cursor.execute(statement, parameters, prepare=False).fetchall()
+        rows = cursor.execute(statement, parameters, prepare=False).fetchall()
+        names = [column.name for column in cursor.description or ()][2:]
+    found = [kind(**dict(zip(names, values, strict=True))) for _, _, *values in rows]
+    return Candidates(found=found, is_short=_is_short(rows, arm, parameters))
 
 
-def search_parameters(reach: Reach, query: SearchQuery, candidates: int) -> dict[str, Any]:
-    return {
-        "workspace": reach.workspace_id,
-        "everything": reach.projects is None,
-        "projects": list(reach.projects or ()),
-        "unlimited": reach.allowed is None,
-        "allowed": list(reach.allowed or ()),
-        "user": reach.user,
-        "now": reach.now,
-        "agent": reach.agent,
-        "occurred_from": reach.occurred[0],
-        "occurred_until": reach.occurred[1],
-        "categories": None if reach.categories is None else list(reach.categories),
-        "fact_types": None if reach.fact_types is None else list(reach.fact_types),
-        "with_expired": reach.with_expired,
-        "hidden_states": list(reach.hidden_states),
+def _is_short(rows: list[Any], arm: VectorArm, parameters: dict[str, Any]) -> bool:
+    """Tell from how many vectors were looked at, and how many of them count, whether there may be more that count.
+
+    An index gives up before it has seen all. A scan has seen all if it found less than it was asked for. Of what found
+    nothing nobody knows.
+    """
+    if arm in (VectorArm.NONE, VectorArm.JOIN):
+        return False
+    if not rows:
+        return True
+    seen, near = rows[0][:2]
+    return bool(near < parameters["candidates"] and (arm.is_index or seen == parameters["seen"]))
+
+
+def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, scored: int) -> dict[str, Any]:
+    """Return what the statements of a search name, but for what one kind alone is asked."""
+    words = query.words
+    return reach.parameters() | {
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
-        "rare": query.words.rare,
-        "lexemes": list(query.words.lexemes),
-        "words": list(query.words.words),
-        "weights": list(query.words.weights),
-        "mass": query.words.mass or 1.0,
-        "mean_length": query.words.mean_length,
+        "seen": candidates * _SLACK,
+        "scored": scored,
+        "rare": words.rare if words else "",
+        "lexemes": list(words.lexemes) if words else [],
+        "words": list(words.words) if words else [],
+        "weights": list(words.weights) if words else [],
+        "mass": (words.mass if words else 0) or 1.0,
+        "mean_length": words.mean_length if words else 1.0,
     }
-
-
-def bm25(row: str) -> str:
-    """Score a row's text, and tell the share of the query that it covers; a lateral table named s."""
-    return f"""CROSS JOIN LATERAL (
-        SELECT coalesce(sum(w.weight * w.times * 2.2
-                            / (w.times + 1.2 * (0.25 + 0.75 * length({row}.search) / %(mean_length)s))), 0)::float8
-                   AS score,
-               (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage
-        FROM (
-            SELECT max(q.weight) AS weight, sum(cardinality(u.positions)) AS times
-            FROM unnest({row}.search) u
-            JOIN unnest(%(words)s::int[], %(lexemes)s::text[], %(weights)s::float8[]) AS q(word, lexeme, weight)
-                ON q.lexeme = u.lexeme
-            GROUP BY q.word
-        ) w
-    ) s"""  # noqa: S608  (a name of this module; values travel as parameters)
-
-
-_EPISODE_SCOPE = """
-    {row}.workspace_id = %(workspace)s
-    AND (%(everything)s OR {row}.project_id = ANY(%(projects)s) OR (%(unlimited)s AND {row}.project_id IS NULL))
-    AND (%(user)s::text = '' OR {row}."user" IN ('', %(user)s))
-"""
-_BELIEF_SCOPE = """
-    {row}.workspace_id = %(workspace)s
-    AND (%(everything)s OR {row}.project_id = ANY(%(projects)s) OR {row}.project_id IS NULL)
-    AND (%(user)s::text = '' OR {row}."user" IN ('', %(user)s))
-"""
-
-_IS_VALID = "(%(with_expired)s OR {row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
-_OCCURRED = """
-    (%(occurred_from)s::timestamptz IS NULL OR {row}.occurred_at >= %(occurred_from)s)
-    AND (%(occurred_until)s::timestamptz IS NULL OR {row}.occurred_at < %(occurred_until)s)
-"""
-# What is asked for of episodes, whatever their status.
-EPISODE_WANTED = f"""
-    {_IS_VALID} AND {_OCCURRED}
-    AND (%(agent)s::text = '' OR {{row}}.agent IN ('', %(agent)s))
-    AND (%(categories)s::text[] IS NULL OR {{row}}.category = ANY(%(categories)s))
-    AND {{row}}.lifecycle_state <> ALL(%(hidden_states)s)
-"""
-# A belief is of a time if what it rests on occurred then.
-BELIEF_WANTED = f"""
-    {_IS_VALID} AND (%(fact_types)s::text[] IS NULL OR {{row}}.fact_type = ANY(%(fact_types)s))
-    AND (%(occurred_from)s::timestamptz IS NULL AND %(occurred_until)s::timestamptz IS NULL OR EXISTS (
-        SELECT FROM memory_evidence t JOIN memory_episode o ON o.id = t.episode_id
-        WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
-"""
-_LIVE = f"{{row}}.status = 'active' AND {EPISODE_WANTED}"
-
-
-def _beside(direction: str, order: str, live: str) -> str:
-    """Take the two live episodes of a match's session that come next in one direction, and their shares."""
-    return f"""(
-        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s ELSE %(second_share)s END AS share FROM (
-            SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
-            FROM memory_episode p
-            WHERE {_EPISODE_SCOPE.format(row="p")} AND {live} AND p.session = m.session
-              AND p.project_id IS NOT DISTINCT FROM m.project_id
-              AND (p.occurred_at, p.number) {direction} (m.occurred_at, m.number)
-            ORDER BY p.occurred_at {order}, p.number {order} LIMIT 2
-        ) t
-    )"""  # noqa: S608  (as above)
-
-
-# The inner sort, kept apart by OFFSET 0, lets the join look at rows nearest first and stop at the limit.
-_EPISODES_AMONG = """
-WITH near AS (
-    SELECT e.id FROM (
-        SELECT v.episode_id AS id, v.vector <=> %(vector)b::halfvec AS distance
-        FROM memory_episodeembedding v
-        WHERE {embedding_scope} AND {open_vector} AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
-        ORDER BY distance OFFSET 0
-    ) e
-    JOIN memory_episode p ON p.id = e.id AND {live}
-    ORDER BY e.distance LIMIT %(candidates)s
-), matching AS MATERIALIZED (
-    SELECT p.id, p.session, p.occurred_at, p.number, p.project_id, s.score, s.coverage
-    FROM memory_episode p {bm25}
-    WHERE {episode_scope} AND {live} AND p.search @@ %(rare)s::tsquery
-    ORDER BY s.score DESC, p.id LIMIT %(candidates)s
-), beside AS (
-    SELECT n.id, sum(m.score * n.share)::float8 AS score
-    FROM matching m CROSS JOIN LATERAL ({before} UNION ALL {after}) n
-    WHERE m.session <> ''
-    GROUP BY n.id
-)
-SELECT p.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, s.score AS text_score, s.coverage,
-    coalesce(b.score, 0) AS context_score, p.lifecycle_state, p.verification
-FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
-JOIN memory_episode p ON p.id = found.id {bm25}
-LEFT JOIN beside b ON b.id = p.id
-LEFT JOIN memory_episodeembedding v ON v.episode_id = p.id AND v.model = %(model)s
-ORDER BY p.id
-"""
-
-
-def episode_statement(*, live: str, open_vector: str) -> bytes:
-    """Build the search for episodes among those that fulfil `live`, and have a vector that fulfils `open_vector`."""
-    return _EPISODES_AMONG.format(
-        embedding_scope=_EPISODE_SCOPE.format(row="v"),
-        open_vector=open_vector,
-        episode_scope=_EPISODE_SCOPE.format(row="p"),
-        live=live,
-        bm25=bm25("p"),
-        before=_beside("<", "DESC", live),
-        after=_beside(">", "ASC", live),
-    ).encode()
-
-
-_EPISODES = episode_statement(live=_LIVE.format(row="p"), open_vector="v.is_active")
-
-_BELIEFS = """
-WITH open AS NOT MATERIALIZED (
-    SELECT b.* FROM memory_belief b
-    WHERE {scope} AND b.status = 'active' AND b.confidence > %(min_confidence)s
-      AND {wanted}
-      AND (%(unlimited)s OR b.project_id IS NOT NULL OR (
-        EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = b.id)
-        AND NOT EXISTS (
-            SELECT FROM memory_evidence x JOIN memory_episode p ON p.id = x.episode_id
-            WHERE x.belief_id = b.id AND (p.project_id IS NULL OR p.project_id <> ALL(%(allowed)s)))))
-), near AS (
-    SELECT b.id FROM open b JOIN memory_beliefembedding v ON v.belief_id = b.id
-    WHERE v.workspace_id = %(workspace)s AND v.is_active AND v.model = %(model)s AND %(vector)b::halfvec IS NOT NULL
-    ORDER BY v.vector <=> %(vector)b::halfvec LIMIT %(candidates)s
-), matching AS (
-    SELECT b.id FROM open b {bm25}
-    WHERE b.search @@ %(rare)s::tsquery
-    ORDER BY s.score DESC, b.id LIMIT %(candidates)s
-)
-SELECT b.id, 1 - (v.vector <=> %(vector)b::halfvec) AS similarity, s.score AS text_score, s.coverage, b.confidence,
-    b.created_at, a.accessed_at, a.stability
-FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-JOIN memory_belief b ON b.id = found.id {bm25}
-LEFT JOIN memory_beliefembedding v ON v.belief_id = b.id AND v.model = %(model)s
-LEFT JOIN memory_beliefaccess a ON a.belief_id = b.id
-ORDER BY b.id
-""".format(  # noqa: S608  (as above)
-    scope=_BELIEF_SCOPE.format(row="b"), wanted=BELIEF_WANTED.format(row="b"), bm25=bm25("b")
-).encode()

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import partial
 
 import structlog
 from django.db.models import Q
@@ -15,19 +16,21 @@ from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
 from memory.models.past_search import search_past_beliefs, search_past_episodes
+from memory.models.reach import Reach
+from memory.models.search_statements import VectorArm
+from memory.models.search_time import TimedSearch
 from memory.models.vector_search import (
     BeliefCandidate,
     EpisodeCandidate,
-    Reach,
     SearchQuery,
     search_beliefs,
     search_episodes,
 )
 from memory.models.vectors import Vectors
+from memory.recall.arms import arm_for
+from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
-
-VECTORS = "vectors"
 
 log = structlog.get_logger(__name__)
 
@@ -79,44 +82,60 @@ def find_candidates(
 ) -> Found:
     """Find what may answer the query, now or as it stood, `count` memories of each kind by each channel."""
     vector = _embed(scope, query, embedder, policy)
-    words = words_of(query=query, workspace_id=scope.viewer.workspace.pk, policy=policy)
-    asked = SearchQuery(vector=vector, model=embedder.name, words=words)
-    beside = (policy.next_share, policy.second_share)
-    if as_of is not None:
-        return _find_past(scope, asked, types, count, as_of, policy)
-    reach = reach_of(scope=scope, now=now)
-    return Found(
-        episodes=search_episodes(reach=reach, query=asked, candidates=count, context=beside)
-        if MemoryType.EPISODE in types
-        else [],
-        beliefs=search_beliefs(reach=reach, query=asked, candidates=count, min_confidence=policy.min_confidence)
-        if MemoryType.BELIEF in types
-        else [],
-        degraded=(VECTORS,) if vector is None else (),
+    reach = reach_of(scope=scope, now=as_of or now)
+    searches = _now(reach, count, policy) if as_of is None else _then(scope, reach, as_of, count, policy)
+    asked = SearchQuery(vector=vector, model=embedder.name, words=None)
+    with TimedSearch(effort=policy.search_effort) as timed:
+        channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
+        channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
+        return Found(
+            episodes=channels.find_episodes() if MemoryType.EPISODE in types else [],
+            beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
+            degraded=channels.degraded,
+        )
+
+
+def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
+    return Searches(
+        arm=partial(arm_for, reach=reach, policy=policy),
+        episodes=partial(
+            search_episodes,
+            reach=reach,
+            candidates=count,
+            scored=policy.scored_texts,
+            context=(policy.next_share, policy.second_share),
+        ),
+        beliefs=partial(
+            search_beliefs,
+            reach=reach,
+            candidates=count,
+            scored=policy.scored_texts,
+            min_confidence=policy.min_confidence,
+        ),
     )
 
 
-def _find_past(
-    scope: RecallScope,
-    asked: SearchQuery,
-    types: Collection[MemoryType],
-    count: int,
-    at: datetime,
-    policy: RecallPolicy,
-) -> Found:
-    """Find what might have answered the query at a time, among memories as they stood."""
-    reach, beside = reach_of(scope=scope, now=at), (policy.next_share, policy.second_share)
-    return Found(
-        episodes=search_past_episodes(reach=reach, query=asked, candidates=count, context=beside, at=at)
-        if MemoryType.EPISODE in types
-        else [],
-        beliefs=search_past_beliefs(
-            reach=reach, query=asked, candidates=count, min_confidence=policy.min_confidence,
-            events=_events_of(scope, reach, at),
-        ) if MemoryType.BELIEF in types
-        else [],
-        degraded=(VECTORS,) if asked.vector is None else (),
-    )  # fmt: skip
+def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: RecallPolicy) -> Searches:
+    """Search among memories as they stood at a time; what was active then is in no index."""
+    return Searches(
+        arm=lambda **_: VectorArm.SCAN,
+        episodes=partial(
+            search_past_episodes,
+            reach=reach,
+            candidates=count,
+            scored=policy.scored_texts,
+            context=(policy.next_share, policy.second_share),
+            at=at,
+        ),
+        beliefs=partial(
+            search_past_beliefs,
+            reach=reach,
+            candidates=count,
+            scored=policy.scored_texts,
+            min_confidence=policy.min_confidence,
+            events=partial(_events_of, scope, reach, at),
+        ),
+    )
 
 
 def _events_of(scope: RecallScope, reach: Reach, at: datetime) -> list[int]:

@@ -1,7 +1,8 @@
 """A query's words: how each text search configuration stems them, and how much each tells."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from django.db import connection
 
@@ -62,16 +63,20 @@ def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy
         weights=tuple(weight for _, _, weight in flat),
         mass=sum(weights),
         mean_length=max(mean_length, 1.0),
-        rare=_join({lexeme for word in _selective(found, documents, policy) for lexeme in word.lexemes}),
+        rare=_condition(found, documents, policy),
     )
 
 
-def _selective(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> Sequence[_Word]:
-    """Choose the words that candidates must have one of: in few texts any will do, in many the rarest."""
+def _condition(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> str:
+    """Choose what candidates must have: in few texts any word, in many one of the rarest; else the two rarest."""
     if documents <= policy.small_collection:
-        return found
-    rare = [word for word in found if word.documents < policy.rare_share * documents]
-    return rare[: policy.rare_terms] or found[:1]
+        return _any(found)
+    rare = [word for word in found if word.documents < policy.rare_share * documents][: policy.rare_terms]
+    if not rare:
+        return " & ".join(f"({_any([word])})" for word in found[:2])
+    sums = accumulate(word.documents for word in rare)
+    few = [word for word, together in zip(rare, sums, strict=True) if together <= policy.small_collection]
+    return _any(few or rare[:1])
 
 
 # A row for each word of the query: its lexemes, in how many texts they stand, how many texts there are, and how long.
@@ -114,8 +119,8 @@ FROM forms f, measured m CROSS JOIN LATERAL (
 """
 
 
-def _join(lexemes: Collection[str]) -> str:
-    return " | ".join(_quote(lexeme) for lexeme in sorted(lexemes))
+def _any(words: Sequence[_Word]) -> str:
+    return " | ".join(sorted({_quote(lexeme) for word in words for lexeme in word.lexemes}))
 
 
 def _quote(lexeme: str) -> str:

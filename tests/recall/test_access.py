@@ -76,9 +76,11 @@ def test_a_recall_counts_in_one_statement(workspace: Workspace) -> None:
     believed("Mara prefers tea.", workspace=workspace)
     with CaptureQueriesContext(connection) as queries:
         ask("Mara tea", workspace=workspace)
-    writes = [query["sql"] for query in queries if "INSERT" in query["sql"] or "UPDATE" in query["sql"]]
+    statements = [query["sql"] for query in queries]
+    writes = [place for place, sql in enumerate(statements) if "INSERT" in sql or "UPDATE" in sql]
     assert len(writes) == 1
-    assert "BEGIN" not in {query["sql"] for query in queries}
+    assert "BEGIN" not in statements[statements.index("COMMIT") :]  # what is before is the search, which writes nothing
+    assert statements.index("COMMIT") < writes[0]
     assert (EpisodeAccess.objects.get().access_count, BeliefAccess.objects.get().access_count) == (1, 1)
 
 

@@ -163,12 +163,13 @@ def test_every_task_of_ours_is_routed_on_purpose() -> None:
     assert ours == {f"workers.{name}" for name in TASKS}
 
 
-def test_beat_sends_the_tick_the_sweep_and_the_counting_of_words() -> None:
-    """B7, B8, B17: cycles every four hours, a look for lost ones and for new words every ten seconds."""
+def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
+    """B7, B8, B17: cycles every four hours; lost ones and new words every ten seconds, indexes every minute."""
     assert {entry["task"]: entry["schedule"] for entry in BEAT_SCHEDULE.values()} == {
         "workers.tick": 4 * 3600.0,
         "workers.sweep": 10.0,
         "workers.count_words": 10.0,
+        "workers.keep_indexes": 60.0,
     }
     app.finalize()
     assert app.conf.beat_schedule == BEAT_SCHEDULE

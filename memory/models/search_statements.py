@@ -1,0 +1,163 @@
+"""The statements of a search, put together from its arms.
+
+Text is matched by any of the query's words and scored by BM25 (Robertson and Zaragoza 2009) with k₁ = 1.2, b = 0.75.
+What was said beside a match, in the same session, takes a share of its score: answers stand beside their questions.
+Every row begins with how many vectors were looked at, and how many of them count.
+"""
+# ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
+
+from enum import StrEnum
+from functools import cache
+
+from memory.models.reach import BELIEF_SCOPE, EPISODE_SCOPE, LIVE_BELIEF, LIVE_EPISODE
+
+# True of every vector, which the planner does not know: only a statement that says so is answered by the index that has
+# it as its condition. Else it might take that one for a workspace that has one of its own.
+IN_SHARED_INDEX = "length(model) > 0"
+
+
+class VectorArm(StrEnum):
+    """How the nearest vectors are found: not at all, by an approximate index, or by comparing all of a scope.
+
+    JOIN filters before it compares. SCAN compares first, which is faster, and may have to be followed by a JOIN if most
+    of what is near does not count. OWN_INDEX lies over a workspace's vectors of a model, SHARED_INDEX over all.
+    """
+
+    NONE = "none"
+    OWN_INDEX = "own index"
+    SHARED_INDEX = "shared index"
+    SCAN = "scan"
+    JOIN = "join"
+
+    @property
+    def is_index(self) -> bool:
+        """Tell whether vectors may be overlooked."""
+        return self in (VectorArm.OWN_INDEX, VectorArm.SHARED_INDEX)
+
+
+@cache
+def episodes_statement(
+    *, arm: VectorArm, is_by_text: bool, live: str = LIVE_EPISODE, active: str = "v.is_active"
+) -> bytes:
+    """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector."""
+    return f"""
+        WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active)},
+        matching AS MATERIALIZED ({_matching("episode", is_by_text, EPISODE_SCOPE, live)}),
+        beside AS (
+            SELECT n.id, sum(m.score * n.share)::float8 AS score
+            FROM matching m CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
+            WHERE m.session <> ''
+            GROUP BY n.id
+        )
+        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage,
+            coalesce(b.score, 0) AS context_score, p.lifecycle_state, p.verification
+        FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
+        JOIN memory_episode p ON p.id = found.id {score_of("p")}
+        LEFT JOIN beside b ON b.id = p.id
+        {_vectors("episode", arm)}
+        ORDER BY p.id
+    """.encode()
+
+
+@cache
+def beliefs_statement(*, arm: VectorArm, is_by_text: bool) -> bytes:
+    """Return the statement that finds beliefs by these arms."""
+    return f"""
+        WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
+        matching AS MATERIALIZED ({_matching("belief", is_by_text, BELIEF_SCOPE, LIVE_BELIEF)})
+        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage, p.confidence,
+            p.created_at, a.accessed_at, a.stability
+        FROM (SELECT id FROM near UNION SELECT id FROM matching) found
+        JOIN memory_belief p ON p.id = found.id {score_of("p")}
+        {_vectors("belief", arm)}
+        LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
+        ORDER BY p.id
+    """.encode()
+
+
+_COUNTS = "(SELECT count(*) FROM nearest) AS seen, (SELECT count(*) FROM near) AS near"
+_DISTANCE = "v.vector <=> %(vector)b::halfvec"
+
+
+def _by_distance(arm: VectorArm) -> str:
+    """Order by distance; a sum is nothing that an index knows, so that all vectors are compared, whatever they cost."""
+    return _DISTANCE if arm.is_index else f"({_DISTANCE}) + 0"
+
+
+def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> str:
+    """Choose the memories nearest by vector (near), of those looked at (nearest)."""
+    if arm == VectorArm.NONE:
+        return "nearest AS (SELECT NULL::varchar AS id WHERE false), near AS (SELECT id FROM nearest)"
+    vectors = f"""FROM memory_{kind}embedding v {{join}}
+        WHERE {scope.format(row="v")} AND {active} AND v.model = %(model)s"""
+    if arm == VectorArm.SHARED_INDEX:
+        vectors += f" AND {IN_SHARED_INDEX}"
+    if arm == VectorArm.JOIN:
+        return f"""nearest AS MATERIALIZED (
+            SELECT p.id {vectors.format(join=f"JOIN memory_{kind} p ON p.id = v.{kind}_id")}
+                AND {scope.format(row="p")} AND {live.format(row="p")}
+            ORDER BY {_by_distance(arm)} LIMIT %(candidates)s
+        ), near AS (SELECT id FROM nearest)"""
+    return f"""nearest AS MATERIALIZED (
+            SELECT v.{kind}_id AS id, {_DISTANCE} AS distance {vectors.format(join="")}
+            ORDER BY {_by_distance(arm)} LIMIT %(seen)s
+        ), near AS (
+            SELECT p.id FROM nearest n JOIN memory_{kind} p ON p.id = n.id
+            WHERE {scope.format(row="p")} AND {live.format(row="p")}
+            ORDER BY n.distance, p.id LIMIT %(candidates)s
+        )"""
+
+
+def _matching(kind: str, is_by_text: bool, scope: str, live: str) -> str:
+    """Choose the memories that match best; where very many match, some of them are as good as others."""
+    place = "p.session, p.occurred_at, p.number, p.project_id," if kind == "episode" else ""
+    return f"""
+        SELECT p.id, {place} s.score FROM (
+            SELECT p.* FROM memory_{kind} p
+            WHERE {is_by_text} AND {scope.format(row="p")} AND {live.format(row="p")} AND p.search @@ %(rare)s::tsquery
+            LIMIT %(scored)s
+        ) p {score_of("p")}
+        ORDER BY s.score DESC, p.id LIMIT %(candidates)s
+    """
+
+
+def _similarity(arm: VectorArm) -> str:
+    return "NULL::float8" if arm == VectorArm.NONE else f"1 - ({_DISTANCE})"
+
+
+def _vectors(kind: str, arm: VectorArm) -> str:
+    if arm == VectorArm.NONE:
+        return ""
+    return f"LEFT JOIN memory_{kind}embedding v ON v.{kind}_id = p.id AND v.model = %(model)s"
+
+
+def score_of(row: str) -> str:
+    """Score a row's text, and tell the share of the query that it covers; a lateral table named s."""
+    return f"""CROSS JOIN LATERAL (
+        SELECT coalesce(sum(w.weight * w.times * 2.2
+                            / (w.times + 1.2 * (0.25 + 0.75 * length({row}.search) / %(mean_length)s))), 0)::float8
+                   AS score,
+               (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage
+        FROM (
+            SELECT max((%(weights)s::float8[])[u.place]) AS weight, sum(u.times) AS times FROM (
+                SELECT array_position(%(lexemes)s::text[], lexeme) AS place, cardinality(positions) AS times
+                FROM unnest({row}.search) WHERE lexeme = ANY(%(lexemes)s::text[])
+            ) u
+            GROUP BY (%(words)s::int[])[u.place]
+        ) w
+    ) s"""
+
+
+def _beside(direction: str, order: str, live: str) -> str:
+    """Take the two live episodes of a match's session that come next in one direction, and their shares."""
+    return f"""(
+        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s ELSE %(second_share)s END AS share FROM (
+            SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
+            FROM memory_episode p
+            WHERE {EPISODE_SCOPE.format(row="p")} AND {live.format(row="p")}
+              AND NOT p.session = '' AND p.session = m.session  -- the first for the index, which is partial
+              AND p.project_id IS NOT DISTINCT FROM m.project_id
+              AND (p.occurred_at, p.number) {direction} (m.occurred_at, m.number)
+            ORDER BY p.occurred_at {order}, p.number {order} LIMIT 2
+        ) t
+    )"""

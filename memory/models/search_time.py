@@ -1,0 +1,76 @@
+"""Searches within a time: each statement is cancelled by the database when its time is over."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self, TypeVar
+
+import psycopg
+from django.db import DatabaseError, connection, transaction
+
+Result = TypeVar("Result")
+
+# An invalid value of pgvector's settings only warns, and a scan then stops early: what is set is read back. The vector
+# has its library loaded first. Plans are compiled (jit) in more time than these statements take.
+_SETTINGS = """
+SELECT set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
+    set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
+FROM (SELECT '[1]'::halfvec) loaded
+"""
+
+
+class SearchFailed(RuntimeError):
+    """A statement failed or took too long; the connection can be used on."""
+
+
+class TimedSearch:
+    """Read-only statements in one transaction, begun with the first and again after one that failed.
+
+    Its settings end with it: a transaction that was open before is taken back to where it stood.
+    """
+
+    def __init__(self, *, effort: int) -> None:
+        self._effort = effort
+        self._open = ExitStack()
+        self._milliseconds = 0  # that the open transaction gives a statement; 0 if none is open
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def run(self, search: Callable[[], Result], *, seconds: float) -> Result:
+        """Return what a search finds, none of whose statements takes longer than that; else raise SearchFailed."""
+        if seconds <= 0:
+            raise SearchFailed("there is no time left")
+        try:
+            self._begin(max(1, round(seconds * 1000)))
+            return search()
+        except (DatabaseError, psycopg.DatabaseError) as error:
+            self._end(has_failed=True)
+            if not connection.is_usable():
+                raise
+            raise SearchFailed(str(error).strip()) from error
+
+    def _begin(self, milliseconds: int) -> None:
+        if self._milliseconds == milliseconds:
+            return
+        if not self._milliseconds:
+            is_inside = connection.in_atomic_block
+            self._open.enter_context(transaction.atomic())
+            if is_inside:
+                self._open.callback(transaction.set_rollback, True)
+        with connection.cursor() as cursor:
+            cursor.execute(_SETTINGS, {"milliseconds": milliseconds, "effort": self._effort})
+            if cursor.fetchone()[2:] != (str(self._effort), "relaxed_order"):
+                raise DatabaseError("The database does not take the settings of a search.")
+        self._milliseconds = milliseconds
+
+    def _end(self, *, has_failed: bool = False) -> None:
+        if has_failed and connection.in_atomic_block:
+            transaction.set_rollback(True)
+        self._open.close()
+        self._milliseconds = 0

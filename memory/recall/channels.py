@@ -1,0 +1,130 @@
+"""The channels of recall, each within its time: what fails or is slow is dropped and named, and the others answer."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+import structlog
+
+from memory.domain.policy import RecallPolicy
+from memory.models.search_statements import VectorArm
+from memory.models.search_time import SearchFailed, TimedSearch
+from memory.models.vector_kinds import VectorKind
+from memory.models.vector_search import (
+    BeliefCandidate,
+    Candidate,
+    Candidates,
+    EpisodeCandidate,
+    SearchQuery,
+    Words,
+)
+
+log = structlog.get_logger(__name__)
+
+
+class Search(Protocol[Candidate]):
+    """A search of one kind of memory, complete but for what is looked for."""
+
+    def __call__(self, *, query: SearchQuery) -> Candidates[Candidate]: ...
+
+
+class Channel(StrEnum):
+    """What an answer can come to lack."""
+
+    VECTORS = "vectors"
+    TEXT = "text"
+    BELIEFS = "beliefs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searches:
+    """How each kind of memory is searched, complete but for what is looked for, and which vector arm suits a kind."""
+
+    arm: Callable[..., VectorArm]
+    episodes: Search[EpisodeCandidate]
+    beliefs: Search[BeliefCandidate]
+
+
+class Channels:
+    """One query's way through the channels.
+
+    Both arms of a search are one statement. If it takes too long, each arm is tried alone in what time is left, text
+    first, up to twice the time of a channel for all.
+    """
+
+    def __init__(self, *, timed: TimedSearch, searches: Searches, query: SearchQuery, policy: RecallPolicy) -> None:
+        self._timed, self._searches, self._query = timed, searches, query
+        self._seconds = policy.channel_seconds
+        self._dropped = {Channel.VECTORS} if query.vector is None else set()
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Name the channels that could not be used."""
+        return tuple(channel.value for channel in Channel if channel in self._dropped)
+
+    def read_words(self, read: Callable[[], Words]) -> None:
+        """Read how common the words of the query are; without that there is no search by text."""
+        try:
+            self._query = replace(self._query, words=self._timed.run(read, seconds=self._seconds))
+        except SearchFailed as error:
+            _note(error)
+            self._dropped.add(Channel.TEXT)
+
+    def find_episodes(self) -> list[EpisodeCandidate]:
+        """Find episodes by both arms, or by the one that answers."""
+        ends_at = time.monotonic() + 2 * self._seconds
+        for query, dropped in self._attempts():
+            seconds = min(self._seconds, ends_at - time.monotonic())
+            try:
+                found = self._search(VectorKind.EPISODE, self._searches.episodes, query, seconds)
+            except SearchFailed as error:
+                _note(error)
+                continue
+            self._query = query
+            self._dropped |= dropped
+            return found
+        self._query = replace(self._query, vector=None, words=None)
+        self._dropped |= {Channel.VECTORS, Channel.TEXT}
+        return []
+
+    def find_beliefs(self) -> list[BeliefCandidate]:
+        """Find beliefs by the arms that are left; none if that takes too long."""
+        if self._query.vector is None and self._query.words is None:
+            return []
+        try:
+            return self._search(VectorKind.BELIEF, self._searches.beliefs, self._query, self._seconds)
+        except SearchFailed as error:
+            _note(error)
+            self._dropped.add(Channel.BELIEFS)
+            return []
+
+    def _attempts(self) -> Iterator[tuple[SearchQuery, set[Channel]]]:
+        """Yield what to search by, and which channels that leaves out."""
+        if self._query.vector is not None or self._query.words is not None:
+            yield self._query, set()
+        if self._query.vector is not None and self._query.words is not None:
+            yield replace(self._query, vector=None), {Channel.VECTORS}
+            yield replace(self._query, words=None), {Channel.TEXT}
+
+    def _search(
+        self, kind: VectorKind, search: Search[Candidate], query: SearchQuery, seconds: float
+    ) -> list[Candidate]:
+        """Search, and where an index or a quick scan fell short, compare all that counts."""
+        found = self._timed.run(lambda: search(query=self._with_arm(kind, query)), seconds=seconds)
+        if found.is_short:
+            complete = replace(query, arm=VectorArm.JOIN)
+            try:
+                found = self._timed.run(lambda: search(query=complete), seconds=seconds)
+            except SearchFailed as error:
+                _note(error)
+                self._dropped.add(Channel.VECTORS)
+        return found.found
+
+    def _with_arm(self, kind: VectorKind, query: SearchQuery) -> SearchQuery:
+        return query if query.vector is None else replace(query, arm=self._searches.arm(kind=kind, model=query.model))
+
+
+def _note(error: SearchFailed) -> None:
+    log.warning("recall.channel_failed", error=str(error))

@@ -1,0 +1,86 @@
+"""Approximate indexes are kept beside recall, not by it: built where there is enough to search, dropped where not."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import structlog
+
+from memory.domain.policy import RecallPolicy
+from memory.models import VectorCount
+from memory.models.vector_counts import recount_vectors
+from memory.models.vector_indexes import (
+    StoredIndex,
+    VectorIndex,
+    build_index,
+    drop_index,
+    only_builder,
+    stored_indexes,
+)
+from memory.models.vector_kinds import VectorKind
+
+log = structlog.get_logger(__name__)
+
+_Owner = tuple[int, str]  # a workspace and a model
+
+
+def keep_indexes(*, policy: RecallPolicy) -> int:
+    """Count all vectors, drop indexes that are worth nothing any more, and build what is missing; return how many.
+
+    Only one at a time does so; whoever comes meanwhile has nothing to do. Cannot be part of a transaction.
+    """
+    with only_builder() as is_ours:
+        if not is_ours:
+            return 0
+        return sum(_keep(kind, policy) for kind in VectorKind)
+
+
+def _keep(kind: VectorKind, policy: RecallPolicy) -> int:
+    """Keep the indexes of one kind: what a build that was cut short left first, what another replaces last."""
+    recount_vectors(kind=kind)
+    counts = _counts(kind)
+    stored = stored_indexes(kind=kind)
+    _drop(index for index in stored if not index.is_valid)
+    valid = {index.name for index in stored if index.is_valid}
+    missing = [index for index in wanted_indexes(kind=kind, counts=counts, policy=policy) if index.name not in valid]
+    for index in missing:
+        build_index(index=index, memory_megabytes=policy.index_megabytes)
+        log.info("vector_index_built", index=index.name)
+    useful = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
+    _drop(index for index in stored if index.is_valid and index.name not in useful)
+    return len(missing)
+
+
+def _counts(kind: VectorKind) -> Counter[_Owner]:
+    """Read how many active vectors of a model each workspace has."""
+    counts: Counter[_Owner] = Counter()
+    rows = VectorCount.objects.filter(kind=kind).values_list("workspace_id", "model", "active")
+    for workspace_id, model, active in rows:
+        counts[workspace_id, model] += active
+    return counts
+
+
+def _drop(indexes: Iterable[StoredIndex]) -> None:
+    for index in indexes:
+        drop_index(name=index.name)
+        log.info("vector_index_dropped", index=index.name, was_complete=index.is_valid)
+
+
+def wanted_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:
+    """Name the indexes that so many vectors are worth: one over all for whoever has most of them, else their own."""
+    return _worth(kind, counts, least=policy.exact_vectors, share=policy.own_index_share)
+
+
+def useful_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:
+    """Name the indexes that are not dropped yet: what they are for may have shrunk well below what is worth one."""
+    least = int(policy.drop_index_share * policy.exact_vectors)
+    shared = _worth(kind, counts, least=least, share=policy.drop_index_share * policy.own_index_share)[:1]
+    own = _worth(kind, counts, least=least, share=policy.own_index_share)
+    return [*(index for index in shared if index.workspace_id is None), *own]
+
+
+def _worth(kind: VectorKind, counts: Counter[_Owner], *, least: int, share: float) -> list[VectorIndex]:
+    """Name an index over all if an owner has this share of all vectors, and then one for each other with enough."""
+    large = {owner: count for owner, count in counts.items() if count > least}
+    sharing = {owner for owner, count in large.items() if count >= share * counts.total()}
+    own = [VectorIndex(kind=kind, workspace_id=owner[0], model=owner[1]) for owner in sorted(large.keys() - sharing)]
+    return [VectorIndex(kind=kind), *own] if sharing else own

@@ -1,0 +1,132 @@
+"""How vectors are searched goes by how many there are, and never costs a result."""
+
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from memory.llm.embeddings import static_embedder
+from memory.models import Workspace
+from memory.models.reach import Reach
+from memory.models.search_statements import VectorArm, episodes_statement
+from memory.models.vector_counts import count_in_reach, recount_vectors
+from memory.models.vector_indexes import VectorIndex
+from memory.models.vector_kinds import VectorKind
+from memory.models.vector_search import SearchQuery, search_parameters
+from memory.models.vectors import raw_cursor
+from memory.recall.arms import choose_arm
+from tests import factories
+from tests.factories import NOW
+from tests.recall.memories import ask, ids, remembered
+
+POLICY = settings.POLICY.recall
+MODEL = "wordllama-l2-supercat-256"
+MANY = POLICY.exact_vectors + 1
+
+
+@pytest.mark.parametrize(
+    ("count", "index", "indexed", "arm"),
+    [
+        (POLICY.exact_vectors, VectorArm.OWN_INDEX, 10_000, VectorArm.SCAN),
+        (MANY, VectorArm.NONE, 0, VectorArm.SCAN),
+        (MANY, VectorArm.OWN_INDEX, MANY, VectorArm.OWN_INDEX),
+        (MANY, VectorArm.SHARED_INDEX, 10 * MANY, VectorArm.SHARED_INDEX),
+        (MANY, VectorArm.SHARED_INDEX, 100 * MANY, VectorArm.SCAN),
+        (MANY, VectorArm.OWN_INDEX, 100 * MANY, VectorArm.SCAN),
+    ],
+)
+def test_the_arm_goes_by_the_size_of_the_scope(count: int, index: VectorArm, indexed: int, arm: VectorArm) -> None:
+    """B17: few vectors are all compared, and so is what is at most a hundredth of an index."""
+    assert choose_arm(count=count, index=index, indexed=indexed, policy=POLICY) == arm
+
+
+def _reach(workspace: Workspace, **given: object) -> Reach:
+    fields = {"workspace_id": workspace.pk, "projects": None, "allowed": None, "user": "", "now": NOW}
+    return Reach(**fields | given)  # type: ignore[arg-type]
+
+
+@pytest.mark.django_db
+def test_kept_counts_say_how_many_vectors_a_scope_has() -> None:
+    """B17: by project, active ones alone; those of a user are counted up to a bound."""
+    workspace = factories.workspace()
+    project = factories.project(workspace=workspace)
+    for number in range(4):
+        remembered(f"Note {number}.", workspace=workspace, project=project, user="ada" if number else "")
+    remembered("No project's.", workspace=workspace)
+    remembered("Over.", workspace=workspace, status="archived")
+    recount_vectors(kind=VectorKind.EPISODE)
+    sizes = [
+        count_in_reach(kind=VectorKind.EPISODE, model=MODEL, reach=reach, most=2)
+        for reach in (
+            _reach(workspace),
+            _reach(workspace, projects=(project.pk,), allowed=(project.pk,)),
+            _reach(workspace, user="bob"),
+            _reach(workspace, user="ada"),
+        )
+    ]
+    assert sizes == [5, 4, 2, 3]
+
+
+@pytest.mark.django_db
+def test_counting_again_forgets_what_is_gone() -> None:
+    """B17."""
+    workspace = factories.workspace()
+    episode = remembered("Note.", workspace=workspace)
+    recount_vectors(kind=VectorKind.EPISODE)
+    episode.embedding.delete()
+    recount_vectors(kind=VectorKind.EPISODE)
+    assert count_in_reach(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace), most=9) == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arm", "uses"),
+    [
+        (VectorArm.SCAN, set()),
+        (VectorArm.JOIN, set()),
+        (VectorArm.OWN_INDEX, {"own"}),
+        (VectorArm.SHARED_INDEX, {"own", "shared"}),
+    ],
+)
+def test_only_the_arm_that_asks_for_an_index_is_answered_by_it(arm: VectorArm, uses: set[str]) -> None:
+    """B17: an index where all are to be compared, or that of all for a workspace that has its own, overlooks much."""
+    workspace = factories.workspace()
+    for number in range(3):
+        remembered(f"Note {number}.", workspace=workspace)
+    own, shared = (
+        VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL),
+        VectorIndex(kind=VectorKind.EPISODE),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        for index in (own, shared):
+            cursor.execute(index.definition().as_string(None).replace(" CONCURRENTLY", ""))
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = _plan(workspace, arm)
+    assert {name for name, index in (("own", own), ("shared", shared)) if index.name in plan.split()} <= uses
+    assert bool(uses) == ("_vectors_hnsw" in plan)
+
+
+def _plan(workspace: Workspace, arm: VectorArm) -> str:
+    query = SearchQuery(vector=static_embedder().embed(["note"])[0], model=MODEL, words=None, arm=arm)
+    parameters = search_parameters(reach=_reach(workspace), query=query, candidates=50, scored=100) | {
+        "next_share": 0.4,
+        "second_share": 0.2,
+    }
+    with raw_cursor() as cursor:
+        statement = b"EXPLAIN " + episodes_statement(arm=arm, is_by_text=False)
+        return "\n".join(line for (line,) in cursor.execute(statement, parameters, prepare=False))
+
+
+@pytest.mark.django_db
+def test_what_is_nearest_and_over_hides_nothing() -> None:
+    """B17: never fewer than asked for where there are as many: after a quick scan that falls short comes a full one."""
+    workspace = factories.workspace()
+    for number in range(250):
+        remembered(f"Tuna {number}", workspace=workspace, embedded_as="tuna", valid_until=NOW - timedelta(days=1))
+    wanted = {
+        remembered(f"Otter {number}", workspace=workspace, embedded_as=f"otter {number}").pk for number in range(12)
+    }
+    assert ids(ask("pets eating fish", workspace=workspace, limit=12)) == wanted

@@ -1,0 +1,121 @@
+"""Approximate indexes are built where they are worth it, once, and dropped where they are not."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from memory.models import EpisodeEmbedding, Workspace
+from memory.models.vector_indexes import StoredIndex, VectorIndex, drop_index, stored_indexes
+from memory.models.vector_kinds import VectorKind
+from memory.recall.indexing import keep_indexes
+from tests import factories
+from tests.recall.memories import ask, ids, remembered
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MODEL = "wordllama-l2-supercat-256"
+
+
+@pytest.fixture(autouse=True)
+def few(with_numbers: Callable[..., None]) -> Iterator[None]:
+    """Let few vectors be worth an index, and leave none behind."""
+    with_numbers(exact_vectors=4)
+    yield
+    for kind in VectorKind:
+        for index in stored_indexes(kind=kind):
+            drop_index(name=index.name)
+
+
+def _filled(count: int) -> Workspace:
+    workspace = factories.workspace()
+    for number in range(count):
+        remembered(f"Note {number} is about otters.", workspace=workspace, embedded_as=f"otter {number}")
+    return workspace
+
+
+def _keep() -> int:
+    return keep_indexes(policy=settings.POLICY.recall)
+
+
+def _own(workspace: Workspace) -> str:
+    return VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL).name
+
+
+def _names() -> set[str]:
+    return {index.name for index in stored_indexes(kind=VectorKind.EPISODE)}
+
+
+def test_each_large_workspace_gets_an_index_of_its_own() -> None:
+    """B17: a small one does not, and looking again builds nothing."""
+    large, larger, _ = _filled(5), _filled(6), _filled(4)
+    assert _keep() == 2
+    assert _names() == {_own(large), _own(larger)}
+    assert _keep() == 0
+
+
+def test_who_has_most_vectors_shares_the_index_over_all() -> None:
+    """B17: one of its own would hold nearly the same."""
+    _filled(9)
+    other = _filled(5)
+    _keep()
+    assert _names() == {"episode_vectors_hnsw", _own(other)}
+
+
+def test_an_index_goes_with_its_workspace() -> None:
+    """B17."""
+    workspace, other = _filled(5), _filled(6)
+    _keep()
+    assert _names() == {_own(workspace), "episode_vectors_hnsw"}
+    other.delete()
+    workspace.delete()
+    _keep()
+    assert _names() == set()
+
+
+@pytest.mark.parametrize(("left", "is_kept"), [(3, True), (2, False)])
+def test_an_index_is_dropped_once_its_workspace_is_well_below(left: int, is_kept: bool) -> None:
+    """B17: at half of what is worth one, so that none is built and dropped in turn."""
+    workspace, _ = _filled(5), _filled(6)
+    _keep()
+    kept = EpisodeEmbedding.objects.filter(workspace=workspace).values_list("pk", flat=True)[:left]
+    EpisodeEmbedding.objects.filter(workspace=workspace).exclude(pk__in=list(kept)).update(is_active=False)
+    _keep()
+    assert (_own(workspace) in _names()) is is_kept
+
+
+def test_what_a_killed_build_left_is_cleaned_up_and_built_again() -> None:
+    """B17: an index that is not valid is used by nobody, and every write pays for it."""
+    workspace, _ = _filled(5), _filled(6)
+    _keep()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [_own(workspace)])
+    assert _keep() == 1
+    assert StoredIndex(name=_own(workspace), workspace_id=workspace.pk, is_valid=True) in stored_indexes(
+        kind=VectorKind.EPISODE
+    )
+
+
+def test_there_are_never_two_builders_at_once() -> None:
+    """B17: whoever comes second has nothing to do, until the first is gone."""
+    _filled(5)
+    facts = connection.settings_dict
+    with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
+        other.execute("SELECT pg_advisory_lock(4, 0)")
+        assert (_keep(), _names()) == (0, set())
+    assert _keep() == 1
+
+
+def test_an_indexed_workspace_answers_as_before(with_numbers: Callable[..., None]) -> None:
+    """B17: by the index, with as many results as there are, whoever else has vectors nearby."""
+    workspace, _ = _filled(40), _filled(30)
+    for number in range(12):
+        remembered(f"Note {number} of Ada.", workspace=workspace, user="ada", embedded_as="a distant city")
+    before = ask("otter 7", workspace=workspace)
+    _keep()
+    after = ask("otter 7", workspace=workspace)
+    assert [result.id for result in after.results] == [result.id for result in before.results]
+    with_numbers(least_index_share=0.0)
+    assert len(ids(ask("otter 7", workspace=workspace, user="ada", limit=52))) == 52
