@@ -23,7 +23,7 @@ from memory.api.requests import (
     read_query,
     viewer_from,
 )
-from memory.api.schema import BELIEF_STATUSES, documented, page_schema
+from memory.api.schema import BELIEF_STATUSES, FACT_TYPES, documented, page_schema
 from memory.domain.lifecycle import BeliefStatus
 from memory.history.as_of import beliefs_as_of, changes_of
 from memory.models import Belief, BeliefEvent, GateDecision, Permission, Project
@@ -36,6 +36,7 @@ class BeliefQuery(PageQuery):
     status = serializers.ChoiceField(BELIEF_STATUSES, default=BeliefStatus.ACTIVE.value)
     project = name_field(help_text="Slug: that project's own beliefs.")
     user = name_field()
+    category = serializers.ChoiceField(FACT_TYPES, required=False, help_text="The type of fact.")
     min_confidence = ShareField(required=False)
     q = query_field(required=False, help_text="Words that the statement contains.")
     as_of = as_of_field()
@@ -269,5 +270,5 @@ def _filtered(beliefs: QuerySet[Any], viewer: Viewer, asked: dict[str, Any]) -> 
     beliefs = beliefs.filter(status=asked["status"]).select_related("project")
     if project:
         beliefs = beliefs.filter(project=project)
-    wanted = {"user": "user", "min_confidence": "confidence__gte", "q": "statement__icontains"}
+    wanted = {"user": "user", "category": "fact_type", "min_confidence": "confidence__gte", "q": "statement__icontains"}
     return beliefs.filter(**{column: asked[name] for name, column in wanted.items() if name in asked})

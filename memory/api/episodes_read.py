@@ -10,9 +10,10 @@ from rest_framework.views import APIView
 
 from memory.access.visibility import Viewer, visible_episodes
 from memory.api.pagination import PageQuery, page_of
-from memory.api.requests import name_field, project_named, query_field, read_query, viewer_from
-from memory.api.schema import EPISODE_STATES, EPISODE_STATUSES, documented, page_schema
+from memory.api.requests import as_of_field, name_field, project_named, query_field, read_query, viewer_from
+from memory.api.schema import CATEGORIES, EPISODE_STATES, EPISODE_STATUSES, documented, page_schema
 from memory.domain.lifecycle import EpisodeStatus
+from memory.history.as_of import episodes_as_of
 from memory.models import Episode, Permission, Project
 from memory.models.episodes import EpisodeQuerySet
 
@@ -24,9 +25,11 @@ class EpisodeQuery(PageQuery):
     state = serializers.ChoiceField(EPISODE_STATES, required=False)
     project = name_field(help_text="Slug: that project's episodes.")
     user = name_field()
+    agent = name_field()
     session = name_field()
-    category = name_field()
+    category = serializers.ChoiceField(CATEGORIES, required=False)
     q = query_field(required=False, help_text="Words that the text contains.")
+    as_of = as_of_field()
 
 
 class EpisodeSerializer(serializers.ModelSerializer[Episode]):
@@ -45,6 +48,12 @@ class EpisodeSerializer(serializers.ModelSerializer[Episode]):
         )  # fmt: skip
 
 
+class EpisodeAsOfSerializer(EpisodeSerializer):
+    """An episode with the status that it had; nothing else of it has a history."""
+
+    status = serializers.CharField(source="status_then")
+
+
 class EpisodeListView(APIView):
     """The episodes of a workspace."""
 
@@ -59,7 +68,8 @@ class EpisodeListView(APIView):
     def get(self, request: Request) -> Response:
         asked = read_query(EpisodeQuery, request)
         rows = _filtered(viewer_from(request), asked).select_related("project").defer("search")
-        return page_of(request=request, rows=rows, asked=asked, shown_as=EpisodeSerializer)
+        shown_as = EpisodeAsOfSerializer if "as_of" in asked else EpisodeSerializer
+        return page_of(request=request, rows=rows, asked=asked, shown_as=shown_as)
 
 
 def _filtered(viewer: Viewer, asked: dict[str, Any]) -> EpisodeQuerySet:
@@ -67,5 +77,8 @@ def _filtered(viewer: Viewer, asked: dict[str, Any]) -> EpisodeQuerySet:
     episodes = visible_episodes(viewer=viewer)
     if project:
         episodes = episodes.filter(project=project)
-    wanted = {name: name for name in ("status", "state", "user", "session", "category")} | {"q": "text__icontains"}
+    wanted = {name: name for name in ("status", "state", "user", "agent", "session", "category")}
+    wanted["q"] = "text__icontains"
+    if "as_of" in asked:
+        episodes, wanted["status"] = episodes_as_of(episodes=episodes, at=asked["as_of"]), "status_then"
     return episodes.filter(**{column: asked[name] for name, column in wanted.items() if name in asked})

@@ -20,9 +20,11 @@ from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.recall.feedback import NotACommitment
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope, SaidAlready,
+    NotACommitment,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

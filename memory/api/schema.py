@@ -8,8 +8,10 @@ from drf_spectacular.utils import OpenApiExample, inline_serializer
 from rest_framework import serializers
 
 from memory.api.problems import CONTENT_TYPE, problem
+from memory.domain.category import Category
 from memory.domain.knowledge import Knowledge, RecallMode
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
+from memory.models import FactType
 from memory.models.choices import choices_of
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
@@ -21,6 +23,8 @@ EPISODE_STATES = choices_of(ConsolidationState)
 CYCLE_STATES = choices_of(CycleState)
 MEMORY_TYPES = choices_of(MemoryType)
 KNOWLEDGE = choices_of(Knowledge)
+FACT_TYPES = FactType.choices
+CATEGORIES = choices_of(Category)
 RECALL_MODES = choices_of(RecallMode)
 RECALL_PROFILES = choices_of(RecallProfile)
 

@@ -300,6 +300,13 @@ class LifecyclePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackPolicy:
+    """How words on the use of a memory add up."""
+
+    step: Annotated[Share, "L13: share of the way to 1, useful, or to -1, wrong, that one word of feedback goes"] = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecollectionPolicy:
     """How much a recollection holds."""
 
@@ -329,6 +336,7 @@ class Policy:
     throttle: ThrottlePolicy = ThrottlePolicy()
     associative: AssociativePolicy = AssociativePolicy()
     lifecycle: LifecyclePolicy = LifecyclePolicy()
+    feedback: FeedbackPolicy = FeedbackPolicy()
     recollection: RecollectionPolicy = RecollectionPolicy()
 
 

@@ -8,12 +8,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from memory.domain.evidence import EvidenceRow
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.verdicts import Verdict
 from memory.models import Belief, BeliefEvent, Evidence, Lineage, Transition, UndoneEvidence, UndoneLineage
+from memory.models.episodes import EpisodeQuerySet
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 _LEFT = {EpisodeStatus.FORGOTTEN.value, EpisodeStatus.INVALIDATED.value}
@@ -47,6 +49,16 @@ def changes_of(*, belief: Belief) -> QuerySet[Any]:
     """Return every change of a belief, as the belief stood after it."""
     events: QuerySet[Any] = BeliefEvent.objects.filter(pgh_obj=belief)
     return events
+
+
+def episodes_as_of(*, episodes: EpisodeQuerySet, at: datetime) -> EpisodeQuerySet:
+    """Return the episodes that were stored by then, each with its status at that time as `status_then`."""
+    changes = Transition.objects.filter(episode=OuterRef("pk"))
+    latest = changes.filter(at__lte=at).order_by("-pk").values("new")[:1]
+    first = changes.order_by("pk").values("old")[:1]  # the status before any change
+    then = Coalesce(Subquery(latest), Subquery(first), F("status"))
+    stored: EpisodeQuerySet = episodes.filter(created_at__lte=at).annotate(status_then=then)
+    return stored
 
 
 def evidence_as_of(*, belief_id: str, at: datetime) -> Rows:

@@ -62,6 +62,7 @@ def beliefs(workspace: Workspace) -> None:
     factories.belief(workspace=workspace, statement="in a project", project=project, scope="project")
     factories.belief(workspace=workspace, statement="of Ann", user="ann")
     factories.belief(workspace=workspace, statement="trusted", alpha=9)
+    factories.belief(workspace=workspace, statement="how to", fact_type="procedural", status="challenged")
 
 
 @pytest.mark.usefixtures("beliefs")
@@ -75,6 +76,7 @@ def beliefs(workspace: Workspace) -> None:
         ({"min_confidence": 0.9}, {"trusted"}),
         ({"q": "PLAI"}, {"plain"}),
         ({"q": "%"}, set()),
+        ({"category": "procedural", "status": "challenged"}, {"how to"}),
     ],
 )
 def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], found: set[str]) -> None:
@@ -85,6 +87,7 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
     ("query", "field"),
     [
         ({"status": "alive"}, "status"),
+        ({"category": "hearsay"}, "category"),
         ({"min_confidence": "high"}, "min_confidence"),
         ({"min_confidence": "nan"}, "min_confidence"),
         ({"min_confidence": 1.1}, "min_confidence"),

@@ -1,9 +1,13 @@
 """GET /episodes."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from memory.consolidation.status import change_episode_status
+from memory.domain.actor import Actor, ActorKind
+from memory.domain.lifecycle import EpisodeStatus
 from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -20,7 +24,7 @@ def episodes(workspace: Workspace) -> None:
     project = factories.project(workspace=workspace, slug="compiler")
     factories.episode(workspace=workspace, text="plain")
     factories.episode(workspace=workspace, text="archived", status="archived")
-    factories.episode(workspace=workspace, text="in a project", project=project)
+    factories.episode(workspace=workspace, text="in a project", project=project, agent="scout")
     factories.episode(workspace=workspace, text="of Ann", user="ann", session="monday")
     factories.episode(workspace=workspace, text="decided", category="decision", state="pooled")
 
@@ -43,6 +47,7 @@ def test_an_episode_shows_what_was_stored(reader: Caller) -> None:
         ({"state": "pooled"}, {"decided"}),
         ({"project": "compiler"}, {"in a project"}),
         ({"session": "monday"}, {"of Ann"}),
+        ({"agent": "scout"}, {"in a project"}),
         ({"category": "decision"}, {"decided"}),
         ({"q": "PLAI"}, {"plain"}),
     ],
@@ -51,7 +56,15 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
     assert set(texts(reader.get("/episodes", **query))) == found
 
 
-@pytest.mark.parametrize(("query", "field"), [({"state": "done"}, "state"), ({"min_confidence": 1}, "min_confidence")])
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"state": "done"}, "state"),
+        ({"category": "hearsay"}, "category"),
+        ({"min_confidence": 1}, "min_confidence"),
+        ({"as_of": "yesterday"}, "as_of"),
+    ],
+)
 def test_bad_parameters_are_named(reader: Caller, query: dict[str, Any], field: str) -> None:
     response = reader.get("/episodes", **query)
     assert is_problem(response, 422)
@@ -83,3 +96,22 @@ def test_an_unknown_project_does_not_exist(reader: Caller) -> None:
 
 def test_a_key_that_may_only_write_reads_nothing(writer: Caller) -> None:
     assert is_problem(writer.get("/episodes"), 403)
+
+
+def test_episodes_are_listed_as_they_stood(workspace: Workspace, reader: Caller) -> None:
+    """R10: stored by then, with the status of then; what was forgotten since stays out of sight."""
+    day = timedelta(days=1)
+    kept, lost = (factories.episode(workspace=workspace, text=text) for text in ("kept", "lost"))
+    factories.episode(workspace=workspace, text="later", created_at=factories.NOW + 3 * day)
+    for episode, status in ((kept, EpisodeStatus.ARCHIVED), (lost, EpisodeStatus.FORGOTTEN)):
+        change_episode_status(
+            ids=[episode.pk], new=status, reason="asked", actor=Actor(kind=ActorKind.PERSON, name="lena"),
+            now=factories.NOW + day,
+        )  # fmt: skip
+    moments = {days: (factories.NOW + days * day).isoformat() for days in (-1, 0, 2, 4)}
+    assert {days: texts(reader.get("/episodes", as_of=at)) for days, at in moments.items()} == {
+        -1: [], 0: ["kept"], 2: [], 4: ["later"],
+    }  # fmt: skip
+    archived = reader.get("/episodes", as_of=moments[2], status="archived").json()["results"]
+    assert [(row["text"], row["status"]) for row in archived] == [("kept", "archived")]
+    assert reader.get("/episodes", as_of=moments[0]).json()["results"][0]["status"] == "active"

@@ -164,6 +164,18 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/recollections", "POST"): Call(
         permission="read", path=at("/recollections"), body=lambda rows: {"query": SECRET, "session": "s-1"}
     ),
+    ("api/v1/memories/<memory_id:memory_id>/feedback", "POST"): Call(
+        permission="write",
+        path=lambda rows: f"/memories/{rows.belief.pk}/feedback",
+        body=lambda rows: {"value": "useful"},
+        names_a_row=True,
+    ),
+    ("api/v1/memories/<memory_id:memory_id>/resolve", "POST"): Call(
+        permission="write",
+        path=lambda rows: f"/memories/{rows.episode.pk}/resolve",
+        body=lambda rows: {},
+        names_a_row=True,
+    ),
     ("api/v1/memories/<memory_id:memory_id>", "GET"): Call(
         permission="read", path=lambda rows: f"/memories/{rows.episode.pk}", names_a_row=True
     ),
@@ -191,7 +203,7 @@ def rows(db: None) -> Rows:
     """Fill a workspace with a row of every kind that an answer could show."""
     workspace = factories.workspace()
     project = factories.project(workspace=workspace, slug="hidden-project")
-    episode = remembered(SECRET, workspace=workspace, project=project)
+    episode = remembered(SECRET, workspace=workspace, project=project, category="commitment")
     remembered(f"{SECRET}!", workspace=workspace)
     belief = believed(SECRET, workspace=workspace, project=project)
     general = believed(f"{SECRET} for all", workspace=workspace)
@@ -318,6 +330,8 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
         "GET memories/<memory_id:memory_id>": {belief, rows.episode.pk, project, SECRET},
         f"GET {of_cycle}": {cycle},
         "DELETE memories/<memory_id:memory_id>": {belief},
+        "POST memories/<memory_id:memory_id>/feedback": {belief},
+        "POST memories/<memory_id:memory_id>/resolve": {rows.episode.pk},
         **{f"POST {of_cycle}/{act}": {cycle} for act in ("cancel", "undo", "release")},
     }
 
