@@ -12,9 +12,9 @@ from memory.access.visibility import Viewer, existing_beliefs, existing_episodes
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
-from memory.llm.embeddings import embedder
 from memory.llm.model import language_model
 from memory.llm.requests import Purpose
+from memory.llm.workspace_model import embedder_of
 from memory.models import Cycle, Episode, Pause, PauseReason, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.tenancy import WorkspaceQuerySet
@@ -79,7 +79,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
         pause=pause,
         budget=_budget(workspace, pause) if is_whole else None,
-        models=_models(),
+        models=_models(workspace),
     )
 
 
@@ -117,6 +117,8 @@ def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
     )
 
 
-def _models() -> Models:
+def _models(workspace: Workspace) -> Models:
     model = language_model()
-    return Models(llm=model.model_for(Purpose.SYNTHESIZE), embeddings=embedder().name, offline=model.is_offline)
+    return Models(
+        llm=model.model_for(Purpose.SYNTHESIZE), embeddings=embedder_of(workspace).name, offline=model.is_offline
+    )

@@ -22,7 +22,6 @@ from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
-    BeliefEmbedding,
     ClusterJob,
     Cycle,
     Episode,
@@ -202,8 +201,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Belief]:
-        rows = super().get_queryset(request).select_related("workspace", "project", "access", "embedding")
-        return rows.defer("embedding__vector")
+        return super().get_queryset(request).select_related("workspace", "project", "access")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Belief | None:
         belief = super().get_object(request, object_id, from_field)
@@ -271,8 +269,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:
-        embedding: BeliefEmbedding | None = getattr(belief, "embedding", None)
-        return embedding.model if embedding else "not yet"
+        return ", ".join(belief.embeddings.values_list("model", flat=True)) or "not yet"
 
 
 def _number(number: int, noun: str) -> str:

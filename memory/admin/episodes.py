@@ -19,7 +19,7 @@ from memory.admin.presentation import badge, last_use, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.dead_letters import retry_dead_letters
 from memory.consolidation.held import release_held
-from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, Role
+from memory.models import Belief, Episode, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Episode]:
-        rows = super().get_queryset(request).select_related("workspace", "project", "access", "embedding")
-        return rows.defer("embedding__vector")
+        return super().get_queryset(request).select_related("workspace", "project", "access")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Episode | None = None) -> Any:
         editable = {"importance", "category", "tags", "valid_until"}
@@ -153,7 +152,5 @@ class EpisodeAdmin(MembersAdmin[Episode]):
 
     @admin.display(description="embedded by")
     def embedded(self, episode: Episode) -> str:
-        embedding: EpisodeEmbedding | None = getattr(episode, "embedding", None)
-        if embedding is None:
-            return "not yet"
-        return f"{embedding.model} (in chunks)" if embedding.is_chunked else embedding.model
+        kept = episode.embeddings.values_list("model", "is_chunked")
+        return ", ".join(f"{model} (in chunks)" if is_chunked else model for model, is_chunked in kept) or "not yet"

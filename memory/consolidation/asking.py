@@ -27,9 +27,10 @@ from memory.llm.calls import (
     answer_asks,
 )
 from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.embeddings import embedder
+from memory.llm.embeddings import Embedder
 from memory.llm.ledger import abandon_calls
 from memory.llm.model import CallFailed, FailureKind, language_model
+from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, StructuralJob
 
 log = structlog.get_logger(__name__)
@@ -99,11 +100,12 @@ def _scope(job: ClusterJob | StructuralJob) -> CallScope:
 
 def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
     """Embed a candidate (768); None if a server would not, the job then waiting or failed, its reply in the ledger."""
-    if not embedder().is_local and not has_time_for_a_call(cycle_id=lease.cycle_id):
+    model = embedder_of(lease.job.workspace_id)
+    if not model.is_local and not has_time_for_a_call(cycle_id=lease.cycle_id):
         _stop(lease=lease, is_cycle_spent=True)
         return None
     try:
-        vector: Vector = embed_patiently(scope=_scope(lease.job), texts=[statement])[0]
+        vector: Vector = embed_patiently(scope=_scope(lease.job), model=model, texts=[statement])[0]
     except DailyCapReached as spent:
         spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
         return None
@@ -118,7 +120,9 @@ def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
     return vector
 
 
-def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collection[str] = ()) -> Vector:
+def embed_patiently(
+    *, scope: CallScope, model: Embedder, texts: Sequence[str], episodes: Collection[str] = ()
+) -> Vector:
     """Embed texts (n, 768), asking again after short pauses; raise the last CallFailed, or one that asks for long.
 
     Several texts that together take too long are not sent again: the caller cuts them into fewer.
@@ -127,7 +131,7 @@ def embed_patiently(*, scope: CallScope, texts: Sequence[str], episodes: Collect
     for pauses in range(policy.call_attempts):
         try:
             return embed_in_ledger(
-                scope=scope, model=embedder(), texts=texts, timeout=policy.call_seconds, episodes=episodes
+                scope=scope, model=model, texts=texts, timeout=policy.call_seconds, episodes=episodes
             )
         except CallFailed as failure:
             pause = BACKOFF_SECONDS * 2**pauses if failure.retry_after is None else failure.retry_after

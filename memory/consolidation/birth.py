@@ -16,7 +16,7 @@ from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
 from memory.models.identifiers import draw_unused_id
 from memory.models.vectors import Vectors, store_belief_vectors
@@ -48,7 +48,7 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """
     if job.kind != JobKind.CLUSTER or job.refusal or job.candidate_vector is None or not is_novel(job_id=job.pk):
         return []
-    members, _ = read_members(job=job, model=embedder().name)
+    members, _ = read_members(job=job, model=embedder_of(job.workspace_id).name)
     job.refusal = _refuse_birth(job=job, members=members)
     if job.refusal:
         return []
@@ -107,7 +107,7 @@ def _find_twin(*, job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> 
         .active()
         .filter(project=candidate.project_id, user=candidate.user, language=candidate.language)
     )
-    found = find_same(candidate=candidate, vector=vector, among=alike)
+    found = find_same(workspace_id=job.workspace_id, candidate=candidate, vector=vector, among=alike)
     return lock_beliefs([found])[0] if found else None
 
 
@@ -117,7 +117,7 @@ def _create(
     belief = conceive(
         belief_id=draw_unused_id("bl", Belief), cycle=cycle, job=job, candidate=candidate, fact_type=_fact_type(members)
     )
-    store_new_belief(belief=belief, vector=vector, model=embedder().name)
+    store_new_belief(belief=belief, vector=vector, model=embedder_of(job.workspace_id).name)
     return belief
 
 

@@ -32,10 +32,11 @@ from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.matching import check_polarity
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
-from memory.llm.embeddings import Embedder, embedder
+from memory.llm.embeddings import Embedder
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest
+from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
 from memory.models.rows import insert_new
 from memory.models.vectors import Vectors
@@ -67,7 +68,7 @@ def classify_cluster(*, job_id: int, attempt: int) -> None:
     with leased_job(job_id=job_id, attempt=attempt, ready=READY) as lease:
         if lease is None:
             return
-        job, model = lease.job, embedder()
+        job, model = lease.job, embedder_of(lease.job.workspace_id)
         members, vectors = read_members(job=job, model=model.name)
         targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
         done = judge(lease=lease, members=members, targets=targets)

@@ -23,7 +23,8 @@ from memory.consolidation.singles import SinglesBatch, gather_singles
 from memory.consolidation.sources import EpisodeSource, hash_members, read_episodes
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.llm.embeddings import Embedder, embedder
+from memory.llm.embeddings import Embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.models.vectors import Vectors
 
@@ -84,7 +85,7 @@ def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
 
 def plan_cycle(*, cycle: Cycle) -> Plan:
     """Cluster the leased and pooled episodes, choose the clusters and the singles; nothing is written."""
-    model = embedder()
+    model = embedder_of(cycle.workspace_id)
     leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk)
     taking_part = leased | pooled_episodes(workspace_id=cycle.workspace_id, now=cycle.now)
     sources, vectors = read_episodes(episodes=taking_part, model=model.name)
@@ -234,6 +235,6 @@ def _place_episodes(*, cycle: Cycle, plan: Plan) -> None:
     )
     mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
     rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
-    unread = ~Q(embedding__model=embedder().name)
+    unread = ~Q(embedding__model=embedder_of(cycle.workspace_id).name)
     rest.filter(Q(pk__in=plan.put_back) | unread).update(state=ConsolidationState.NEW, leased_by=None)
     settle_or_pool(episodes=rest, cycle=cycle)

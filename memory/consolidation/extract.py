@@ -22,9 +22,10 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import HOPELESS
-from memory.llm.embeddings import embedder
+from memory.llm.embeddings import Embedder
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
+from memory.llm.workspace_model import embedder_of
 from memory.models import Cycle, Episode
 from memory.models.vectors import store_episode_vectors
 
@@ -67,24 +68,23 @@ def waiting_episodes(*, workspace_id: int, is_locking: bool = False) -> QuerySet
 
 
 def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
-    """Embed the leased episodes that have no vector of today's model; those that cannot be stay pending as failed."""
+    """Embed the leased episodes that have no vector of the workspace's model; those that fail stay pending so."""
+    model = embedder_of(cycle.workspace_id)
     missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle)
-    blank = missing.exclude(embedding__model=embedder().name).order_by(
-        "failures", "occurred_at", "content_hash", "origin"
-    )
+    blank = missing.exclude(embedding__model=model.name).order_by("failures", "occurred_at", "content_hash", "origin")
     rows = blank.values_list("pk", "text", "speaker")
     matters = {key: matter_of(text, speaker) for key, text, speaker in rows}
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
     waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
-        _Embedding(cycle=cycle).embed(waiting)
+        _Embedding(cycle=cycle, model=model).embed(waiting)
 
 
 class _Embedding:
     """The embedding of one cycle's episodes, batch by batch, for as long as a server answers."""
 
-    def __init__(self, *, cycle: Cycle) -> None:
-        self.cycle, self.model, self.refused, self.has_answered = cycle, embedder(), 0, False
+    def __init__(self, *, cycle: Cycle, model: Embedder) -> None:
+        self.cycle, self.model, self.refused, self.has_answered = cycle, model, 0, False
 
     def embed(self, waiting: Sequence[Matter]) -> None:
         """Embed and store while there is time; what comes after a server's failure stays pending with it."""
@@ -110,6 +110,7 @@ class _Embedding:
     def _embed_batch(self, batch: Sequence[Matter]) -> None:
         vectors = embed_patiently(
             scope=CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk),
+            model=self.model,
             texts=[text for _, text in batch],
             episodes=[key for key, _ in batch],
         )

@@ -7,7 +7,7 @@ from memory.consolidation.singles import find_unheard
 from memory.consolidation.sources import read_episodes
 from memory.consolidation.touched import undoing_of
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, ClusterMember, Cycle, Episode, Evidence, StructuralJob, StructuralKind
 
 _HOLDABLE = (
@@ -47,7 +47,7 @@ def _settle_left_over(cycle: Cycle) -> None:
 
 def _left_out(cycle: Cycle) -> set[str]:
     """Find what was pooled by then near a belief that the cycle gave evidence, and was not asked about it."""
-    model = embedder()
+    model = embedder_of(cycle.workspace_id)
     mine = Episode.objects.for_workspace(cycle.workspace_id).active()
     beliefs = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
     if not beliefs.exists():

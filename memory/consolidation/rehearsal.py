@@ -30,11 +30,11 @@ from memory.consolidation.sources import (
 )
 from memory.consolidation.synthesize import synthesis_request
 from memory.domain.lifecycle import ConsolidationState
-from memory.llm.embeddings import embedder
 from memory.llm.ledger import CallScope, cost_of, find_replies
 from memory.llm.model import language_model
 from memory.llm.prompts import estimate_request, estimate_tokens
 from memory.llm.requests import ClassificationRequest, Purpose, Request
+from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, Episode, JobKind, Workspace
 from memory.models.vectors import Vectors
 
@@ -96,7 +96,7 @@ class _Rehearsing:
 
     def __init__(self, *, workspace: Workspace, now: datetime) -> None:
         self.workspace, self.now = workspace, now
-        self.embedder, self.model = embedder(), language_model()
+        self.embedder, self.model = embedder_of(workspace), language_model()
         self.calls = {"embed": 0, Purpose.SYNTHESIZE.value: 0, Purpose.CLASSIFY.value: 0}
         self.tokens, self.cost = 0, Decimal(0)
 

@@ -13,10 +13,10 @@ from memory.consolidation.testimony import Testimony, read_testimony, unite_test
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
-from memory.llm.embeddings import embedder
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest
+from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
 from memory.models.vectors import read_episode_vectors
 
@@ -53,7 +53,7 @@ def _inherited(child: StructuralChild, said: Testimony, verdict: Verdict, clash:
 
 
 def _likeness(child: StructuralChild, episodes: Sequence[str]) -> Likeness:
-    model = embedder()
+    model = embedder_of(child.job.workspace_id)
     ids, vectors = read_episode_vectors(model=model.name, ids=episodes)
     if child.vector is None or not ids:
         return {}

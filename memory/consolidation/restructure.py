@@ -11,7 +11,7 @@ from memory.consolidation.offspring import apply_structural_job
 from memory.consolidation.proposing import propose
 from memory.consolidation.rejudging import judge_children, unite_verdicts
 from memory.domain.lifecycle import JobState
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import StructuralJob, StructuralKind
 from memory.models.cycles import OPEN_JOB_STATES
 
@@ -43,10 +43,11 @@ def _judge(lease: JobLease[StructuralJob]) -> bool:
 
 
 def _embed_children(lease: JobLease[StructuralJob]) -> bool:
-    for child in lease.job.children.exclude(vector_model=embedder().name):
+    model = embedder_of(lease.job.workspace_id)
+    for child in lease.job.children.exclude(vector_model=model.name):
         vector = embed_statement(lease=lease, statement=child.statement)
         if vector is None:
             return False
-        child.vector, child.vector_model = vector.tolist(), embedder().name
+        child.vector, child.vector_model = vector.tolist(), model.name
         child.save(update_fields=["vector", "vector_model"])
     return True

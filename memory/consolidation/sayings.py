@@ -6,14 +6,14 @@ from django.db.models import QuerySet
 
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.matching import check_polarity
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import Belief
 from memory.models.vectors import Vectors
 
 
-def find_same(*, candidate: BeliefSource, vector: Vectors, among: QuerySet[Belief]) -> str | None:
+def find_same(*, workspace_id: int, candidate: BeliefSource, vector: Vectors, among: QuerySet[Belief]) -> str | None:
     """Return the id of the most similar belief that says what a candidate (768) says, None where none does."""
-    model = embedder()
+    model = embedder_of(workspace_id)
     beliefs, vectors = read_beliefs(beliefs=among, model=model.name)
     cosines = similarities(vector[np.newaxis], vectors)[0]
     threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
@@ -30,4 +30,4 @@ def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vector
     """Find what says the same and a person archived or had forgotten, where the candidate would be seen (B22)."""
     beliefs = Belief.objects.for_workspace(workspace_id).tombstones().visible_in(candidate.project_id)
     mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
-    return find_same(candidate=candidate, vector=vector, among=mine)
+    return find_same(workspace_id=workspace_id, candidate=candidate, vector=vector, among=mine)

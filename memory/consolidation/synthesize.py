@@ -14,9 +14,9 @@ from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
 from memory.llm.calls import Answer, Ask
-from memory.llm.embeddings import embedder
 from memory.llm.replies import Synthesis
 from memory.llm.requests import SynthesisRequest
+from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob
 
 log = structlog.get_logger(__name__)
@@ -31,7 +31,7 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
     with leased_job(job_id=job_id, attempt=attempt, ready=Q(state=JobState.QUEUED)) as lease:
         if lease is None:
             return
-        members, _ = read_members(job=lease.job, model=embedder().name)
+        members, _ = read_members(job=lease.job, model=embedder_of(lease.job.workspace_id).name)
         if len(members) < settings.POLICY.consolidation.cluster_min:
             _refuse(lease=lease, refusal=TOO_FEW_MEMBERS)
             return

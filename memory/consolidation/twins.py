@@ -12,7 +12,8 @@ from memory.consolidation.sources import BeliefSource, nearest_above, read_belie
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.matching import check_polarity
-from memory.llm.embeddings import Embedder, embedder
+from memory.llm.embeddings import Embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Cycle, StructuralJob, StructuralKind
 from memory.models.vectors import Vectors
 
@@ -47,7 +48,7 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, list[Twin
     """
     if not changed:
         return {}
-    model = embedder()
+    model = embedder_of(cycle.workspace_id)
     live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE)
     beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
     different, undone = _found_different(cycle.workspace_id), _undone_lately(cycle)

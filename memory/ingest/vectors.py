@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import EpisodeEmbedding
 from memory.models.vectors import store_episode_vectors
 
 
 def embed_matters(*, workspace_id: int, matters: Mapping[str, str]) -> None:
     """Embed what counts of each episode and store the vectors; a remote model is left to consolidation."""
-    model = embedder()
+    model = embedder_of(workspace_id)
     if not matters or not model.is_local:
         return
     store_episode_vectors(
@@ -22,6 +22,6 @@ def embed_matters(*, workspace_id: int, matters: Mapping[str, str]) -> None:
 
 def embed_anew(*, workspace_id: int, matters: Mapping[str, str], waiting: set[str]) -> None:
     """Embed episodes whose matter has changed; with a remote model those that wait are embedded by consolidation."""
-    if not embedder().is_local:
+    if not embedder_of(workspace_id).is_local:
         EpisodeEmbedding.objects.for_workspace(workspace_id).filter(episode__in=waiting).delete()
     embed_matters(workspace_id=workspace_id, matters=matters)

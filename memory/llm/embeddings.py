@@ -83,8 +83,7 @@ def embedder() -> Embedder:
         case "offline":
             return static_embedder()
         case "openai":
-            base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
-            return _remote_embedder(base_url, settings.OPENAI_API_KEY, settings.ENGRAM_EMBEDDING_MODEL)
+            return remote_embedder(settings.ENGRAM_EMBEDDING_MODEL)
         case "local":
             return local_embedder(settings.ENGRAM_EMBEDDING_MODEL)
     raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, local, openai")
@@ -117,6 +116,12 @@ def static_embedder() -> Embedder:
     return StaticEmbedder()
 
 
+def remote_embedder(model: str) -> Embedder:
+    """Return a model of the server that the settings name."""
+    base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
+    return _remote_embedder(base_url, settings.OPENAI_API_KEY, model)
+
+
 @lru_cache(maxsize=4)
 def _remote_embedder(base_url: str, api_key: str, model: str) -> Embedder:
     from memory.llm.openai_embeddings import OpenAIEmbedder
@@ -140,7 +145,7 @@ def local_embedder(model: str) -> Embedder:
     else:
         from memory.llm.fastembed_model import FastembedModel
 
-        runtime = FastembedModel(model=model, cache=_models_folder())
+        runtime = FastembedModel(model=model, cache=models_folder())
     return LocalEmbedder(runtime=runtime)
 
 
@@ -149,10 +154,11 @@ def fetch() -> None:
     if settings.ENGRAM_EMBEDDINGS == "local" and not is_folder(settings.ENGRAM_EMBEDDING_MODEL):
         from memory.llm.fastembed_model import fetch_model
 
-        fetch_model(model=settings.ENGRAM_EMBEDDING_MODEL, cache=_models_folder())
+        fetch_model(model=settings.ENGRAM_EMBEDDING_MODEL, cache=models_folder())
 
 
-def _models_folder() -> Path:
+def models_folder() -> Path:
+    """Return where downloaded models are kept; folders of one's own may stand there too."""
     folder: Path = settings.DATA_DIR / "models"
     return folder
 

@@ -164,9 +164,15 @@ class Belief(models.Model):
 
 
 class BeliefEmbedding(models.Model):
-    """A belief's vector, with what searches filter by copied in so that they need no join."""
+    """A belief's vector, with what searches filter by copied in so that they need no join.
 
-    belief = models.OneToOneField(Belief, on_delete=models.CASCADE, primary_key=True, related_name="embedding")
+    One, but while a workspace moves to another model: then one of each.
+    """
+
+    pk = models.CompositePrimaryKey("belief", "model")
+    belief = models.ForeignKey(
+        Belief, on_delete=models.CASCADE, db_index=False, related_name="embeddings", related_query_name="embedding"
+    )
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     user = models.CharField(max_length=200, blank=True, default="")

@@ -38,6 +38,9 @@ class Workspace(models.Model):
     daily_recall_token_cap = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="Of recall's embeddings; beyond it recall searches by words alone."
     )
+    embedding_model = models.CharField(
+        max_length=100, blank=True, default="", help_text="Whose vectors it compares; empty until it has any."
+    )
     next_cycle_held_until = models.DateTimeField(
         null=True, blank=True, help_text="While a replay runs, no other wake-up starts a cycle."
     )

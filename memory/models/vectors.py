@@ -84,9 +84,19 @@ def read_belief_vectors(*, model: str, ids: Sequence[str]) -> tuple[list[str], V
 
 
 def store_episode_vectors(
-    *, workspace_id: int, model: str, vectors: Mapping[str, Vectors], chunked: Collection[str] = ()
+    *,
+    workspace_id: int,
+    model: str,
+    vectors: Mapping[str, Vectors],
+    chunked: Collection[str] = (),
+    is_beside: bool = False,
 ) -> None:
-    """Store or replace episodes' vectors, with the columns that searches filter by copied from the episode."""
+    """Store or replace episodes' vectors, with the columns that searches filter by copied from the episode.
+
+    They replace those of any other model, which may be of another text by now; `is_beside` keeps these.
+    """
+    if not is_beside:
+        _take_the_place(b"memory_episodeembedding", b"episode_id", workspace_id, model, list(vectors))
     _store(
         b"""
         INSERT INTO memory_episodeembedding
@@ -94,28 +104,42 @@ def store_episode_vectors(
         SELECT id, workspace_id, project_id, "user", status = 'active', %s, id = ANY(%s), given.vector
         FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_episode ON id = given.key
         WHERE workspace_id = %s
-        ON CONFLICT (episode_id) DO UPDATE SET
+        ON CONFLICT (episode_id, model) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
-            model = EXCLUDED.model, is_chunked = EXCLUDED.is_chunked, vector = EXCLUDED.vector
+            is_chunked = EXCLUDED.is_chunked, vector = EXCLUDED.vector
         """,
         [model, list(chunked), *_arrays(vectors), workspace_id],
     )
 
 
-def store_belief_vectors(*, workspace_id: int, model: str, vectors: Mapping[str, Vectors]) -> None:
-    """Store or replace beliefs' vectors, with the columns that searches filter by copied from the belief."""
+def store_belief_vectors(
+    *, workspace_id: int, model: str, vectors: Mapping[str, Vectors], is_beside: bool = False
+) -> None:
+    """Store or replace beliefs' vectors, as those of episodes are."""
+    if not is_beside:
+        _take_the_place(b"memory_beliefembedding", b"belief_id", workspace_id, model, list(vectors))
     _store(
         b"""
         INSERT INTO memory_beliefembedding (belief_id, workspace_id, project_id, "user", is_active, model, vector)
         SELECT id, workspace_id, project_id, "user", status = 'active', %s, given.vector
         FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_belief ON id = given.key
         WHERE workspace_id = %s
-        ON CONFLICT (belief_id) DO UPDATE SET
+        ON CONFLICT (belief_id, model) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
-            model = EXCLUDED.model, vector = EXCLUDED.vector
+            vector = EXCLUDED.vector
         """,
         [model, *_arrays(vectors), workspace_id],
     )
+
+
+def _take_the_place(table: bytes, owner: bytes, workspace_id: int, model: str, ids: list[str]) -> None:
+    """Drop other models' vectors of some owners; a workspace's first vectors decide which model is its own."""
+    with raw_cursor() as cursor:
+        cursor.execute(b"DELETE FROM %s WHERE %s = ANY(%%s) AND model <> %%s" % (table, owner), [ids, model])
+        cursor.execute(
+            b"UPDATE memory_workspace SET embedding_model = %s WHERE id = %s AND embedding_model = ''",
+            [model, workspace_id],
+        )
 
 
 def _arrays(vectors: Mapping[str, Vectors]) -> tuple[list[str], list[HalfVector]]:

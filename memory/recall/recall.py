@@ -10,7 +10,7 @@ from django.conf import settings
 from memory.access.visibility import Viewer
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
-from memory.llm.embeddings import embedder
+from memory.llm.workspace_model import embedder_of
 from memory.models import Evidence
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
@@ -69,7 +69,7 @@ def recall(*, scope: RecallScope, question: Question, session: str = "", now: da
 def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Answer:
     """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22)."""
     policy: Policy = settings.POLICY
-    model = embedder()
+    model = embedder_of(scope.viewer.workspace)
     found = find_candidates(
         scope=question.narrow(scope=scope, policy=policy.lifecycle),
         query=question.query,

@@ -123,7 +123,7 @@ def test_a_belief_page_costs_the_same_for_more_evidence(
 ) -> None:
     add_episodes(ours.belief, 24)
     client = sign_in(ours.workspace, Role.CURATOR)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         client.get(page_of(ours.belief))
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.models import Episode, Workspace
+from memory.models import Episode, EpisodeEmbedding, Workspace
 from memory.recall.ranking import MemoryType
 from tests import factories
 from tests.factories import NOW
@@ -168,8 +168,8 @@ def test_a_workspace_without_beliefs_recalls_episodes(workspace: Workspace) -> N
 
 
 def test_vectors_of_another_model_are_not_compared(workspace: Workspace) -> None:
-    episode = remembered("Our cat adores tuna.", workspace=workspace)
-    episode.embedding.__class__.objects.update(model="another")
+    remembered("Our cat adores tuna.", workspace=workspace)
+    EpisodeEmbedding.objects.update(model="another")
     assert ask("pets eating fish", workspace=workspace).results == ()
 
 

@@ -1,0 +1,67 @@
+"""Move a workspace to the embedding model that the settings name."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
+from memory.llm.budget import DailyCapReached
+from memory.llm.embeddings import Embedder, WrongDimensions, embedder, fetch
+from memory.llm.local_embeddings import ModelUnavailable
+from memory.llm.model import CallFailed
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.models import Workspace
+
+WAIT_SECONDS = 600.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Move a workspace's vectors to the embedding model that the settings name. Recall and cycles go on meanwhile; "
+        "killed and started again, it goes on where it was."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--wait", type=float, default=WAIT_SECONDS, help="seconds to wait for a cycle's end")
+        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = named_workspace(options["workspace"])
+        try:
+            fetch()
+            model = embedder()
+        except (ModelUnavailable, WrongDimensions) as error:
+            raise CommandError(str(error), returncode=1) from error
+        try:
+            moved = self._move(workspace, model, wait_seconds=options["wait"], show=not options["json"])
+        except (CallFailed, DailyCapReached, CycleGoesOn) as error:
+            raise CommandError(f"{error} What was embedded is kept: start it again to go on.", returncode=1) from error
+        found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
+        self.stdout.write(json.dumps(found) if options["json"] else _told(moved, model))
+
+    def _move(self, workspace: Workspace, model: Embedder, *, wait_seconds: float, show: bool) -> Moved:
+        with tqdm(desc=workspace.name, unit="vector", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
+
+            def step(made: int, left: int) -> None:
+                bar.update(made)
+                bar.total = bar.n + left
+
+            return reembed_workspace(workspace=workspace, model=model, wait_seconds=wait_seconds, on_progress=step)
+
+
+def _told(moved: Moved, model: Embedder) -> str:
+    lines = [
+        f"{moved.model}: {counted(moved.episodes, 'episode')} and {counted(moved.beliefs, 'belief')} embedded, "
+        f"{counted(moved.dropped, 'old vector')} dropped."
+    ]
+    if moved.refused:
+        lines.append(f"The model refused {counted(moved.refused, 'text')}: found by words alone.")
+    if not model.profile.is_fitted:
+        lines.append("It runs uncalibrated: `calibrate_embeddings --write` fits its profile.")
+    return "\n".join(lines)
