@@ -17,6 +17,7 @@ from memory.consolidation.handmade import (
     Hand,
     Word,
     Wording,
+    WordingVector,
     as_source,
     conceive_after,
     curators_word,
@@ -37,7 +38,6 @@ from memory.history.attribution import attribute_changes
 from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Scope, Workspace
 from memory.models.beliefs import Timeframe
 from memory.models.identifiers import draw_unused_id
-from memory.models.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
@@ -66,7 +66,7 @@ class Part:
     """One of the beliefs that another is split into: what it says, with its vector (768), and who bears it out."""
 
     wording: Wording
-    vector: Vectors
+    vector: WordingVector
     verdicts: Mapping[str, Verdict]  # by episode
 
 
@@ -83,7 +83,7 @@ def found_belief(
     *,
     workspace: Workspace,
     wording: Wording,
-    vector: Vectors,
+    vector: WordingVector,
     verdicts: Mapping[str, Verdict],
     among: QuerySet[Episode],
     hand: Hand,
@@ -145,7 +145,7 @@ def _conceive(workspace: Workspace, wording: Wording, episodes: Sequence[Episode
     )
 
 
-def _check_unsaid(belief: Belief, vector: Vectors) -> None:
+def _check_unsaid(belief: Belief, vector: WordingVector) -> None:
     """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22)."""
     alike = _alike(belief)
     archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
@@ -153,8 +153,14 @@ def _check_unsaid(belief: Belief, vector: Vectors) -> None:
         (alike.filter(status__in=LIVE), "{} says the same: give it your evidence by a correction, or reword yours."),
         (archived, "{} says the same, and a person archived it: restore that one."),
     ):
-        if same := find_same(candidate=as_source(belief=belief), vector=vector, among=among):
+        if same := _find_same(belief, vector, among):
             raise SaidAlready(message.format(same), belief_id=same)
+
+
+def _find_same(belief: Belief, vector: WordingVector, among: QuerySet[Belief]) -> str | None:
+    return find_same(
+        workspace_id=belief.workspace_id, candidate=as_source(belief=belief), vector=vector.numbers, among=among
+    )
 
 
 def _alike(belief: Belief) -> QuerySet[Belief]:
@@ -166,7 +172,7 @@ def _alike(belief: Belief) -> QuerySet[Belief]:
 
 
 @transaction.atomic
-def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: Vectors, hand: Hand) -> Reshaped:
+def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: WordingVector, hand: Hand) -> Reshaped:
     """Put one belief in the place of two live ones of one scope, on the united evidence of both (B13)."""
     parents = _hold(ids)
     one, other = (next(belief for belief in parents if belief.pk == key) for key in ids)
@@ -209,7 +215,7 @@ def contradict_belief(*, belief_id: str, episode_id: str, hand: Hand) -> Belief:
 
 
 @transaction.atomic
-def replace_belief(*, belief_id: str, wording: Wording, vector: Vectors, episode_id: str, hand: Hand) -> Reshaped:
+def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, episode_id: str, hand: Hand) -> Reshaped:
     """Put what a curator says in the place of a live belief: the old one is revised, superseded by the new (R7).
 
     Where another belief says the same already, that one takes the curator's word.
@@ -217,7 +223,7 @@ def replace_belief(*, belief_id: str, wording: Wording, vector: Vectors, episode
     [parent] = _hold([belief_id])
     child = conceive_after(parents=[parent], wording=wording, now=hand.now)
     others = _alike(child).filter(status__in=LIVE).exclude(pk=parent.pk)
-    twin = find_same(candidate=as_source(belief=child), vector=vector, among=others)
+    twin = _find_same(child, vector, others)
     attribute_changes(actor=hand.actor, reason=hand.reason)
     if twin:
         [child] = lock_beliefs([twin])
@@ -268,7 +274,13 @@ def _sorted_word(said: Testimony, verdict: Verdict) -> Word:
 
 
 def _bear(
-    child: Belief, vector: Vectors, words: Sequence[Word], *, parents: Sequence[Belief], kind: LineageKind, hand: Hand
+    child: Belief,
+    vector: WordingVector,
+    words: Sequence[Word],
+    *,
+    parents: Sequence[Belief],
+    kind: LineageKind,
+    hand: Hand,
 ) -> None:
     attribute_changes(actor=hand.actor, reason=hand.reason)
     store_handmade(belief=child, vector=vector, words=words, now=hand.now)

@@ -18,8 +18,8 @@ from memory.domain.verdicts import Verdict
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import CallScope
 from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.embeddings import embedder
 from memory.llm.model import CallFailed
+from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Evidence, EvidenceKind, Lineage, LineageKind
 from memory.models.beliefs import Timeframe
 from memory.models.identifiers import draw_unused_id
@@ -82,19 +82,28 @@ class Word:
     call_id: int | None = None
 
 
-def embed_wordings(*, workspace_id: int, statements: Sequence[str]) -> Vectors:
-    """Check that statements can be beliefs and embed them (n, 768); raise CannotStand or NoVector.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordingVector:
+    """A statement's vector (768), and the model that it is of."""
+
+    model: str
+    numbers: Vectors
+
+
+def embed_wordings(*, workspace_id: int, statements: Sequence[str]) -> list[WordingVector]:
+    """Check that statements can be beliefs and embed them; raise CannotStand or NoVector.
 
     Called outside of any transaction: a server may answer.
     """
     for statement in statements:
         check_statement(statement=statement)
     scope, timeout = CallScope(workspace_id=workspace_id), budget_policy().call_seconds
+    model = embedder_of(workspace_id)
     try:
-        vectors: Vectors = embed_in_ledger(scope=scope, model=embedder(), texts=statements, timeout=timeout)
+        vectors = embed_in_ledger(scope=scope, model=model, texts=statements, timeout=timeout)
     except (CallFailed, DailyCapReached) as error:
         raise NoVector(f"The embedding model does not answer: {error}") from error
-    return vectors
+    return [WordingVector(model=model.name, numbers=vector) for vector in vectors]
 
 
 def check_statement(*, statement: str) -> None:
@@ -121,9 +130,11 @@ def as_source(*, belief: Belief) -> BeliefSource:
     )
 
 
-def store_handmade(*, belief: Belief, vector: Vectors, words: Iterable[Word], now: datetime) -> None:
-    """Store a new belief with its vector (768) and what speaks of it."""
-    store_new_belief(belief=belief, vector=vector, model=embedder().name)
+def store_handmade(*, belief: Belief, vector: WordingVector, words: Iterable[Word], now: datetime) -> None:
+    """Store a new belief with its vector and what speaks of it; raise NoVector where the model has changed since."""
+    if vector.model != embedder_of(belief.workspace_id).name:
+        raise NoVector("The workspace has just moved to another embedding model: ask again.")
+    store_new_belief(belief=belief, vector=vector.numbers, model=vector.model)
     give_words(belief=belief, words=words, now=now, is_founding=True)
 
 

@@ -3,11 +3,10 @@
 from django.db import transaction
 
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
-from memory.consolidation.handmade import CannotStand, Hand, Wording, embed_wordings
+from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.models import Belief, Source
-from memory.models.vectors import Vectors
 
 _CATEGORY = "correction"
 
@@ -32,7 +31,7 @@ def _contradict(belief: Belief, hand: Hand) -> Reshaped:
 
 
 @transaction.atomic
-def _replace(belief: Belief, wording: Wording, vector: Vectors, hand: Hand) -> Reshaped:
+def _replace(belief: Belief, wording: Wording, vector: WordingVector, hand: Hand) -> Reshaped:
     episode_id = _record(belief, text=wording.statement, hand=hand)
     return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, hand=hand)
 

@@ -190,6 +190,7 @@ def test_without_a_vector_nothing_is_stored(
     """A server that does not answer is ours to say, with a time to come back."""
     settings.ENGRAM_EMBEDDINGS, settings.OPENAI_BASE_URL = "openai", "http://127.0.0.1:9"
     settings.ENGRAM_EMBEDDING_BASE_URL = "http://127.0.0.1:9"
+    Workspace.objects.update(embedding_model="served")
     answer = curator.post(f"/beliefs/{belief.pk}/correct", {"reason": "she told me", "statement": SPACES})
     assert is_problem(answer, 503)
     assert answer.headers["Retry-After"] == "30"

@@ -23,7 +23,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.ingest.corrections import correct_belief
-from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition
+from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
 from tests.consolidation.restructuring import OLD, SUMMER, TWIN, WINTER
 from tests.consolidation.test_rebuild import rebuild, without_keys
@@ -325,3 +325,20 @@ def test_undoing_a_cycle_leaves_what_a_hand_made_of_it(world: World, belief: Bel
         "revised",
     )
     assert find_drift(workspace=world.workspace)[1] == []
+
+
+def test_a_vector_of_the_model_that_was_is_not_stored_under_the_one_that_is(world: World) -> None:
+    """B8a: a workspace may move to another model between the embedding of a wording and its being stored."""
+    episodes = world.say_all(["The kiln burnt for 5 hours.", "It burnt so again."], about="kiln")
+    [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[OLD])
+    Workspace.objects.filter(pk=world.workspace.pk).update(embedding_model="another")
+    with pytest.raises(NoVector, match="ask again"):
+        found_belief(
+            workspace=world.workspace,
+            wording=Wording(statement=OLD, subject="Kiln"),
+            vector=vector,
+            verdicts={episode.pk: Verdict.SUPPORTS for episode in episodes},
+            among=Episode.objects.for_workspace(world.workspace),
+            hand=hand(world),
+        )
+    assert not Belief.objects.exists()

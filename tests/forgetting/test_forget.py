@@ -69,7 +69,7 @@ def test_without_support_a_belief_is_archived_for_that_reason(world: World) -> N
     assert (set(told.bereft.archived), belief.status, belief.status_reason) == ({belief.pk}, "archived", "unsupported")
     assert (belief.alpha, belief.beta, belief.evidence_count) == (1.0, 2.0, 1)
     assert belief.archived_by_person_at is None
-    assert belief.embedding.is_active is False
+    assert belief.embeddings.get().is_active is False
 
 
 def test_a_pinned_belief_stays_without_support(world: World) -> None:
