@@ -49,7 +49,7 @@ def _name_key(model: str, owner: str, to: str) -> list:
 
 class Migration(migrations.Migration):
 
-    dependencies = [("memory", "0017_erased")]
+    dependencies = [("memory", "0015_vector_indexes")]
 
     operations = [
         migrations.AddField(
