@@ -3,14 +3,16 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memory.domain.actor import Actor, ActorKind
 from memory.models import ApiKey, Permission, Project, Workspace
 
 _PREFIX = "engram_"
+_LAST_USED_GRAIN = timedelta(minutes=1)
 
 # Owner includes all, curate includes read and write, write does not include read.
 _INCLUDED = {
@@ -53,6 +55,17 @@ def create_key(
 def find_key(*, text: str) -> ApiKey | None:
     """Find the living key of this text. The lookup compares digests only, so its timing tells nothing of a key."""
     return ApiKey.objects.select_related("workspace").filter(hash=hash_key(text), revoked_at=None).first()
+
+
+def note_use(*, key: ApiKey, now: datetime) -> None:
+    """Remember roughly when a key was last used, without a write on every call."""
+    if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def actor_of(*, key: ApiKey) -> Actor:
+    """Name a key's holder as the history does: by the beginning of the key, which is shown with it."""
+    return Actor(kind=ActorKind.KEY, name=key.prefix)
 
 
 def revoke_keys(*, keys: QuerySet[ApiKey], now: datetime) -> int:

@@ -1,7 +1,6 @@
 """Keys: `Authorization: Bearer <key>`."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -9,11 +8,9 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from memory.access.keys import find_key
-from memory.domain.actor import Actor, ActorKind
+from memory.access.keys import actor_of, find_key, note_use
+from memory.domain.actor import Actor
 from memory.models import ApiKey, Workspace
-
-_LAST_USED_GRAIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +27,8 @@ class KeyHolder:
 
     @property
     def actor(self) -> Actor:
-        """Name the caller as the history does: by the beginning of the key, which is shown with it."""
-        return Actor(kind=ActorKind.KEY, name=self.key.prefix)
+        """Name the caller as the history does."""
+        return actor_of(key=self.key)
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -46,18 +43,11 @@ class ApiKeyAuthentication(BaseAuthentication):
         key = find_key(text=words[1].decode("latin-1"))
         if key is None:
             raise AuthenticationFailed("This key is unknown or revoked.")
-        _note_use(key)
+        note_use(key=key, now=timezone.now())
         return KeyHolder(key=key), key
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
-
-
-def _note_use(key: ApiKey) -> None:
-    """Remember roughly when the key was last used, without a write on every request."""
-    now = timezone.now()
-    if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
 
 def holder_of(request: Any) -> KeyHolder:

@@ -20,6 +20,7 @@ from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.ingest.corrections import BeyondProjects
 from memory.recall.feedback import NotACommitment
 
 _CONFLICTS = (
@@ -72,6 +73,8 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
         return problem(status=409, detail=str(error), **({"id": in_the_way} if in_the_way else {}))
     if type(error) in _INVALID:
         return problem(status=422, detail=str(error), errors={_INVALID[type(error)]: [str(error)]})
+    if isinstance(error, BeyondProjects):
+        return problem(status=403, detail=str(error))
     if isinstance(error, NoVector):
         return problem(status=503, detail=str(error))
     if isinstance(error, APIException):

@@ -8,12 +8,11 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access.visibility import visible_beliefs, visible_episodes
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefListView, BeliefSerializer
 from memory.api.curation import REASON_LENGTH
@@ -24,13 +23,12 @@ from memory.consolidation.handmade import Hand, Wording, embed_wordings
 from memory.consolidation.proposing import better_evidenced
 from memory.domain.verdicts import Verdict
 from memory.ingest.corrections import correct_belief
-from memory.models import Belief, FactType, Permission
+from memory.models import FactType, Permission
 from memory.models.beliefs import EVIDENCE_VERDICTS, Timeframe
 
 _STATEMENT_LENGTH = 1000
 _MOST_EVIDENCE = 1000
 _MOST_PARTS = 5
-LIMITED = "This key is limited to projects, and the belief belongs to none: correcting it takes another key."
 
 
 def _reason() -> serializers.CharField:
@@ -168,18 +166,6 @@ def verdicts_of(evidence: Sequence[dict[str, str]]) -> dict[str, Verdict]:
     return {item["episode"]: Verdict(item["verdict"]) for item in evidence}
 
 
-def belief_to_correct(*, viewer: Viewer, belief_id: str) -> Belief:
-    """Return a belief that the viewer sees and whose correction they would see; raise Http404 or PermissionDenied.
-
-    What one limited to projects says is an episode of a project; beside a global belief it would be of none.
-    """
-    beliefs = visible_beliefs(viewer=viewer).select_related("workspace", "project")
-    belief: Belief = get_object_or_404(beliefs, pk=belief_id)
-    if viewer.is_limited and belief.project_id is None:
-        raise PermissionDenied(LIMITED)
-    return belief
-
-
 class BeliefsView(BeliefListView):
     """The beliefs of a workspace, and a new one by hand."""
 
@@ -302,7 +288,9 @@ class CorrectionView(APIView):
     )  # fmt: skip
     def post(self, request: Request, belief_id: str) -> Response:
         asked = read_body(CorrectionRequest, request)
-        belief = belief_to_correct(viewer=viewer_from(request), belief_id=belief_id)
+        viewer = viewer_from(request)
+        beliefs = visible_beliefs(viewer=viewer).select_related("workspace", "project")
+        belief = get_object_or_404(beliefs, pk=belief_id)
         wording = wording_of(asked) if "statement" in asked else None
-        reshaped = correct_belief(belief=belief, wording=wording, hand=hand_of(request, asked))
+        reshaped = correct_belief(belief=belief, wording=wording, viewer=viewer, hand=hand_of(request, asked))
         return Response(ReshapedSerializer(reshaped).data)

@@ -2,6 +2,7 @@
 
 from django.db import transaction
 
+from memory.access.visibility import Viewer
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
 from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
@@ -9,13 +10,20 @@ from memory.ingest.episodes import take_episodes
 from memory.models import Belief, Source
 
 _CATEGORY = "correction"
+_BEYOND = "This key is limited to projects, and the belief belongs to none: correcting it takes another key."
 
 
-def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Reshaped:
-    """Say that a belief is wrong, and with a wording what is right instead.
+class BeyondProjects(PermissionError):
+    """What somebody limited to projects says is an episode of a project; beside a global belief it would be of none."""
 
-    Saying the same twice changes nothing more. Raise CannotStand, NoVector or IllegalTransitionError.
+
+def correct_belief(*, belief: Belief, wording: Wording | None, viewer: Viewer, hand: Hand) -> Reshaped:
+    """Say of a belief that the viewer sees that it is wrong, and with a wording what is right instead.
+
+    Saying the same twice changes nothing more. Raise BeyondProjects, CannotStand, NoVector or IllegalTransitionError.
     """
+    if viewer.is_limited and belief.project_id is None:
+        raise BeyondProjects(_BEYOND)
     if wording is None:
         return _contradict(belief, hand)
     if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from memory.access.visibility import Viewer
 from memory.consolidation.by_hand import (
     CannotTestify,
     NotOfOneScope,
@@ -52,7 +53,9 @@ def hand(world: World, reason: str = "a new kiln") -> Hand:
 def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
     """Correct a belief and return what holds in its place, else itself."""
     wording = Wording(statement=statement) if statement else None
-    reshaped = correct_belief(belief=world.now_of(belief), wording=wording, hand=hand(world))
+    reshaped = correct_belief(
+        belief=world.now_of(belief), wording=wording, viewer=Viewer(workspace=world.workspace), hand=hand(world)
+    )
     return reshaped.made[0] if reshaped.made else reshaped.changed[0]
 
 
@@ -303,7 +306,7 @@ def test_a_word_against_a_doubted_belief_archives_it_at_the_next_cycle(world: Wo
     """B14: below 0.3, as if all of it had been said in episodes."""
     correct(world, belief)
     correct_belief(
-        belief=world.now_of(belief), wording=None,
+        belief=world.now_of(belief), wording=None, viewer=Viewer(workspace=world.workspace),
         hand=Hand(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=hand(world).now),
     )  # fmt: skip
     cycle = world.cycle(after=timedelta(hours=1))

@@ -1,0 +1,18 @@
+"""The entry point of the process that serves the tools for agents over HTTP."""
+
+import os
+
+import django
+
+from beliefsite.tracing import start_tracing
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
+start_tracing(process="mcp")
+django.setup()
+
+from beliefsite.services import ensure_services  # noqa: E402  (settings must be configured first)
+from memory.mcp.door import Door  # noqa: E402
+from memory.mcp.server import POOL, build_server, http_application  # noqa: E402
+
+ensure_services()
+application = Door(inner=http_application(server=build_server()), pool=POOL)

@@ -1,0 +1,155 @@
+"""What tools answer, as programs read it; `as_text` is how a model reads it."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Told(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def as_text(self) -> str:
+        """Return the answer as a text for a model: JSON without what is not there, unless there is a better one."""
+        return self.model_dump_json(exclude_none=True)
+
+
+class Saved(Told):
+    """The episode that stands for what was saved."""
+
+    id: str
+    deduplicated: bool = Field(description="The same words of the same origin were saved before.")
+
+
+class Memory(Told):
+    """A recalled memory."""
+
+    type: str = Field(description="belief or episode")
+    id: str
+    text: str
+    score: float = Field(description="0 to 1")
+    confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
+    occurred_at: datetime | None = Field(default=None, description="Of an episode.")
+
+
+class Recalled(Told):
+    """What comes to mind, best first."""
+
+    results: list[Memory]
+    degraded: list[str] = Field(description="Channels that could not be used; the answer may be poorer for it.")
+    lines: list[str] = Field(description="The results as lines to read.")
+
+    def as_text(self) -> str:
+        lines = self.lines or ["Nothing comes to mind."]
+        return "\n".join([*lines, *(f"(without {channel}: the answer may be poorer)" for channel in self.degraded)])
+
+
+class EvidenceTold(Told):
+    """One episode's word on a belief."""
+
+    episode: str
+    text: str
+    verdict: str
+    weight: float
+    reason: str
+    occurred_at: datetime
+
+
+class RelativeTold(Told):
+    """A belief that another came from, or became."""
+
+    id: str
+    statement: str
+    kind: str
+
+
+class WordTold(Told):
+    """What an episode says of a belief."""
+
+    belief: str
+    statement: str
+    verdict: str
+    weight: float
+
+
+class Expanded(Told):
+    """All that is known of one memory; what does not apply to its kind is null."""
+
+    type: str
+    id: str
+    text: str
+    status: str
+    project: str | None = None
+    user: str | None = None
+    created_at: datetime
+    # Of a belief
+    confidence: float | None = None
+    interval: list[float] | None = Field(default=None, description="The 90 % credible interval.")
+    subject: str | None = None
+    context: str | None = None
+    timeframe: str | None = None
+    is_pinned: bool | None = None
+    evidence: list[EvidenceTold] | None = None
+    hidden_evidence: int | None = Field(default=None, description="Evidence that this key may not see.")
+    came_from: list[RelativeTold] | None = None
+    became: list[RelativeTold] | None = None
+    # Of an episode
+    speaker: str | None = None
+    session: str | None = None
+    source: str | None = None
+    occurred_at: datetime | None = None
+    is_evidence_of: list[WordTold] | None = None
+    hidden_beliefs: int | None = Field(default=None, description="Beliefs of it that this key may not see.")
+
+
+class BeliefTold(Told):
+    """A belief as it stands."""
+
+    id: str
+    statement: str
+    confidence: float
+    status: str
+    is_pinned: bool
+
+
+class Corrected(Told):
+    """What came of a correction."""
+
+    made: list[BeliefTold] = Field(description="New beliefs.")
+    changed: list[BeliefTold] = Field(description="Older ones, as they stand now.")
+
+
+class StatusTold(Told):
+    """How the memory stands."""
+
+    episodes: dict[str, int] = Field(description="By status.")
+    beliefs: dict[str, int] = Field(description="By status.")
+    pending_episodes: int = Field(description="Not consolidated yet; they are recalled all the same.")
+    pooled_episodes: int
+    held_episodes: int
+    dead_letters: int
+    is_believing: bool
+    last_cycle: str | None = None
+    next_cycle_at: datetime | None = None
+    paused_until: datetime | None = None
+    models: dict[str, Any]
+
+
+class ChangeTold(Told):
+    """One change of a memory's status."""
+
+    at: datetime
+    old: str
+    new: str
+    reason: str
+    actor: str
+
+
+class StatusHistory(Told):
+    """The changes of a memory's status, oldest first."""
+
+    id: str
+    status: str
+    changes: list[ChangeTold]

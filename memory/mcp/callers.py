@@ -1,0 +1,85 @@
+"""Who calls a tool: the holder of a key, with what it may see and do."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from memory.access.keys import actor_of, find_key, grants, note_use
+from memory.access.throttling import Usage, check_rate
+from memory.access.visibility import Viewer, viewer_of, visible_beliefs, visible_episodes, visible_projects
+from memory.domain.actor import Actor
+from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
+
+Row = TypeVar("Row", Belief, Episode)
+
+
+class NotAllowed(Exception):
+    """The key is unknown, or may not do this; the message says what it would take."""
+
+
+class NothingThere(Exception):
+    """Something that is named is not there, or not for this key to see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The holder of a key at a moment."""
+
+    key: ApiKey
+    viewer: Viewer
+    now: datetime
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the only workspace that this caller can see."""
+        return self.key.workspace
+
+    @property
+    def actor(self) -> Actor:
+        """Name the caller as the history does."""
+        return actor_of(key=self.key)
+
+    def may(self, permission: Permission) -> bool:
+        """Tell whether the key holds a permission."""
+        return grants(key=self.key, permission=permission)
+
+    def project(self, slug: str | None) -> Project | None:
+        """Return the project of this name, None for no name; raise NothingThere for one outside the key's reach."""
+        if not slug:
+            return None
+        project = visible_projects(viewer=self.viewer).filter(slug=slug).first()
+        if project is None:
+            raise NothingThere(f"There is no project {slug!r} that this key may see.")
+        return project
+
+    def belief(self, belief_id: str) -> Belief:
+        """Return a belief that the key may see."""
+        beliefs = visible_beliefs(viewer=self.viewer).select_related("workspace", "project").defer("search")
+        belief: Belief | None = beliefs.filter(pk=belief_id).first()
+        return _found(belief, belief_id)
+
+    def episode(self, episode_id: str) -> Episode:
+        """Return an episode that the key may see."""
+        episodes = visible_episodes(viewer=self.viewer).select_related("workspace", "project").defer("search")
+        episode: Episode | None = episodes.filter(pk=episode_id).first()
+        return _found(episode, episode_id)
+
+
+def _found(row: Row | None, named: str) -> Row:
+    if row is None:
+        raise NothingThere(
+            f"There is no {named} here. Ids come from memory_recall: ep_… for episodes, bl_… for beliefs."
+        )
+    return row
+
+
+def admit(*, key_text: str, permission: Permission, usage: Usage, now: datetime) -> Caller:
+    """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
+    key = find_key(text=key_text) if key_text else None
+    if key is None:
+        raise NotAllowed("This key is unknown or revoked.")
+    note_use(key=key, now=now)
+    if not grants(key=key, permission=permission):
+        raise NotAllowed(f"This key may not do that: it takes a key with the permission {permission}.")
+    check_rate(key=key, usage=usage)
+    return Caller(key=key, viewer=viewer_of(key=key), now=now)

@@ -1,0 +1,84 @@
+"""What stands before the tools over HTTP: the host and the origin that a request names, and its key."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import Executor
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import close_old_connections
+from django.http.request import split_domain_port, validate_host
+
+from memory.access.keys import find_key
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_REFUSALS = {
+    HTTPStatus.MISDIRECTED_REQUEST: "This server does not answer to that host name.",
+    HTTPStatus.FORBIDDEN: "Pages of that origin may not call this server.",
+    HTTPStatus.UNAUTHORIZED: "Send a living key as: Authorization: Bearer <key>",
+}
+
+
+class Door:
+    """Lets in who names a host of ours, comes from no foreign page, and holds a key.
+
+    A page that a browser was led to by a name of its own for this machine fails at the first two.
+    """
+
+    def __init__(self, *, inner: Application, pool: Executor) -> None:
+        self._inner = inner
+        self._pool = pool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request here, or pass it on."""
+        refusal = await self._refuse(scope) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._inner(scope, receive, send)
+        else:
+            await _answer(refusal, send)
+
+    async def _refuse(self, scope: Scope) -> HTTPStatus | None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if not is_our_host(headers.get("host", "")):
+            return HTTPStatus.MISDIRECTED_REQUEST
+        if not is_our_origin(headers.get("origin")):
+            return HTTPStatus.FORBIDDEN
+        loop = asyncio.get_running_loop()
+        is_known = await loop.run_in_executor(self._pool, _is_known, headers.get("authorization", ""))
+        return None if is_known else HTTPStatus.UNAUTHORIZED
+
+
+def is_our_host(host: str) -> bool:
+    """Tell whether a Host header names a host that this server answers to."""
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+
+
+def is_our_origin(origin: str | None) -> bool:
+    """Tell whether a request comes from no page, or from one of a host of ours."""
+    return origin is None or is_our_host(urlsplit(origin).netloc)
+
+
+def _is_known(authorization: str) -> bool:
+    scheme, _, key = authorization.partition(" ")
+    close_old_connections()
+    try:
+        return scheme.lower() == "bearer" and find_key(text=key.strip()) is not None
+    finally:
+        close_old_connections()
+
+
+async def _answer(status: HTTPStatus, send: Send) -> None:
+    problem = {"type": "about:blank", "title": status.phrase, "status": status, "detail": _REFUSALS[status]}
+    headers = [(b"content-type", b"application/problem+json")]
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": int(status), "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})

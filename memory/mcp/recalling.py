@@ -1,0 +1,137 @@
+"""Tools that read: recall, expand, status."""
+
+from typing import Annotated, Literal
+
+from django.conf import settings
+from pydantic import Field
+
+from memory.ingest.lines import STORABLE
+from memory.mcp.answers import EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold
+from memory.mcp.callers import Caller
+from memory.mcp.saving import ProjectName, UserName
+from memory.models import Belief, Episode
+from memory.recall.cards import interval_of, read_card
+from memory.recall.ranking import MemoryType
+from memory.recall.recall import recall as find_memories
+from memory.recall.search import RecallScope
+from memory.status import read_status
+
+POLICY = settings.POLICY.recall
+MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
+_DIGITS = 4
+
+
+def recall(
+    caller: Caller,
+    *,
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=POLICY.query_characters, description="What you want to know, in plain words."),
+        STORABLE,
+    ],
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
+    types: Annotated[list[Literal["episode", "belief"]], Field(min_length=1, description="Both if left out.")]
+    | None = None,
+) -> Recalled:
+    """Find what answers a query best."""
+    named = caller.project(project)
+    found = find_memories(
+        scope=RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or ""),
+        query=query,
+        limit=limit,
+        types=[MemoryType(kind) for kind in types or MemoryType],
+        now=caller.now,
+    )
+    memories = [
+        Memory(
+            type=one.type,
+            id=one.id,
+            text=one.text,
+            score=round(one.score, _DIGITS),
+            confidence=None if one.confidence is None else round(one.confidence, _DIGITS),
+            occurred_at=one.occurred_at,
+        )
+        for one in found.results
+    ]
+    return Recalled(results=memories, degraded=list(found.degraded), lines=[_line(one) for one in memories])
+
+
+def _line(memory: Memory) -> str:
+    kind = "E" if memory.confidence is None else "B"
+    return f"[{kind}] {memory.text} — ID: {memory.id}"
+
+
+def expand(caller: Caller, *, id: MemoryId) -> Expanded:
+    """Show all that the key may see of one memory."""
+    return _episode(caller.episode(id)) if id.startswith("ep_") else _belief(caller.belief(id), caller)
+
+
+def _episode(episode: Episode) -> Expanded:
+    return Expanded(
+        type=MemoryType.EPISODE,
+        id=episode.pk,
+        text=episode.text,
+        status=episode.status,
+        project=episode.project.slug if episode.project else None,
+        user=episode.user or None,
+        created_at=episode.created_at,
+        speaker=episode.speaker or None,
+        session=episode.session or None,
+        source=episode.source,
+        occurred_at=episode.occurred_at,
+    )
+
+
+def _belief(belief: Belief, caller: Caller) -> Expanded:
+    card = read_card(belief=belief, viewer=caller.viewer)
+    return Expanded(
+        type=MemoryType.BELIEF,
+        id=belief.pk,
+        text=belief.statement,
+        status=belief.status,
+        project=belief.project.slug if belief.project else None,
+        user=belief.user or None,
+        created_at=belief.created_at,
+        confidence=round(belief.confidence, _DIGITS),
+        interval=[round(bound, _DIGITS) for bound in interval_of(belief)],
+        subject=belief.subject or None,
+        context=belief.context or None,
+        timeframe=belief.timeframe,
+        is_pinned=belief.is_pinned,
+        evidence=[
+            EvidenceTold(
+                episode=row.episode,
+                text=row.text,
+                verdict=row.verdict,
+                weight=round(row.weight, _DIGITS),
+                reason=row.reason,
+                occurred_at=row.occurred_at,
+            )
+            for row in card.evidence
+        ],
+        hidden_evidence=card.hidden_evidence,
+        came_from=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.parents],
+        became=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.children],
+    )
+
+
+def status(caller: Caller) -> StatusTold:
+    """Say how the memory stands, as far as the key may see it."""
+    stands = read_status(viewer=caller.viewer, now=caller.now)
+    return StatusTold(
+        episodes=dict(stands.episodes),
+        beliefs=dict(stands.beliefs),
+        pending_episodes=stands.pending_episodes,
+        pooled_episodes=stands.pooled_episodes,
+        held_episodes=stands.held_episodes,
+        dead_letters=stands.dead_letters,
+        is_believing=stands.is_believing,
+        last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
+        next_cycle_at=stands.next_cycle_at,
+        paused_until=stands.pause.until if stands.pause else None,
+        models={
+            "llm": stands.models.llm, "embeddings": stands.models.embeddings, "offline": stands.models.offline
+        },
+    )  # fmt: skip

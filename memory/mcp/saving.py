@@ -1,0 +1,69 @@
+"""Tools that write what happened: save."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from memory.access.keys import allowed_projects
+from memory.domain.category import Category
+from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.episodes import take_episodes
+from memory.mcp.answers import Saved
+from memory.mcp.callers import Caller
+
+
+class Refused(Exception):
+    """What was sent cannot be stored; the message says why."""
+
+
+ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
+UserName = Annotated[str, Field(max_length=200, description="Whose memory it is, where several people share one.")]
+
+
+def save(
+    caller: Caller,
+    *,
+    text: Annotated[
+        str, Field(min_length=1, description="What happened or was said, in one or a few plain sentences.")
+    ],
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    agent: Annotated[str, Field(max_length=200, description="Which agent saves it.")] | None = None,
+    session: Annotated[
+        str, Field(max_length=200, description="The conversation it comes from: one independent source of evidence.")
+    ]
+    | None = None,
+    speaker: Annotated[str, Field(max_length=200, description="Who said it.")] | None = None,
+    source: Annotated[
+        Literal["human", "ai", "interaction", "ingest"],
+        Field(description="human: a person said it; ai: you concluded it; interaction: it came up between you."),
+    ] = "interaction",
+    occurred_at: Annotated[str, Field(description="RFC 3339 with an offset; now if left out.")] | None = None,
+    category: Category | None = None,
+    importance: Annotated[float, Field(ge=0, le=1)] | None = None,
+    tags: list[str] | None = None,
+    idempotency_key: Annotated[str, Field(max_length=200, description="The same key again stores nothing twice.")]
+    | None = None,
+) -> Saved:
+    """Store an episode, once."""
+    line: dict[str, Any] = {
+        "text": text,
+        "project": project,
+        "user": user,
+        "agent": agent,
+        "session": session,
+        "speaker": speaker,
+        "source": source,
+        "occurred_at": occurred_at,
+        "category": category,
+        "importance": importance,
+        "tags": tags,
+        "idempotency_key": idempotency_key,
+    }
+    arrival = Arrival(
+        workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
+    )
+    [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
+    if isinstance(outcome, Rejected):
+        raise Refused(outcome.detail)
+    return Saved(id=outcome.id, deduplicated=outcome.is_duplicate)

@@ -1,0 +1,74 @@
+"""The tools behind the official SDK; imported only by the processes that serve them, since the SDK takes seconds."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+from django.conf import settings
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from starlette.applications import Starlette
+
+from memory.mcp.catalogue import INSTRUCTIONS, TOOLS, Refusal, Tool
+
+_THREADS = 8
+PATH = "/mcp"
+
+# Threads of our own, which live as long as the process: the SDK's come and go, and their connections with them.
+POOL = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="mcp")
+
+CONTEXT = "ctx"
+
+
+def build_server(*, key_text: str = "") -> MCPServer:
+    """Build a server of all tools, for the holder of a key; without one each call brings its own in its header."""
+    server = MCPServer(
+        "engram", version=settings.SPECTACULAR_SETTINGS["VERSION"], instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    for tool in TOOLS:
+        hints = ToolAnnotations(
+            read_only_hint=tool.is_read_only,
+            destructive_hint=tool.is_destructive,
+            idempotent_hint=tool.is_idempotent or tool.is_read_only,
+            open_world_hint=False,
+        )
+        register = server.tool(name=tool.name, title=tool.title, description=tool.description, annotations=hints)
+        register(_as_coroutine(tool, key_text))
+    return server
+
+
+def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallToolResult]]:
+    """Return the tool as the SDK calls it: with a context in the place of the caller."""
+
+    async def run(**arguments: Any) -> CallToolResult:
+        context: Context = arguments.pop(CONTEXT)
+        key = key_text or _key_in(context)
+        loop = asyncio.get_running_loop()
+        try:
+            told = await loop.run_in_executor(POOL, lambda: tool.call(key_text=key, arguments=arguments))
+        except Refusal as refusal:
+            raise ToolError(str(refusal)) from refusal
+        content = TextContent(type="text", text=told.as_text())
+        return CallToolResult(content=[content], structured_content=told.model_dump(mode="json"))
+
+    signature = inspect.signature(tool.run)
+    arguments = [one for one in signature.parameters.values() if one.name != "caller"]
+    context = inspect.Parameter(CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+    returned = Annotated[CallToolResult, signature.return_annotation]
+    run.__signature__ = signature.replace(parameters=[*arguments, context], return_annotation=returned)  # type: ignore[attr-defined]  # what `inspect` reads
+    run.__annotations__ = {one.name: one.annotation for one in (*arguments, context)} | {"return": returned}
+    run.__name__ = tool.name
+    return run
+
+
+def _key_in(context: Context) -> str:
+    scheme, _, key = (context.headers or {}).get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def http_application(*, server: MCPServer) -> Starlette:
+    """Return the server as an ASGI application; no call leaves anything behind in the process."""
+    return server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, json_response=True)
