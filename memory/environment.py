@@ -32,6 +32,8 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]", "Host names that it answers to"),
             Variable("PORT", "8000", "Of the web process that `make up` starts"),
             Variable("FLOWER_PORT", "5555", "Of Flower, which `make up` starts beside it"),
+            Variable("MCP_PORT", "8001", "Of the tools for agents, which `make up` starts beside it"),
+            Variable("ENGRAM_API_KEY", "", "The key of `manage.py mcp`, which serves one agent"),
             Variable("ENGRAM_DATA_DIR", ".data", "Embedded servers, the secret key and beat's schedule live here"),
             Variable("ENGRAM_HTTPS", "1", "Secure cookies, redirects, HSTS; by default on, off loopback without DEBUG"),
             Variable("ENGRAM_BEHIND_PROXY", "0", "1 trusts X-Forwarded-Proto: only behind a proxy that sets it"),

@@ -22,7 +22,11 @@ def find_missing(*, environment: Mapping[str, str], swept_before: datetime | Non
 
     A later one means that beat has asked for it and a worker has done it.
     """
-    pages = {"web": f"{environment['PORT']}/healthz", "Flower": f"{environment['FLOWER_PORT']}/healthcheck"}
+    pages = {
+        "web": f"{environment['PORT']}/healthz",
+        "Flower": f"{environment['FLOWER_PORT']}/healthcheck",
+        "tools for agents": f"{environment['MCP_PORT']}/mcp",
+    }
     missing = [name for name, page in pages.items() if not _answers(f"http://127.0.0.1:{page}")]
     missing += _missing_of_rows(swept_before)
     connection.close()

@@ -23,6 +23,14 @@ class Saved(Told):
     deduplicated: bool = Field(description="The same words of the same origin were saved before.")
 
 
+class Forgotten(Told):
+    """A memory that is gone."""
+
+    id: str
+    recomputed: int = Field(description="Beliefs that it was evidence of.")
+    archived: int = Field(description="Those among them that have no support any more.")
+
+
 class Memory(Told):
     """A recalled memory."""
 

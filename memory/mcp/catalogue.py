@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import close_old_connections
 from django.utils import timezone
 
 from memory.access.throttling import TooOften, Usage
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import BeyondProjects
 from memory.mcp import curating, recalling, saving
 from memory.mcp.answers import Told
@@ -31,7 +31,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, TooOften, saving.Refused, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects,
+    BeyondProjects, PinnedBelief,
 )  # fmt: skip
 
 
@@ -54,18 +54,12 @@ class Tool:
     is_idempotent: bool = False
 
     def call(self, *, key_text: str, arguments: dict[str, Any]) -> Told:
-        """Run the tool for a key's holder, in a thread of its own; raise Refusal with what a model can act on.
-
-        As with a request, the thread's connection to the database is looked at before and after.
-        """
-        close_old_connections()
+        """Run the tool for a key's holder; raise Refusal with what a model can act on."""
         try:
             caller = admit(key_text=key_text, permission=self.permission, usage=self.usage, now=timezone.now())
             return self.run(caller, **arguments)
         except TELLABLE as error:
             raise Refusal(str(error)) from error
-        finally:
-            close_old_connections()
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -112,6 +106,19 @@ TOOLS: tuple[Tool, ...] = (
         permission=Permission.READ,
         usage=Usage.READ,
         is_read_only=True,
+    ),
+    Tool(
+        name="memory_forget",
+        title="Forget a memory",
+        description=(
+            "Forget one memory by its id, because a person asks for it or because it should never have been saved. It "
+            "is recalled no more; beliefs that rested on it are computed anew. This cannot be taken back. To say that "
+            "something is no longer so, use memory_correct: that keeps what was believed, and why it changed."
+        ),
+        run=saving.forget,
+        permission=Permission.WRITE,
+        usage=Usage.WRITE,
+        is_destructive=True,
     ),
     Tool(
         name="memory_correct",

@@ -13,7 +13,7 @@ from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
 from memory.mcp.callers import Caller
-from memory.mcp.recalling import MemoryId
+from memory.mcp.saving import MemoryId
 from memory.models import Belief, Transition
 from memory.models.beliefs import Timeframe
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold
 from memory.mcp.callers import Caller
-from memory.mcp.saving import ProjectName, UserName
+from memory.mcp.saving import MemoryId, ProjectName, UserName
 from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
 from memory.recall.ranking import MemoryType
@@ -17,7 +17,6 @@ from memory.recall.search import RecallScope
 from memory.status import read_status
 
 POLICY = settings.POLICY.recall
-MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
 _DIGITS = 4
 
 

@@ -1,4 +1,4 @@
-"""Tools that write what happened: save."""
+"""Tools that write what happened, and let it go: save, forget."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,10 +6,15 @@ from pydantic import Field
 
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
+from memory.forgetting.forget import forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
-from memory.mcp.answers import Saved
+from memory.ingest.lines import STORABLE
+from memory.mcp.answers import Forgotten, Saved
 from memory.mcp.callers import Caller
+from memory.models import Permission
+
+MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
 
 
 class Refused(Exception):
@@ -67,3 +72,18 @@ def save(
     if isinstance(outcome, Rejected):
         raise Refused(outcome.detail)
     return Saved(id=outcome.id, deduplicated=outcome.is_duplicate)
+
+
+def forget(
+    caller: Caller,
+    *,
+    id: MemoryId,
+    reason: Annotated[str, Field(max_length=200, description="Why; kept in the history."), STORABLE] = "",
+) -> Forgotten:
+    """Forget an episode or a belief."""
+    told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
+    if id.startswith("ep_"):
+        gone = forget_episode(episode=caller.episode(id), **told)
+    else:
+        gone = forget_belief(belief=caller.belief(id), even_pinned=caller.may(Permission.CURATE), **told)
+    return Forgotten(id=id, recomputed=len(gone.bereft.beliefs), archived=len(gone.bereft.archived))

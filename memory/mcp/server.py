@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from django.conf import settings
+from django.db import close_old_connections
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool as SdkTool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 
+from memory.mcp.answers import Told
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS, Refusal, Tool
 
 _THREADS = 8
@@ -25,19 +28,34 @@ CONTEXT = "ctx"
 
 def build_server(*, key_text: str = "") -> MCPServer:
     """Build a server of all tools, for the holder of a key; without one each call brings its own in its header."""
-    server = MCPServer(
-        "engram", version=settings.SPECTACULAR_SETTINGS["VERSION"], instructions=INSTRUCTIONS, log_level="WARNING"
+    return MCPServer(
+        "engram",
+        version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        tools=[_for_sdk(tool, key_text) for tool in TOOLS],
     )
-    for tool in TOOLS:
-        hints = ToolAnnotations(
+
+
+def _for_sdk(tool: Tool, key_text: str) -> SdkTool:
+    """Return a tool as the SDK knows it; an argument that nobody knows is an error, never ignored."""
+    made = SdkTool.from_function(
+        _as_coroutine(tool, key_text),
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        annotations=ToolAnnotations(
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
             idempotent_hint=tool.is_idempotent or tool.is_read_only,
             open_world_hint=False,
-        )
-        register = server.tool(name=tool.name, title=tool.title, description=tool.description, annotations=hints)
-        register(_as_coroutine(tool, key_text))
-    return server
+        ),
+    )
+    arguments = made.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    made.parameters["additionalProperties"] = False
+    return made
 
 
 def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallToolResult]]:
@@ -48,7 +66,7 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
         key = key_text or _key_in(context)
         loop = asyncio.get_running_loop()
         try:
-            told = await loop.run_in_executor(POOL, lambda: tool.call(key_text=key, arguments=arguments))
+            told = await loop.run_in_executor(POOL, _call, tool, key, arguments)
         except Refusal as refusal:
             raise ToolError(str(refusal)) from refusal
         content = TextContent(type="text", text=told.as_text())
@@ -62,6 +80,15 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
     run.__annotations__ = {one.name: one.annotation for one in (*arguments, context)} | {"return": returned}
     run.__name__ = tool.name
     return run
+
+
+def _call(tool: Tool, key_text: str, arguments: dict[str, Any]) -> Told:
+    """Call a tool; the thread's connection to the database is looked at before and after, as with a request."""
+    close_old_connections()
+    try:
+        return tool.call(key_text=key_text, arguments=arguments)
+    finally:
+        close_old_connections()
 
 
 def _key_in(context: Context) -> str:

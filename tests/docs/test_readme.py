@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +38,8 @@ class Stack:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Run `manage.py up` on a fresh folder and free ports until it is ready for work, and end it afterwards."""
     folder = tmp_path_factory.mktemp("up")
-    web, flower = _free_ports()
-    own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower}
+    web, flower, mcp = _free_ports(3)
+    own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower, "MCP_PORT": mcp}
     # Empty rather than absent: a .env of the person who runs the suite must not lead these commands elsewhere.
     unset = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
     environment = {**os.environ, **unset, **own, "ENGRAM_WORKERS": "2", "PYTHONWARNINGS": "ignore"}
@@ -54,11 +55,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             process.wait(timeout=_DOWN_SECONDS)
 
 
-def _free_ports() -> tuple[str, str]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1]), str(other.getsockname()[1])
+def _free_ports(count: int) -> list[str]:
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [str(probe.getsockname()[1]) for probe in probes]
 
 
 def _await_ready(stack: Stack, process: subprocess.Popen[bytes]) -> None:

@@ -14,7 +14,7 @@ def test_a_database_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(readiness, "last_sweep", fail)
     monkeypatch.setattr(readiness, "_answers", lambda _: True)
-    environment = {"PORT": "8000", "FLOWER_PORT": "5555"}
+    environment = {"PORT": "8000", "FLOWER_PORT": "5555", "MCP_PORT": "8001"}
     assert readiness.find_missing(environment=environment, swept_before=None) == ["database"]
 
 
@@ -24,6 +24,6 @@ def test_a_proxy_is_not_asked_for_what_runs_here(monkeypatch: pytest.MonkeyPatch
     for name in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "gopher://proxy")  # who looks at it fails otherwise
-    environment = {"PORT": "1", "FLOWER_PORT": "1"}
+    environment = {"PORT": "1", "FLOWER_PORT": "1", "MCP_PORT": "1"}
     missing = readiness.find_missing(environment=environment, swept_before=None)
-    assert missing == ["web", "Flower", "worker and beat"]
+    assert missing == ["web", "Flower", "tools for agents", "worker and beat"]

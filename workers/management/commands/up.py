@@ -26,7 +26,7 @@ from memory.models import Membership, Permission, Role, Workspace
 from workers.readiness import find_missing, last_sweep
 from workers.supervision import LOG_FOLDER, keeper, running_stack, start_supervisor, write_configuration
 
-_PORTS = {"PORT": "8000", "FLOWER_PORT": "5555"}
+_PORTS = {"PORT": "8000", "FLOWER_PORT": "5555", "MCP_PORT": "8001"}
 _FIRST_WORKSPACE = "default"
 _FIRST_ADMIN = "admin"
 _MANAGE = ".venv/bin/python manage.py"
@@ -35,7 +35,7 @@ _LONG_SECONDS = 60.0
 
 
 class Command(BaseCommand):
-    help = "Run web, worker, beat and Flower until Ctrl-C, restarting what dies."
+    help = "Run web, worker, beat, Flower and the tools for agents until Ctrl-C, restarting what dies."
 
     _is_ending = False
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = flower_login()
         ways_in = _make_first_ways_in() or _name_ways_in()
-        self._say("Starting web, worker, beat and Flower; this takes some 20 s …")
+        self._say("Starting web, worker, beat, Flower and the tools for agents; this takes some 20 s …")
         self._run(environment, ways_in)
 
     def _run(self, environment: Mapping[str, str], ways_in: Mapping[str, str]) -> None:
@@ -137,8 +137,9 @@ def _describe(environment: Mapping[str, str], ways_in: Mapping[str, str]) -> str
         "admin": f"{web}/",
         **ways_in,
         "API": f"{web}/api/v1, described at {web}/api/docs",
+        "MCP": f"http://127.0.0.1:{environment['MCP_PORT']}/mcp, with an API key",
         "Flower": f"http://127.0.0.1:{environment['FLOWER_PORT']}/  user {flower}",
-        "logs": f"{_logs()}/: web.log, worker.log, beat.log, flower.log",
+        "logs": f"{_logs()}/: web.log, worker.log, beat.log, flower.log, mcp.log",
     }
     services = [f"  {line}" for line in describe_services()]
     return "\n".join(["", "Engram is ready.", *_in_rows(rows), *services, "Ctrl-C ends all of it."])

@@ -1,0 +1,238 @@
+"""The tools, called as the servers call them: what each does, and nothing beyond what its key may."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from memory.mcp.catalogue import TOOLS, Refusal, Tool
+from memory.models import ApiKey, Belief, Episode, Evidence, Project, Transition, Workspace
+from tests import factories
+from tests.recall.memories import believed, remembered
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "the vault stands behind the mill"
+BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+def call(name: str, key: str, **arguments: Any) -> Any:
+    """Call a tool with a key; a Refusal is raised."""
+    return BY_NAME[name].call(key_text=key, arguments=arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a workspace holds."""
+
+    workspace: Workspace
+    project: Project
+    episode: Episode
+    belief: Belief
+
+
+@pytest.fixture
+def rows(db: None) -> Rows:
+    """Fill a workspace with an episode of a project, the belief on it, and a general one that rests on it, too."""
+    workspace = factories.workspace()
+    project = factories.project(workspace=workspace, slug="hidden-project")
+    episode = remembered(SECRET, workspace=workspace, project=project, user="lena")
+    belief = believed(SECRET, workspace=workspace, project=project, user="lena")
+    for judged in (belief, believed(f"{SECRET} for all", workspace=workspace)):
+        factories.evidence(belief=judged, episode=episode)
+    return Rows(workspace=workspace, project=project, episode=episode, belief=belief)
+
+
+Arguments = Callable[[Rows], dict[str, Any]]
+CALLS: dict[str, Arguments] = {
+    "memory_save": lambda rows: {"text": "The miller bakes on Mondays.", "project": rows.project.slug},
+    "memory_recall": lambda rows: {"query": SECRET, "limit": 100},
+    "memory_expand": lambda rows: {"id": rows.belief.pk},
+    "memory_forget": lambda rows: {"id": rows.episode.pk},
+    "memory_correct": lambda rows: {"id": rows.belief.pk, "reason": "moved", "statement": "The vault is empty."},
+    "memory_pin": lambda rows: {"id": rows.belief.pk, "reason": "keep"},
+    "memory_update_status": lambda rows: {"id": rows.belief.pk, "reason": "x", "status": "challenged"},
+    "memory_status_history": lambda rows: {"id": rows.belief.pk},
+    "memory_status": lambda rows: {},
+}
+NAMING = set(CALLS) - {"memory_save", "memory_recall", "memory_status"}
+EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+
+
+def send(tool: Tool, key: str, rows: Rows) -> str:
+    """Return all that a caller is told, refusals included."""
+    try:
+        return tool.call(key_text=key, arguments=CALLS[tool.name](rows)).model_dump_json()
+    except Refusal as refusal:
+        return f"refused: {refusal}"
+
+
+def leaked(told: str, rows: Rows) -> set[str]:
+    return {name for name in (rows.episode.pk, SECRET, "lena") if name in told}
+
+
+def state() -> list[Any]:
+    return [list(model._default_manager.order_by("pk").values()) for model in (Episode, Belief, Evidence, Transition)]
+
+
+def test_every_tool_is_walked() -> None:
+    assert set(CALLS) == set(BY_NAME)
+
+
+@EVERY_TOOL
+@pytest.mark.parametrize("kind", ["no key", "wrong key", "revoked key"])
+def test_without_a_living_key_nothing_answers(rows: Rows, tool: Tool, kind: str) -> None:
+    key, text = factories.key(workspace=rows.workspace)
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+    before = state()
+    told = send(tool, {"no key": "", "wrong key": "engram_wrong", "revoked key": text}[kind], rows)
+    assert told == "refused: This key is unknown or revoked."
+    assert state() == before
+
+
+@EVERY_TOOL
+def test_a_key_of_another_workspace_sees_and_changes_nothing(rows: Rows, tool: Tool) -> None:
+    before = state()
+    told = send(tool, factories.key(workspace=factories.workspace())[1], rows)
+    assert not leaked(told.replace(CALLS[tool.name](rows).get("id", "-"), ""), rows)
+    assert ("refused: There is no" in told) == (tool.name in NAMING)
+    if tool.name != "memory_save":
+        assert state() == before
+
+
+@EVERY_TOOL
+def test_a_key_of_another_project_sees_nothing_of_this_one(rows: Rows, tool: Tool) -> None:
+    """B21: nor a global belief that rests on this one, nor may it write there."""
+    other = factories.project(workspace=rows.workspace)
+    before = state()
+    told = send(tool, factories.key(workspace=rows.workspace, projects=(other,))[1], rows)
+    assert not leaked(told.replace(CALLS[tool.name](rows).get("id", "-"), ""), rows)
+    assert state() == before
+
+
+@EVERY_TOOL
+@pytest.mark.parametrize("held", ["read", "write", "curate", "owner"])
+def test_a_permission_opens_what_it_names_and_no_more(rows: Rows, tool: Tool, held: str) -> None:
+    """Owner includes all, curate includes read and write, write does not include read."""
+    includes = {"read": "read", "write": "write", "curate": "read write curate", "owner": "read write curate owner"}
+    before = state()
+    told = send(tool, factories.key(held, workspace=rows.workspace)[1], rows)
+    if tool.permission in includes[held].split():
+        assert not told.startswith("refused")
+    else:
+        assert told == f"refused: This key may not do that: it takes a key with the permission {tool.permission}."
+        assert state() == before
+
+
+def test_another_users_memories_are_not_recalled(rows: Rows) -> None:
+    """B21: with a user given, that user's and those of nobody."""
+    key = factories.key(workspace=rows.workspace)[1]
+    told = [call("memory_recall", key, query=SECRET, user=user).results for user in ("ben", "lena")]
+    assert [{one.type for one in results} for results in told] == [{"belief"}, {"belief", "episode"}]
+    assert all(one.text.endswith("for all") for one in told[0])
+
+
+def test_a_project_that_is_not_there_is_said_to_be_missing(rows: Rows) -> None:
+    other = factories.project(workspace=rows.workspace)
+    key = factories.key(workspace=rows.workspace, projects=(other,))[1]
+    with pytest.raises(Refusal, match="There is no project 'hidden-project' that this key may see"):
+        call("memory_recall", key, query=SECRET, project="hidden-project")
+
+
+def test_what_a_key_did_too_often_it_is_told_to_wait_for(rows: Rows, settings: Settings) -> None:
+    """B9: the same buckets as over HTTP."""
+    throttle = replace(settings.POLICY.throttle, recall_per_minute=1)
+    settings.POLICY = replace(settings.POLICY, throttle=throttle)
+    key = factories.key(workspace=rows.workspace)[1]
+    call("memory_recall", key, query=SECRET)
+    with pytest.raises(Refusal, match=r"rate of recall calls is used up; come back in \d+"):
+        call("memory_recall", key, query=SECRET)
+
+
+def test_what_is_saved_is_there(rows: Rows) -> None:
+    """B1, L4: once, with all that was said of it, by the same checks as everywhere."""
+    key = factories.key(workspace=rows.workspace)[1]
+    said = {"text": "Tea at four.", "project": "tea", "user": "ben", "session": "s1", "source": "human", "tags": ["t"]}
+    first, second = call("memory_save", key, **said), call("memory_save", key, **said)
+    stored = Episode.objects.get(pk=first.id)
+    assert (second.id, first.deduplicated, second.deduplicated) == (first.id, False, True)
+    assert (stored.project.slug if stored.project else "", stored.user, stored.source, stored.tags) == (
+        "tea", "ben", "human", ["t"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"text": " "}, "text: The text is empty."),
+        ({"text": "x", "occurred_at": "yesterday"}, "occurred_at: A time as RFC 3339 has it"),
+        ({"text": "x", "project": "a b"}, "project: One or more letters, digits, - and _"),
+    ],
+)
+def test_what_cannot_be_saved_says_why(rows: Rows, given: dict[str, str], told: str) -> None:
+    with pytest.raises(Refusal, match=told):
+        call("memory_save", factories.key(workspace=rows.workspace)[1], **given)
+
+
+def test_an_expanded_belief_shows_its_evidence_as_far_as_the_key_may_see_it(rows: Rows) -> None:
+    """B18."""
+    elsewhere = factories.project(workspace=rows.workspace)
+    hidden = remembered("the miller said so", workspace=rows.workspace, project=elsewhere)
+    factories.evidence(belief=rows.belief, episode=hidden, verdict="CONTRADICTS")
+    key = factories.key(workspace=rows.workspace, projects=(rows.project,))[1]
+    told = call("memory_expand", key, id=rows.belief.pk)
+    assert [(one.episode, one.verdict) for one in told.evidence] == [(rows.episode.pk, "SUPPORTS")]
+    assert (told.hidden_evidence, told.project) == (1, "hidden-project")
+
+
+def test_what_is_forgotten_is_gone(rows: Rows) -> None:
+    """B19: and the belief that rested on it has lost its support."""
+    key = factories.key("write", workspace=rows.workspace)[1]
+    told = call("memory_forget", key, id=rows.episode.pk, reason="asked for")
+    assert told.recomputed == 2
+    with pytest.raises(Refusal, match="There is no"):
+        call("memory_forget", key, id=rows.episode.pk)
+
+
+def test_a_pin_keeps_a_belief_from_a_key_that_may_only_write(rows: Rows) -> None:
+    """D9, B19."""
+    curator = factories.key("curate", workspace=rows.workspace)[1]
+    assert call("memory_pin", curator, id=rows.belief.pk, reason="keep").is_pinned
+    with pytest.raises(Refusal, match="is pinned"):
+        call("memory_forget", factories.key("write", workspace=rows.workspace)[1], id=rows.belief.pk)
+    assert not call("memory_pin", curator, id=rows.belief.pk, reason="done", pinned=False).is_pinned
+
+
+def test_a_correction_takes_the_place_of_a_belief(rows: Rows) -> None:
+    """R7, B4."""
+    key = factories.key("curate", workspace=rows.workspace)[1]
+    told = call("memory_correct", key, id=rows.belief.pk, reason="moved", statement="The vault stands in the barn.")
+    [made], [changed] = told.made, told.changed
+    assert (made.confidence, changed.id, changed.status) == (0.8571, rows.belief.pk, "revised")
+    with pytest.raises(Refusal, match="is revised; only what is believed"):
+        call("memory_correct", key, id=rows.belief.pk, reason="moved")
+
+
+def test_a_status_is_set_and_its_history_told(rows: Rows) -> None:
+    """D3, R10."""
+    key, text = factories.key("curate", workspace=rows.workspace)
+    for status in ("challenged", "archived", "active"):
+        call("memory_update_status", text, id=rows.belief.pk, status=status, reason="as asked")
+    told = call("memory_status_history", text, id=rows.belief.pk)
+    assert [(one.old, one.new) for one in told.changes] == [
+        ("active", "challenged"), ("challenged", "archived"), ("archived", "active"),
+    ]  # fmt: skip
+    assert {(one.actor, one.reason) for one in told.changes} == {(f"key {key.prefix}", "as asked")}
+    assert told.changes[0].at <= timezone.now() + timedelta(seconds=1)
+
+
+def test_status_counts_what_the_key_may_see(rows: Rows) -> None:
+    """B20."""
+    told = call("memory_status", factories.key(workspace=rows.workspace)[1])
+    assert (told.episodes, told.beliefs) == ({"active": 1}, {"active": 2})
+    other = factories.project(workspace=rows.workspace)
+    assert call("memory_status", factories.key(workspace=rows.workspace, projects=(other,))[1]).episodes == {}
