@@ -37,6 +37,7 @@ class Memory(Told):
     type: str = Field(description="belief or episode")
     id: str
     text: str
+    knowledge: str = Field(description="A fact, a procedure, or a narrative of what happened.")
     score: float = Field(description="0 to 1")
     confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
     occurred_at: datetime | None = Field(default=None, description="Of an episode.")

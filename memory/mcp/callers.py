@@ -21,6 +21,10 @@ class NothingThere(Exception):
     """Something that is named is not there, or not for this key to see."""
 
 
+class Refused(Exception):
+    """What was sent cannot be used; the message says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The holder of a key at a moment."""

@@ -14,7 +14,7 @@ from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import BeyondProjects
 from memory.mcp import curating, recalling, saving
 from memory.mcp.answers import Told
-from memory.mcp.callers import NotAllowed, NothingThere, admit
+from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
 from memory.models import Permission
 
 INSTRUCTIONS = (
@@ -30,7 +30,7 @@ INSTRUCTIONS = (
 
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
-    NotAllowed, NothingThere, TooOften, saving.Refused, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
+    NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
     BeyondProjects, PinnedBelief,
 )  # fmt: skip
 
@@ -87,7 +87,8 @@ TOOLS: tuple[Tool, ...] = (
             "on what was said, decided or preferred before. Ask with the words of the matter itself, as a question or "
             "a phrase. Beliefs come as `[B] (day, confidence: 0.85) … — ID: bl_…`, episodes as `[E] (day) …`. A belief "
             "of low confidence is contested: say so, or look at its evidence with memory_expand. Name the project to "
-            "get its memories beside general ones. Nothing found means nothing is remembered, not that it is not so."
+            "get its memories beside general ones, and your session, so that repeating what you were told is not taken "
+            "for news. Nothing found means that nothing is remembered, not that it is not so."
         ),
         run=recalling.recall,
         permission=Permission.READ,

@@ -1,17 +1,22 @@
 """Tools that read: recall, expand, status."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from django.conf import settings
 from pydantic import Field
 
-from memory.ingest.lines import STORABLE
-from memory.mcp.answers import EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold
-from memory.mcp.callers import Caller
+from memory.domain.knowledge import RecallMode
+from memory.ingest.lines import STORABLE, Time
+from memory.mcp.answers import EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
+from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import MemoryId, ProjectName, UserName
 from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
+from memory.recall.episode_cards import read_episode_card
+from memory.recall.lines import format_line
+from memory.recall.question import Question
 from memory.recall.ranking import MemoryType
+from memory.recall.reading import RecalledMemory
 from memory.recall.recall import recall as find_memories
 from memory.recall.search import RecallScope
 from memory.status import read_status
@@ -30,44 +35,67 @@ def recall(
     ],
     project: ProjectName | None = None,
     user: UserName | None = None,
-    limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
-    types: Annotated[list[Literal["episode", "belief"]], Field(min_length=1, description="Both if left out.")]
+    agent: Annotated[str, Field(max_length=200, description="That agent's episodes, and those of none."), STORABLE]
     | None = None,
+    session: Annotated[str, Field(max_length=200, description="The conversation that asks; narrows nothing."), STORABLE]
+    | None = None,
+    limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
+    types: Annotated[list[MemoryType], Field(min_length=1, description="Both if left out.")] | None = None,
+    mode: Annotated[
+        RecallMode,
+        Field(description="Only facts, facts and how things are done, or also what happened."),
+    ] = RecallMode.FULL_CONTEXT,
+    occurred_after: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
+    occurred_before: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
+    as_of: Annotated[Time, Field(description="How things stood then, in the time of storing.")] | None = None,
 ) -> Recalled:
     """Find what answers a query best."""
+    if occurred_after and occurred_before and not occurred_after < occurred_before:
+        raise Refused("occurred_before must be later than occurred_after.")
     named = caller.project(project)
-    found = find_memories(
-        scope=RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or ""),
+    question = Question(
         query=query,
         limit=limit,
-        types=[MemoryType(kind) for kind in types or MemoryType],
+        types=types or list(MemoryType),
+        mode=mode,
+        occurred_from=occurred_after,
+        occurred_before=occurred_before,
+        as_of=as_of,
+    )
+    found = find_memories(
+        scope=RecallScope(
+            viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
+        ),
+        question=question,
+        session=session or "",
         now=caller.now,
     )
-    memories = [
-        Memory(
-            type=one.type,
-            id=one.id,
-            text=one.text,
-            score=round(one.score, _DIGITS),
-            confidence=None if one.confidence is None else round(one.confidence, _DIGITS),
-            occurred_at=one.occurred_at,
-        )
-        for one in found.results
-    ]
-    return Recalled(results=memories, degraded=list(found.degraded), lines=[_line(one) for one in memories])
+    return Recalled(
+        results=[_told(one) for one in found.results],
+        degraded=list(found.degraded),
+        lines=[format_line(memory=one, now=caller.now) for one in found.results],
+    )
 
 
-def _line(memory: Memory) -> str:
-    kind = "E" if memory.confidence is None else "B"
-    return f"[{kind}] {memory.text} — ID: {memory.id}"
+def _told(memory: RecalledMemory) -> Memory:
+    return Memory(
+        type=memory.type,
+        id=memory.id,
+        text=memory.text,
+        knowledge=memory.knowledge,
+        score=round(memory.score, _DIGITS),
+        confidence=None if memory.confidence is None else round(memory.confidence, _DIGITS),
+        occurred_at=memory.occurred_at,
+    )
 
 
 def expand(caller: Caller, *, id: MemoryId) -> Expanded:
     """Show all that the key may see of one memory."""
-    return _episode(caller.episode(id)) if id.startswith("ep_") else _belief(caller.belief(id), caller)
+    return _episode(caller.episode(id), caller) if id.startswith("ep_") else _belief(caller.belief(id), caller)
 
 
-def _episode(episode: Episode) -> Expanded:
+def _episode(episode: Episode, caller: Caller) -> Expanded:
+    card = read_episode_card(episode=episode, viewer=caller.viewer)
     return Expanded(
         type=MemoryType.EPISODE,
         id=episode.pk,
@@ -80,6 +108,13 @@ def _episode(episode: Episode) -> Expanded:
         session=episode.session or None,
         source=episode.source,
         occurred_at=episode.occurred_at,
+        is_evidence_of=[
+            WordTold(
+                belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, _DIGITS)
+            )
+            for word in card.beliefs
+        ],
+        hidden_beliefs=card.hidden_beliefs,
     )
 
 

@@ -11,16 +11,10 @@ from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import Forgotten, Saved
-from memory.mcp.callers import Caller
+from memory.mcp.callers import Caller, Refused
 from memory.models import Permission
 
 MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
-
-
-class Refused(Exception):
-    """What was sent cannot be stored; the message says why."""
-
-
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
 UserName = Annotated[str, Field(max_length=200, description="Whose memory it is, where several people share one.")]
 

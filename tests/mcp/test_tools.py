@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Transition, Workspace
+from memory.recall.ranking import MemoryType
 from tests import factories
 from tests.recall.memories import believed, remembered
 
@@ -136,6 +137,15 @@ def test_another_users_memories_are_not_recalled(rows: Rows) -> None:
     assert all(one.text.endswith("for all") for one in told[0])
 
 
+def test_recalled_memories_are_lines_to_read(rows: Rows) -> None:
+    """B16."""
+    key = factories.key(workspace=rows.workspace)[1]
+    told = call("memory_recall", key, query=SECRET, types=[MemoryType.BELIEF], limit=1)
+    assert told.as_text() == f"[B] (Mar 1, confidence: 0.86) {told.results[0].text} — ID: {told.results[0].id}"
+    assert call("memory_recall", key, query=SECRET, project=None, occurred_before=factories.NOW).results == []
+    assert call("memory_recall", key, query=SECRET, occurred_before=factories.NOW).as_text() == "Nothing comes to mind."
+
+
 def test_a_project_that_is_not_there_is_said_to_be_missing(rows: Rows) -> None:
     other = factories.project(workspace=rows.workspace)
     key = factories.key(workspace=rows.workspace, projects=(other,))[1]
@@ -187,6 +197,14 @@ def test_an_expanded_belief_shows_its_evidence_as_far_as_the_key_may_see_it(rows
     told = call("memory_expand", key, id=rows.belief.pk)
     assert [(one.episode, one.verdict) for one in told.evidence] == [(rows.episode.pk, "SUPPORTS")]
     assert (told.hidden_evidence, told.project) == (1, "hidden-project")
+
+
+def test_an_expanded_episode_shows_what_it_is_evidence_of(rows: Rows) -> None:
+    """B18."""
+    told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=rows.episode.pk)
+    assert {(one.statement, one.verdict) for one in told.is_evidence_of} == {
+        (SECRET, "SUPPORTS"), (f"{SECRET} for all", "SUPPORTS"),
+    }  # fmt: skip
 
 
 def test_what_is_forgotten_is_gone(rows: Rows) -> None:
