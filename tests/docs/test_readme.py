@@ -1,5 +1,6 @@
 """Every command of the README and of the pages works, as it stands there, on the stack that `make up` runs."""
 
+import asyncio
 import json
 import os
 import re
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 from tests.docs.pages import OPERATIONS, PAGES, README, ROOT, blocks, prose
+from tests.mcp.clients import over_command, over_http, text_of
 
 _UP_SECONDS = 180.0
 _DOWN_SECONDS = 60.0
@@ -31,6 +34,7 @@ class Stack:
 
     environment: Mapping[str, str]
     address: str
+    tools: str  # the address of the tools for agents
     log: Path
 
 
@@ -43,7 +47,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     # Empty rather than absent: a .env of the person who runs the suite must not lead these commands elsewhere.
     unset = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
     environment = {**os.environ, **unset, **own, "ENGRAM_WORKERS": "2", "PYTHONWARNINGS": "ignore"}
-    running = Stack(environment=environment, address=f"127.0.0.1:{web}", log=folder / "up.log")
+    running = Stack(
+        environment=environment, address=f"127.0.0.1:{web}", tools=f"127.0.0.1:{mcp}", log=folder / "up.log"
+    )
     with running.log.open("wb") as log:
         command = [sys.executable, "manage.py", "up"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
@@ -82,7 +88,8 @@ def _run(script: str, *, stack: Stack, **environment: str) -> str:
     """Run a script in the checkout, on this stack's addresses and data; return what it printed."""
     if not shutil.which("curl") or not shutil.which("bash"):
         pytest.skip("the commands of the pages need bash and curl")
-    script = script.replace("127.0.0.1:8000", stack.address).replace(".venv/bin/python", shlex.quote(sys.executable))
+    script = script.replace("127.0.0.1:8000", stack.address).replace("127.0.0.1:8001", stack.tools)
+    script = script.replace(".venv/bin/python", shlex.quote(sys.executable))
     script = script.replace("$PWD/.data", stack.environment["ENGRAM_DATA_DIR"])
     # A refused request is a failed command here; a reader would see the problem that it prints.
     strict = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n'
@@ -107,6 +114,11 @@ def _documents(text: str) -> list[dict[str, object]]:
         found.append(document)
         text = text[start + end :]
     return found
+
+
+def _list(rows: object) -> list[dict[str, object]]:
+    assert isinstance(rows, list)
+    return rows
 
 
 def _only_belief(text: str) -> dict[str, object]:
@@ -151,15 +163,74 @@ def test_status_readiness_and_beliefs_are_well(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+def test_a_memory_is_shown_with_all_that_is_known_of_it(printed: list[str]) -> None:
+    """B18."""
+    [card] = _documents(printed[6])
+
+    assert card["statement"] == "Mara prefers tabs over spaces."
+    assert len(_list(card["evidence"])) == 4
+
+
+@pytest.mark.slow
+def test_a_correction_takes_the_place_of_the_belief(printed: list[str]) -> None:
+    """R7, B4: six to one."""
+    [answer] = _documents(printed[7])
+    [made], [changed] = _list(answer["made"]), _list(answer["changed"])
+
+    assert (made["statement"], made["alpha"], made["beta"]) == ("Mara prefers spaces over tabs.", 6.0, 1.0)
+    assert (changed["statement"], changed["status"]) == ("Mara prefers tabs over spaces.", "revised")
+
+
+@pytest.mark.slow
+def test_what_is_forgotten_leaves_the_evidence(printed: list[str]) -> None:
+    """B19."""
+    [gone] = _documents(printed[8])
+
+    assert (gone["status"], dict(gone["beliefs"])["recomputed"]) == ("forgotten", 1)  # type: ignore[call-overload]  # JSON
+
+
+@pytest.mark.slow
+def test_an_agent_recalls_over_http(printed: list[str]) -> None:
+    """B16: what the tool tells a model."""
+    [answer] = _documents(printed[9])
+    told = dict(answer["result"])  # type: ignore[call-overload]  # JSON
+
+    assert "Mara prefers spaces over tabs. — ID: bl_" in told["content"][0]["text"].splitlines()[0]
+
+
+@pytest.mark.slow
+def test_an_agent_saves_and_recalls_by_the_configurations_that_the_readme_shows(stack: Stack) -> None:
+    """Both transports, each as it stands there, with this checkout and a key filled in."""
+    key = _run(".venv/bin/python manage.py create_api_key default --name agent | tail -n 1", stack=stack).strip()
+    filled = [block.replace("engram_…", key).replace("127.0.0.1:8001", stack.tools) for block in blocks(README, "json")]
+    at, by_command = [json.loads(one)["mcpServers"]["engram"] for one in filled if "mcpServers" in one]
+    command = [sys.executable, *(part.replace("/path/to/engram", str(ROOT)) for part in by_command["args"])]
+
+    async def live(client: Client, session: str) -> str:
+        said = {"text": f"The {session} agent waters the ferns.", "session": session}
+        await client.call_tool("memory_save", said)
+        return text_of(await client.call_tool("memory_recall", {"query": said["text"], "limit": 1}))
+
+    async def both() -> list[str]:
+        async with over_http(at["url"], headers=at["headers"]) as client:
+            told = [await live(client, "distant")]
+        async with over_command(command, environment={**stack.environment, **by_command["env"]}) as client:
+            return [*told, await live(client, "local")]
+
+    for line, session in zip(asyncio.run(both()), ("distant", "local"), strict=True):
+        assert f"The {session} agent waters the ferns. — ID: ep_" in line
+
+
+@pytest.mark.slow
 def test_the_sample_is_imported(printed: list[str]) -> None:
-    assert re.search(r"\d+ episodes stored, \d+ known already\.", printed[6])
+    assert re.search(r"\d+ episodes stored, \d+ known already\.", printed[10])
 
 
 @pytest.mark.slow
 def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
     """B7: the last cycle finds nothing to do."""
-    assert re.search(r" beliefs? created", printed[7])
-    assert re.search(r"^cy_\w+ finished: nothing to do$", printed[7].rstrip().splitlines()[-1])
+    assert re.search(r" beliefs? created", printed[11])
+    assert re.search(r"^cy_\w+ finished: nothing to do$", printed[11].rstrip().splitlines()[-1])
 
 
 @pytest.mark.slow

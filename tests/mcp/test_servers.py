@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,13 @@ import httpx
 import pytest
 from django.conf import settings
 from django.db import connection
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp import Client
 
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
 from memory.models import Episode, Workspace
 from tests import factories
 from tests.docs.pages import ROOT
+from tests.mcp.clients import over_command, over_http, text_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -47,24 +46,13 @@ def _database_url() -> str:
     return f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}&port={at['PORT'] or 5432}"
 
 
-@asynccontextmanager
-async def over_stdio(key: str) -> AsyncIterator[Client]:
-    """Start a server as a client does, and speak to it."""
-    command = [str(ROOT / "manage.py"), "mcp"]
-    server = StdioServerParameters(
-        command=sys.executable, args=command, env={**environment(), "ENGRAM_API_KEY": key}, cwd=str(ROOT)
-    )
-    async with Client(server) as client:
-        yield client
+def by_command(key: str) -> AbstractAsyncContextManager[Client]:
+    command = [sys.executable, str(ROOT / "manage.py"), "mcp"]
+    return over_command(command, environment={**environment(), "ENGRAM_API_KEY": key})
 
 
-@asynccontextmanager
-async def over_http(port: int, key: str) -> AsyncIterator[Client]:
-    """Speak to the server at a port."""
-    async with create_mcp_http_client(headers={"Authorization": f"Bearer {key}"}) as http:
-        transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
-        async with Client(transport) as client:
-            yield client
+def at(port: int, key: str) -> AbstractAsyncContextManager[Client]:
+    return over_http(f"http://127.0.0.1:{port}/mcp", headers={"Authorization": f"Bearer {key}"})
 
 
 @pytest.fixture
@@ -111,7 +99,7 @@ async def live(client: Client) -> dict[str, Any]:
     told["id"] = (saved.structured_content or {})["id"]
     recalled = await client.call_tool("memory_recall", {"query": "tabs or spaces?"})
     told["recalled"] = [one["id"] for one in (recalled.structured_content or {})["results"]]
-    told["line"] = recalled.content[0].text  # type: ignore[union-attr]  # the first is a text
+    told["line"] = text_of(recalled)
     expanded = await client.call_tool("memory_expand", {"id": told["id"]})
     told["expanded"] = (expanded.structured_content or {})["text"]
     await client.call_tool("memory_forget", {"id": told["id"], "reason": "asked for"})
@@ -119,7 +107,7 @@ async def live(client: Client) -> dict[str, Any]:
         "results"
     ]
     gone = await client.call_tool("memory_expand", {"id": told["id"]})
-    told["error"] = (gone.is_error, gone.content[0].text)  # type: ignore[union-attr]  # as above
+    told["error"] = (gone.is_error, text_of(gone))
     return told
 
 
@@ -136,12 +124,12 @@ def assert_lived(told: Mapping[str, Any]) -> None:
 
 def test_an_agent_lives_over_standard_input_and_output() -> None:
     workspace = factories.workspace()
-    assert_lived(run(live, over_stdio(factories.key("curate", workspace=workspace)[1])))
+    assert_lived(run(live, by_command(factories.key("curate", workspace=workspace)[1])))
 
 
 def test_an_agent_lives_over_http(port: int) -> None:
     workspace = factories.workspace()
-    assert_lived(run(live, over_http(port, factories.key("curate", workspace=workspace)[1])))
+    assert_lived(run(live, at(port, factories.key("curate", workspace=workspace)[1])))
 
 
 def test_a_model_is_told_how_to_use_them_and_what_it_did_wrong() -> None:
@@ -159,11 +147,11 @@ def test_a_model_is_told_how_to_use_them_and_what_it_did_wrong() -> None:
         answers = [await client.call_tool(name, arguments) for name, arguments in wrong]
         return client.instructions, tools, answers
 
-    instructions, tools, answers = run(look, over_stdio(key))
+    instructions, tools, answers = run(look, by_command(key))
     assert instructions == INSTRUCTIONS
     assert all(len(tool.description) > 100 and tool.output_schema and tool.annotations for tool in tools)
-    assert all(answer.is_error and "Traceback" not in answer.content[0].text for answer in answers)
-    said = [answer.content[0].text for answer in answers]
+    assert all(answer.is_error and "Traceback" not in text_of(answer) for answer in answers)
+    said = [text_of(answer) for answer in answers]
     assert "colour" in said[0]
     assert "NUL" in said[1]
     assert "takes a key with the permission write" in said[3]
@@ -216,7 +204,7 @@ def test_many_agents_at_once_share_a_few_connections(port: int) -> None:
         calls = [client.call_tool("memory_save", {"text": f"Cup {n}.", "session": str(n)}) for n in range(40)]
         return list(await asyncio.gather(*calls))
 
-    answers = run(save, over_http(port, key))
+    answers = run(save, at(port, key))
     assert not any(answer.is_error for answer in answers)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
