@@ -145,6 +145,7 @@ BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
 
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")  # unset: no traces
 ENGRAM_METRICS_TOKEN = env.str("ENGRAM_METRICS_TOKEN", default="")
+ENGRAM_API_KEY = env.str("ENGRAM_API_KEY", default="")  # of `manage.py mcp`
 
 
 # --- The project's own rules and models --------------------------------------------------------

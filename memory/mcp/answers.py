@@ -31,6 +31,13 @@ class Forgotten(Told):
     archived: int = Field(description="Those among them that have no support any more.")
 
 
+class FeedbackTold(Told):
+    """How a memory's feedback stands."""
+
+    id: str
+    feedback: float = Field(description="From -1, wrong, to 1, useful.")
+
+
 class Memory(Told):
     """A recalled memory."""
 

@@ -136,6 +136,18 @@ TOOLS: tuple[Tool, ...] = (
         is_destructive=True,
     ),
     Tool(
+        name="memory_feedback",
+        title="Say whether a memory was of use",
+        description=(
+            "Say of a recalled memory that it was `useful` for what you did, or `wrong` for it. It moves what is kept "
+            "and shown first; no confidence moves by it. Use it once you know, at most once for a memory and task. "
+            "Where a person says what is right instead, use memory_correct."
+        ),
+        run=saving.feedback,
+        permission=Permission.WRITE,
+        usage=Usage.WRITE,
+    ),
+    Tool(
         name="memory_pin",
         title="Pin a belief",
         description=(

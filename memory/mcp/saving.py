@@ -1,4 +1,4 @@
-"""Tools that write what happened, and let it go: save, forget."""
+"""Tools that write what happened, and what came of it: save, forget, feedback."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,9 +10,10 @@ from memory.forgetting.forget import forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import STORABLE
-from memory.mcp.answers import Forgotten, Saved
+from memory.mcp.answers import FeedbackTold, Forgotten, Saved
 from memory.mcp.callers import Caller, Refused
 from memory.models import Permission
+from memory.recall.feedback import Feedback, give_feedback
 
 MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
@@ -81,3 +82,9 @@ def forget(
     else:
         gone = forget_belief(belief=caller.belief(id), even_pinned=caller.may(Permission.CURATE), **told)
     return Forgotten(id=id, recomputed=len(gone.bereft.beliefs), archived=len(gone.bereft.archived))
+
+
+def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
+    """Say whether a memory was of use."""
+    memory = caller.episode(id) if id.startswith("ep_") else caller.belief(id)
+    return FeedbackTold(id=id, feedback=give_feedback(memory=memory, value=value))

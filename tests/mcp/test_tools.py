@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Transition, Workspace
+from memory.recall.feedback import Feedback
 from memory.recall.ranking import MemoryType
 from tests import factories
 from tests.recall.memories import believed, remembered
@@ -54,6 +55,7 @@ CALLS: dict[str, Arguments] = {
     "memory_recall": lambda rows: {"query": SECRET, "limit": 100},
     "memory_expand": lambda rows: {"id": rows.belief.pk},
     "memory_forget": lambda rows: {"id": rows.episode.pk},
+    "memory_feedback": lambda rows: {"id": rows.belief.pk, "value": Feedback.USEFUL},
     "memory_correct": lambda rows: {"id": rows.belief.pk, "reason": "moved", "statement": "The vault is empty."},
     "memory_pin": lambda rows: {"id": rows.belief.pk, "reason": "keep"},
     "memory_update_status": lambda rows: {"id": rows.belief.pk, "reason": "x", "status": "challenged"},
@@ -233,6 +235,13 @@ def test_a_correction_takes_the_place_of_a_belief(rows: Rows) -> None:
     assert (made.confidence, changed.id, changed.status) == (0.8571, rows.belief.pk, "revised")
     with pytest.raises(Refusal, match="is revised; only what is believed"):
         call("memory_correct", key, id=rows.belief.pk, reason="moved")
+
+
+def test_feedback_moves_no_confidence(rows: Rows) -> None:
+    """L13."""
+    key = factories.key("write", workspace=rows.workspace)[1]
+    assert call("memory_feedback", key, id=rows.belief.pk, value=Feedback.WRONG).feedback < 0
+    assert Belief.objects.get(pk=rows.belief.pk).confidence == rows.belief.confidence
 
 
 def test_a_status_is_set_and_its_history_told(rows: Rows) -> None:

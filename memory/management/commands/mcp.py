@@ -1,8 +1,8 @@
 """Serve the tools for agents to one client, over standard input and output."""
 
-import os
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory.access.keys import find_key
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, key: str, **options: Any) -> None:
-        text = key or os.environ.get(VARIABLE, "")
+        text = key or settings.ENGRAM_API_KEY
         if not text:
             raise usage_error(f"A key is needed: set {VARIABLE}, or give --key. create_api_key makes one.")
         if find_key(text=text) is None:
