@@ -50,7 +50,7 @@ def test_the_procfile_names_the_whole_stack(tmp_path: Path) -> None:
     written = configparser.RawConfigParser()
     written.read(write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=tmp_path))
     programs = {name.removeprefix("program:") for name in written.sections() if name.startswith("program:")}
-    assert programs == {"web", "worker", "beat", "flower"}
+    assert programs == {"web", "worker", "beat", "flower", "mcp"}
 
 
 def test_each_process_writes_a_log_of_its_name(tmp_path: Path) -> None:
