@@ -74,7 +74,7 @@ def test_counting_again_forgets_what_is_gone() -> None:
     workspace = factories.workspace()
     episode = remembered("Note.", workspace=workspace)
     recount_vectors(kind=VectorKind.EPISODE)
-    episode.embedding.delete()
+    episode.embeddings.all().delete()
     recount_vectors(kind=VectorKind.EPISODE)
     assert count_in_reach(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace), most=9) == 0
 
