@@ -1,7 +1,8 @@
-"""DELETE /memories/{id}: forget an episode or a belief."""
+"""DELETE /memories/{id} and POST /erase: what is forgotten, and what is erased."""
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -13,21 +14,45 @@ from rest_framework.views import APIView
 
 from memory.access.keys import grants
 from memory.access.visibility import visible_beliefs, visible_episodes
-from memory.api.authentication import holder_of
-from memory.api.requests import StrictSerializer, read_query, viewer_from
+from memory.api.authentication import KeyHolder, holder_of
+from memory.api.requests import MAX_NAME, StrictSerializer, read_body, read_query, viewer_from
 from memory.api.schema import documented
-from memory.forgetting.forget import Forgotten, PinnedBelief, forget_belief, forget_episode
-from memory.models import Permission
+from memory.forgetting.erase import erase_memories, erase_user, erase_workspace
+from memory.forgetting.forget import PinnedBelief, forget_belief, forget_episode
+from memory.models import Belief, Episode, Permission
 
 _REASON_LENGTH = 200
 _EPISODES = "ep_"
 
-_EXAMPLE = OpenApiExample(
-    "A forgotten episode",
-    response_only=True,
-    status_codes=["200"],
-    value={"id": "ep_3f9a1c0b77de", "status": "forgotten", "beliefs": {"recomputed": 2, "archived": 1}},
-)
+_EXAMPLES = [
+    OpenApiExample(
+        "A forgotten episode",
+        response_only=True,
+        status_codes=["200"],
+        value={"id": "ep_3f9a1c0b77de", "status": "forgotten", "beliefs": {"recomputed": 2, "archived": 1}},
+    ),
+    OpenApiExample(
+        "An erased one",
+        response_only=True,
+        status_codes=["200"],
+        value={
+            "id": "ep_3f9a1c0b77de",
+            "status": "erased",
+            "beliefs": {"recomputed": 1, "archived": 0, "erased": 1},
+            "released": 4,
+        },
+    ),
+]
+_ERASE_EXAMPLES = [
+    OpenApiExample("A user", request_only=True, value={"user": "mara"}),
+    OpenApiExample("Everything", request_only=True, value={"workspace": "the mill"}),
+    OpenApiExample(
+        "What is gone",
+        response_only=True,
+        status_codes=["200"],
+        value={"episodes": 12, "beliefs": 3, "calls": 9, "released": 5, "recomputed": 2, "archived": 0},
+    ),
+]
 
 
 class ForgetQuery(StrictSerializer):
@@ -36,6 +61,19 @@ class ForgetQuery(StrictSerializer):
     reason = serializers.CharField(
         max_length=_REASON_LENGTH, required=False, allow_blank=True, default="", help_text="Kept in the history."
     )
+    erase = serializers.BooleanField(default=False, help_text="For good, and with all that models said of it: owners.")
+
+
+class EraseRequest(StrictSerializer):
+    """Whose memories are erased: one user's, or all of the workspace, which is named to be sure."""
+
+    user = serializers.CharField(required=False, max_length=MAX_NAME)
+    workspace = serializers.CharField(required=False, max_length=MAX_NAME, help_text="The name of the key's workspace.")
+
+    def validate(self, attrs: dict[str, str]) -> dict[str, str]:
+        if len(attrs) != 1:
+            raise serializers.ValidationError({"user": ["Name a user, or the workspace."]})
+        return attrs
 
 
 class BereftSerializer(serializers.Serializer[Any]):
@@ -43,14 +81,27 @@ class BereftSerializer(serializers.Serializer[Any]):
 
     recomputed = serializers.IntegerField(help_text="Beliefs that it was evidence of.")
     archived = serializers.IntegerField(help_text="Those among them that have no support any more.")
+    erased = serializers.IntegerField(required=False, help_text="Beliefs that may quote it, where it was erased.")
 
 
 class ForgottenSerializer(serializers.Serializer[Any]):
     """A memory that is gone."""
 
     id = serializers.CharField()
-    status = serializers.ChoiceField(["forgotten"])
+    status = serializers.ChoiceField(["forgotten", "erased"])
     beliefs = BereftSerializer()
+    released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
+
+
+class ErasureSerializer(serializers.Serializer[Any]):
+    """How much was erased."""
+
+    episodes = serializers.IntegerField()
+    beliefs = serializers.IntegerField()
+    calls = serializers.IntegerField(help_text="Calls of models whose replies are gone.")
+    released = serializers.IntegerField(help_text="Other episodes that are consolidated anew.")
+    recomputed = serializers.IntegerField(help_text="Beliefs that stay, and do not stand as before.")
+    archived = serializers.IntegerField(help_text="Those among them that have no support any more.")
 
 
 class ForgetView(APIView):
@@ -60,37 +111,84 @@ class ForgetView(APIView):
 
     @extend_schema(
         operation_id="forget_memory",
-        summary="Forget an episode or a belief",
+        summary="Forget an episode or a belief, or erase it",
         description=(
-            "It is recalled, listed and shown no more. Beliefs that an episode was evidence of are computed anew, and "
-            "archived where no support is left. A belief stays as a tombstone: nothing that says the same comes in its "
-            "place. A pinned belief is forgotten with `curate` only."
+            "What is forgotten is recalled, listed and shown no more. Beliefs that an episode was evidence of are "
+            "computed anew, and archived where no support is left. A belief stays as a tombstone: nothing that says "
+            "the same comes in its place. A pinned belief is forgotten with `curate` only. With `erase=true` a key "
+            "with `owner` erases a memory for good, forgotten ones too: see `POST /erase`."
         ),
         parameters=[ForgetQuery],
-        **documented({200: ForgottenSerializer}, 404, 422, examples=[_EXAMPLE]),
+        **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_EXAMPLES),
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
-        forgotten = _forget(request, memory_id, asked["reason"])
-        return Response(
-            {
-                "id": forgotten.id,
-                "status": "forgotten",
-                "beliefs": {
-                    "recomputed": len(forgotten.bereft.beliefs), "archived": len(forgotten.bereft.archived)
-                },
-            }
-        )  # fmt: skip
+        if asked["erase"]:
+            return Response(_erase(request, memory_id))
+        return Response(_forget(request, memory_id, asked["reason"]))
 
 
-def _forget(request: Request, memory_id: str, reason: str) -> Forgotten:
-    holder, viewer, now = holder_of(request), viewer_from(request), timezone.now()
+def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
+    holder, viewer = holder_of(request), viewer_from(request)
+    told: dict[str, Any] = {"actor": holder.actor, "now": timezone.now(), "reason": reason}
     if memory_id.startswith(_EPISODES):
-        episode = get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id)
-        return forget_episode(episode=episode, actor=holder.actor, now=now, reason=reason)
-    belief = get_object_or_404(visible_beliefs(viewer=viewer), pk=memory_id)
-    may_curate = grants(key=holder.key, permission=Permission.CURATE)
+        bereft = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told).bereft
+        beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
+    else:
+        _forget_belief(get_object_or_404(visible_beliefs(viewer=viewer), pk=memory_id), holder, told)
+        beliefs = {"recomputed": 0, "archived": 0}
+    return {"id": memory_id, "status": "forgotten", "beliefs": beliefs}
+
+
+def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> None:
     try:
-        return forget_belief(belief=belief, actor=holder.actor, now=now, reason=reason, even_pinned=may_curate)
+        forget_belief(belief=belief, even_pinned=grants(key=holder.key, permission=Permission.CURATE), **told)
     except PinnedBelief as pinned:
         raise PermissionDenied(str(pinned)) from None
+
+
+def _erase(request: Request, memory_id: str) -> dict[str, Any]:
+    holder = holder_of(request)
+    if holder.key.is_limited or not grants(key=holder.key, permission=Permission.OWNER):
+        raise PermissionDenied("Only a key with owner, and with no limit to projects, erases.")
+    is_episode = memory_id.startswith(_EPISODES)
+    mine: QuerySet[Any] = (Episode if is_episode else Belief).objects.for_workspace(holder.workspace)
+    get_object_or_404(mine, pk=memory_id)
+    erasure = erase_memories(
+        workspace=holder.workspace,
+        episodes=Episode.objects.for_workspace(holder.workspace).filter(pk=memory_id),
+        beliefs=[] if is_episode else [memory_id],
+        actor=holder.actor,
+        now=timezone.now(),
+    )
+    beliefs = {"recomputed": erasure.recomputed, "archived": erasure.archived, "erased": erasure.beliefs}
+    return {"id": memory_id, "status": "erased", "beliefs": beliefs, "released": erasure.released}
+
+
+class EraseView(APIView):
+    """Memories that leave no trace."""
+
+    permission_for = {"POST": Permission.OWNER}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="erase_memories",
+        summary="Erase a user's memories, or a workspace's",
+        description=(
+            "Text, vectors, history, what models said about them, and beliefs that may quote them are gone; what else "
+            "such beliefs were made of is consolidated anew. The same words of the same user are refused afterwards. "
+            "Erasing the whole workspace keeps its members, keys and projects, and refuses nothing afterwards. 409 "
+            "while a cycle is open."
+        ),
+        request=EraseRequest,
+        **documented({200: ErasureSerializer}, 400, 409, 413, 415, 422, examples=_ERASE_EXAMPLES),
+    )
+    def post(self, request: Request) -> Response:
+        asked, holder = read_body(EraseRequest, request), holder_of(request)
+        workspace, actor = holder.workspace, holder.actor
+        if asked.get("workspace", workspace.name) != workspace.name:
+            raise serializers.ValidationError({"workspace": ["This is not the name of the key's workspace."]})
+        if "workspace" in asked:
+            return Response(erase_workspace(workspace=workspace, actor=actor).counts)
+        done = erase_user(workspace=workspace, user=asked["user"], actor=actor, now=timezone.now())
+        return Response(done.counts)

@@ -18,14 +18,15 @@ from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
+from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import BeyondProjects
 from memory.recall.feedback import NotACommitment
 
 _CONFLICTS = (
-    IllegalTransitionError, CycleHasEnded, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope, SaidAlready,
-    NotACommitment,
+    IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
+    SaidAlready, NotACommitment,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

@@ -8,6 +8,7 @@ from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
 from memory.api.feedback import FeedbackView, ResolveView
+from memory.api.forgetting import EraseView
 from memory.api.lineage import LineageView
 from memory.api.memories import MemoryView
 from memory.api.recall import RecallView, RecollectionView
@@ -63,6 +64,7 @@ urlpatterns: list[URLPattern] = [
     path("memories/<memory_id:memory_id>", MemoryView.as_view()),
     path("memories/<memory_id:memory_id>/feedback", FeedbackView.as_view()),
     path("memories/<memory_id:memory_id>/resolve", ResolveView.as_view()),
+    path("erase", EraseView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("status", StatusView.as_view()),

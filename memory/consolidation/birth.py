@@ -10,7 +10,7 @@ from memory.consolidation.classify import as_belief
 from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.novelty import is_novel
-from memory.consolidation.sayings import find_same, find_tombstone
+from memory.consolidation.sayings import find_same, find_tombstone, was_erased
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_members
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
@@ -55,6 +55,9 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     candidate = as_belief(job=job, members=members)
     vector = np.asarray(job.candidate_vector, dtype=np.float32)
     twin = _find_twin(job=job, candidate=candidate, vector=vector)
+    if twin is None and was_erased(workspace_id=job.workspace_id, candidate=candidate):
+        job.refusal = job.outcome = SUPPRESSED
+        return []
     if twin is None and (tombstone := _tombstone_of(job, candidate, vector)):
         job.refusal = job.outcome = SUPPRESSED
         job.suppressed_by_id = tombstone

@@ -37,23 +37,20 @@ def take_from_evidence(*, rows: QuerySet[Evidence], actor: Actor, now: datetime)
     The caller holds the workspace's lock, so that nobody gives a belief evidence of what leaves.
     """
     beliefs = lock_beliefs(rows.values("belief"))
-    supported = set(_supports(rows).values_list("belief_id", flat=True))
-    attribute_changes(actor=actor, reason=EVIDENCE_LEFT)
-    return Bereft(
-        beliefs=frozenset(belief.pk for belief in beliefs),
-        archived=_count_without(
-            beliefs=beliefs, supported=[b for b in beliefs if b.pk in supported], actor=actor, now=now
-        ),
-    )
+    lost_support = set(supports(rows=rows).values_list("belief_id", flat=True))
+    supported = [belief for belief in beliefs if belief.pk in lost_support]
+    archived = count_without(beliefs=beliefs, supported=supported, actor=actor, now=now)
+    return Bereft(beliefs=frozenset(belief.pk for belief in beliefs), archived=archived)
 
 
-def _count_without(
+def count_without(
     *, beliefs: Collection[Belief], supported: Collection[Belief], actor: Actor, now: datetime
 ) -> frozenset[str]:
     """Recompute locked beliefs by what evidence is left; return those that were archived for want of support.
 
     `supported` are those that lost support. The last that is left says since when nothing reinforced them (B14).
     """
+    attribute_changes(actor=actor, reason=EVIDENCE_LEFT)
     last = _last_supports(supported)
     for belief in supported:
         newest = last.get(belief.pk)
@@ -68,10 +65,11 @@ def _count_without(
 
 def _last_supports(beliefs: Collection[Belief]) -> dict[str, datetime]:
     """Return by belief when the newest support came that still counts."""
-    left = _supports(Evidence.objects.filter(belief__in=[belief.pk for belief in beliefs]))
+    left = supports(rows=Evidence.objects.filter(belief__in=[belief.pk for belief in beliefs]))
     standing = left.exclude(episode__status__in=LEFT)
     return dict(standing.values_list("belief").annotate(Max("created_at")))
 
 
-def _supports(rows: QuerySet[Evidence]) -> QuerySet[Evidence]:
+def supports(*, rows: QuerySet[Evidence]) -> QuerySet[Evidence]:
+    """Keep the rows that support something, echoes left out."""
     return rows.filter(verdict=Verdict.SUPPORTS, base_weight__gt=0)

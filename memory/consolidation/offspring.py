@@ -11,7 +11,7 @@ from memory.consolidation.birth import NOT_CONFIDENT, SUPPRESSED, TOO_FEW_SUPPOR
 from memory.consolidation.evidence import LEFT, confidence_policy, recompute_beliefs
 from memory.consolidation.leases import JobLease
 from memory.consolidation.locks import lock_workspace
-from memory.consolidation.sayings import find_tombstone
+from memory.consolidation.sayings import find_tombstone, was_erased
 from memory.consolidation.settling import pool_left_over
 from memory.consolidation.sources import BeliefSource
 from memory.consolidation.standing import check_again
@@ -74,18 +74,21 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
 
 
 def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> None:
-    """Note with each weak child, and each that a tombstone speaks against, why it is refused."""
+    """Note with each weak child, and each that a person put away or erased before, why it is refused (B22, L4)."""
+    workspace_id = job.workspace_id
     for child in children:
-        if tombstone := _find_tombstone(job.belief, child):
-            child.refusal, child.suppressed_by_id = SUPPRESSED, tombstone
-        else:
-            child.refusal = _refuse_child(job, child)
+        candidate = _as_candidate(job.belief, child)
+        tombstone = find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=_vector_of(child))
+        is_unwanted = tombstone or was_erased(workspace_id=workspace_id, candidate=candidate)
+        child.refusal = SUPPRESSED if is_unwanted else _refuse_child(job, child)
+        if tombstone:
+            child.suppressed_by_id = tombstone
         child.save(update_fields=["refusal", "suppressed_by"])
 
 
-def _find_tombstone(parent: Belief, child: StructuralChild) -> str | None:
-    """Find what a person put away and the child would say again (B22)."""
-    candidate = BeliefSource(
+def _as_candidate(parent: Belief, child: StructuralChild) -> BeliefSource:
+    """Return a child as if it were a belief already."""
+    return BeliefSource(
         id="",
         statement=child.statement,
         statement_hash=child.statement_hash,
@@ -96,7 +99,6 @@ def _find_tombstone(parent: Belief, child: StructuralChild) -> str | None:
         user=parent.user,
         status=BeliefStatus.ACTIVE,
     )
-    return find_tombstone(workspace_id=parent.workspace_id, candidate=candidate, vector=_vector_of(child))
 
 
 def _vector_of(child: StructuralChild) -> Vectors:

@@ -5,9 +5,10 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
+from memory.domain.erasure import digest_of_statement
 from memory.domain.matching import check_polarity
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief
+from memory.models import Belief, Erased, Workspace
 from memory.models.vectors import Vectors
 
 
@@ -31,3 +32,12 @@ def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vector
     beliefs = Belief.objects.for_workspace(workspace_id).tombstones().visible_in(candidate.project_id)
     mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
     return find_same(workspace_id=workspace_id, candidate=candidate, vector=vector, among=mine)
+
+
+def was_erased(*, workspace_id: int, candidate: BeliefSource) -> bool:
+    """Tell whether a belief was erased that said just this (L4); of another wording nobody can tell."""
+    key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace_id)
+    if key is None:
+        return False
+    digest = digest_of_statement(key=bytes(key), user=candidate.user, statement=candidate.statement)
+    return bool(Erased.objects.for_workspace(workspace_id).filter(digest=digest).exists())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db import connection
 
 from memory.consolidation.status import change_episode_status
-from memory.domain.erasure import digest_erased
+from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.models import Episode, Erased, Workspace
@@ -113,15 +113,13 @@ def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) 
     key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace.pk)
     if key is None or not drafts:
         return {}
-    digests = {place: digest_of_words(key=bytes(key), episode=draft) for place, draft in drafts.items()}
+    digests = {
+        place: digest_of_words(key=bytes(key), user=draft.user, words=draft.content_hash)
+        for place, draft in drafts.items()
+    }
     rows = Erased.objects.for_workspace(workspace).filter(digest__in=set(digests.values()))
     erased = set(rows.values_list("digest", flat=True))
     return {place: _ERASED for place, digest in digests.items() if digest in erased}
-
-
-def digest_of_words(*, key: bytes, episode: Episode) -> str:
-    """Return what is kept of an erased episode."""
-    return digest_erased(key=key, parts=("episode", episode.user, episode.content_hash))
 
 
 def restore_archived(*, ids: list[str], arrival: Arrival) -> None:

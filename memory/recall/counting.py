@@ -24,15 +24,19 @@ def _due(policy: RecallPolicy) -> Iterator[int]:
 
 
 @transaction.atomic
-def count_words(*, workspace_id: int) -> bool:
+def count_words(*, workspace_id: int, waits: bool = False) -> bool:
     """Count in how many of a workspace's active episodes each word stands; false if somebody else is counting.
 
-    Readers see the old numbers until the new ones are complete.
+    With `waits` their counting is waited for instead. Readers see the old numbers until the new ones are complete.
     """
+    key = [_COUNT_LOCKS, workspace_id % 2**31]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [_COUNT_LOCKS, workspace_id % 2**31])
-        if not cursor.fetchone()[0]:
-            return False
+        if waits:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", key)
+        else:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", key)
+            if not cursor.fetchone()[0]:
+                return False
         parameters = {"workspace": workspace_id}
         cursor.execute("DELETE FROM memory_termfrequency WHERE workspace_id = %(workspace)s", parameters)
         cursor.execute(_COUNT_TERMS, parameters)

@@ -71,10 +71,10 @@ def give_up(*, lost: Collection[str], stood: Stock) -> int:
     episodes |= {episode for belief, episode in stood.evidence if belief in lost}
     jobs.update(outcome=LOST, members_hash="")
     Belief.objects.filter(pk__in=lost).delete()
-    return _take_up_again(episodes)
+    return take_up_again(episodes=episodes)
 
 
-def _take_up_again(episodes: Collection[str]) -> int:
+def take_up_again(*, episodes: Collection[str]) -> int:
     """Have episodes consolidated anew; that a cluster of theirs was tried before keeps them from nothing."""
     tried = ClusterJob.objects.filter(
         kind=JobKind.CLUSTER,

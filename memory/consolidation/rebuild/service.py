@@ -1,6 +1,6 @@
 """Beliefs are made again from what was recorded, aside; only what differs from how they stand is written (B22)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class CycleIsOpen(ValueError):
-    """Beliefs are not rebuilt while a cycle works on them."""
+    """Beliefs are neither rebuilt nor erased while a cycle works on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,39 @@ def rebuild_beliefs(
     )
 
 
-def _hold_still(workspace: Workspace) -> None:
-    """Keep cycles, gates and curators from the workspace's beliefs until the transaction ends."""
-    lock_workspace(workspace.pk)
+def rebuild_some(
+    *, workspace: Workspace, beliefs: Collection[str], fallen: Sequence[StructuralJob], now: datetime
+) -> int:
+    """Let some beliefs alone stand as the record has it that is left after a loss; return how many did not.
+
+    Changes of structure that fell with the loss, and those that cannot be repeated, are left to the next cycle.
+    """
+    if not beliefs:
+        return 0
+    _hold_still(workspace)
+    record = read_record(workspace=workspace)
+    stands = take_stock(beliefs=record.made.keys() | record.others)
+    recorded, unrepeated = _replay_aside(record, lambda total: None)
+    tombstones = Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True)
+    found = compare(stands=stands, recorded=recorded, tombstones=set(tombstones))
+    differences = [difference for difference in found if difference.id in beliefs]
+    repair(differences=differences, now=now)
+    give_up(lost={difference.id for difference in differences if difference.is_lost}, stood=stands)
+    decide_anew(unrepeated=[*fallen, *(job for job in unrepeated if job.belief_id in beliefs)])
+    return len(differences)
+
+
+def check_no_cycle_open(*, workspace: Workspace) -> None:
+    """Raise CycleIsOpen while a cycle of the workspace is; the caller holds the workspace's lock."""
     under_way = Cycle.objects.for_workspace(workspace.pk).open().first()
     if under_way is not None:
         raise CycleIsOpen(f"Cycle {under_way.pk} is {under_way.state}; wait for it to end, or cancel it.")
+
+
+def _hold_still(workspace: Workspace) -> None:
+    """Keep cycles, gates and curators from the workspace's beliefs until the transaction ends."""
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
     locked = Belief.objects.for_workspace(workspace.pk).select_for_update(no_key=True).order_by("pk")
     list(locked.values_list("pk"))
 

@@ -1,0 +1,167 @@
+"""B19: a memory is erased: no text, vector, history, reply or belief of it is left in the database.
+
+What is left refuses the same words, by a keyed hash (L4). What other memories said stays: beliefs that may quote an
+erased episode go with it, and what else they rested on is consolidated anew.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory.consolidation.leaving import count_without, supports
+from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.rebuild.repair import take_up_again
+from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
+from memory.domain.actor import Actor
+from memory.domain.lifecycle import BeliefStatus
+from memory.forgetting.emptying import empty_workspace
+from memory.forgetting.refusing import refuse_from_now_on
+from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
+from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
+from memory.models import Belief, Episode, Evidence, ModelCall, Workspace
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """How much is gone, and what that meant for the rest."""
+
+    episodes: int
+    beliefs: int
+    calls: int  # whose replies are gone; what they cost stays counted
+    released: int = 0  # other episodes that beliefs which are gone were made of: they are consolidated anew
+    recomputed: int = 0  # beliefs that do not stand as before
+    archived: int = 0  # those among them without support
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the numbers by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Doomed:
+    """An episode that goes: what has to be known of it afterwards."""
+
+    id: str
+    user: str
+    content_hash: str
+    session: str
+
+
+@transaction.atomic
+def erase_memories(
+    *,
+    workspace: Workspace,
+    episodes: QuerySet[Episode],
+    beliefs: Collection[str] = (),
+    actor: Actor,
+    now: datetime,
+) -> Erasure:
+    """Erase episodes, and beliefs by their ids, of one workspace, whatever their status.
+
+    Raise CycleIsOpen while a cycle runs: workers would write down what they hold in their hands.
+    """
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
+    doomed = _hold_episodes(episodes)
+    traces = find_traces(episodes=episodes, beliefs=beliefs)
+    _refuse(workspace, doomed, _hold_beliefs(traces), named=frozenset(beliefs))
+    erasure = _erase(workspace, episodes, doomed, traces, actor=actor, now=now)
+    clear_statistics(workspace=workspace)
+    log.info("memories_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
+    return erasure
+
+
+def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) -> Erasure:
+    """Erase all that is one user's in a workspace: their episodes, and the beliefs that are theirs alone.
+
+    Beliefs of nobody in particular that may quote one of the episodes go as well.
+    """
+    theirs = Belief.objects.for_workspace(workspace.pk).filter(user=user)
+    episodes = Episode.objects.for_workspace(workspace.pk).filter(user=user)
+    beliefs = list(theirs.values_list("pk", flat=True))
+    return erase_memories(workspace=workspace, episodes=episodes, beliefs=beliefs, actor=actor, now=now)
+
+
+@transaction.atomic
+def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
+    """Erase every memory of a workspace, and what was refused in it: as new, but for its people, keys and projects."""
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
+    ids = [list(model.objects.for_workspace(workspace.pk).values_list("pk", flat=True)) for model in (Episode, Belief)]
+    calls = ModelCall.objects.for_workspace(workspace.pk).count()
+    drop_log_entries(ids=[*ids[0], *ids[1]])
+    empty_workspace(workspace=workspace)
+    clear_statistics(workspace=workspace)
+    erasure = Erasure(episodes=len(ids[0]), beliefs=len(ids[1]), calls=calls)
+    log.info("workspace_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
+    return erasure
+
+
+def _hold_episodes(episodes: QuerySet[Episode]) -> list[_Doomed]:
+    """Lock what goes, so that nobody refers to it any more: a recall that would note its use waits, and finds none."""
+    rows = episodes.select_for_update().order_by("pk").values_list("pk", "user", "content_hash", "session")
+    return [_Doomed(id=key, user=user, content_hash=words, session=session) for key, user, words, session in rows]
+
+
+def _hold_beliefs(traces: Traces) -> list[Belief]:
+    locked = Belief.objects.select_for_update().filter(pk__in=traces.beliefs).defer("search")
+    return list(locked.order_by("pk"))
+
+
+def _refuse(workspace: Workspace, doomed: Sequence[_Doomed], beliefs: Sequence[Belief], *, named: Ids) -> None:
+    """Refuse the words of episodes from now on, and the statements of beliefs that somebody does not want."""
+    unwanted = [
+        belief
+        for belief in beliefs
+        if belief.pk in named or belief.status == BeliefStatus.FORGOTTEN or belief.archived_by_person_at
+    ]
+    refuse_from_now_on(
+        workspace=workspace,
+        words=[(episode.user, episode.content_hash) for episode in doomed],
+        statements=[(belief.user, belief.statement) for belief in unwanted],
+    )
+
+
+def _erase(
+    workspace: Workspace,
+    episodes: QuerySet[Episode],
+    doomed: Sequence[_Doomed],
+    traces: Traces,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> Erasure:
+    gone = [episode.id for episode in doomed]
+    company = founding_company(beliefs=traces.quoting - traces.named)
+    bereft = _stated_and_bereft(episodes, traces)
+    fallen = scrub_traces(traces=traces)
+    delete_rows(model=Belief, ids=sorted(traces.beliefs))
+    delete_rows(model=Episode, ids=gone)
+    drop_log_entries(ids=[*gone, *traces.beliefs])
+    drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed} - {""})
+    released = take_up_again(episodes=company)
+    recomputed = rebuild_some(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
+    stated = lock_beliefs(bereft)
+    archived = count_without(beliefs=stated, supported=stated, actor=actor, now=now)
+    return Erasure(
+        episodes=len(gone),
+        beliefs=len(traces.beliefs),
+        calls=len(traces.calls),
+        released=released,
+        recomputed=recomputed,
+        archived=len(archived),
+    )
+
+
+def _stated_and_bereft(episodes: QuerySet[Episode], traces: Traces) -> list[str]:
+    """Find the beliefs that no cycle made and that lose support: a replay knows nothing of them."""
+    lost = supports(rows=Evidence.objects.filter(episode__in=episodes.order_by().values("pk")))
+    bereft = traces.leaning.intersection(lost.values_list("belief_id", flat=True))
+    return list(Belief.objects.filter(born_in=None, pk__in=bereft).values_list("pk", flat=True))

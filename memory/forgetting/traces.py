@@ -1,0 +1,145 @@
+"""Where an episode, or a belief, has left traces: beliefs that may quote it, calls that saw it, jobs that worked on it.
+
+A belief may quote what it was made of, and what came of such a belief may, too. A belief that was judged by an episode
+alone does not: its words were there before.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from memory.models import (
+    ChildVerdict,
+    ClusterJob,
+    Episode,
+    Evidence,
+    JobVerdict,
+    Lineage,
+    ModelCall,
+    StructuralChild,
+    StructuralJob,
+    UndoneEvidence,
+    UndoneLineage,
+)
+
+Ids = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """Ids of rows."""
+
+    quoting: Ids  # beliefs that may quote an episode
+    named: Ids  # beliefs that are to go themselves, with what came of them
+    leaning: Ids  # other beliefs that lose evidence, or what came of them
+    jobs: frozenset[int]
+    changes: frozenset[int]  # structural jobs
+    calls: frozenset[int]
+
+    @property
+    def beliefs(self) -> Ids:
+        """Return the beliefs that go."""
+        return self.quoting | self.named
+
+
+def find_traces(*, episodes: QuerySet[Episode], beliefs: Collection[str]) -> Traces:
+    """Find what is to go, or to be made illegible, with some episodes and some beliefs."""
+    ids = episodes.order_by().values("pk")
+    saw = _ids(_changes_that_saw(ids).values_list("pk", flat=True))
+    quoting = _with_descendants({*_made_of(ids), *_children_of(saw)})
+    named = _with_descendants(beliefs)
+    gone = quoting | named
+    changes = saw | _ids(_changes_about(gone).values_list("pk", flat=True))
+    jobs = _ids(_jobs_about(ids, gone).values_list("pk", flat=True))
+    return Traces(
+        quoting=quoting,
+        named=named,
+        leaning=_leaning(ids, gone, changes),
+        jobs=jobs,
+        changes=changes,
+        calls=_calls(ids, gone, jobs, changes),
+    )
+
+
+def _ids(found: Iterable[Any]) -> frozenset[Any]:
+    return frozenset(key for key in found if key is not None)
+
+
+def _made_of(episodes: QuerySet[Any]) -> Ids:
+    """Find the beliefs whose founding cluster, or founding evidence, an episode is of; undone ones, too."""
+    founded = ClusterJob.objects.filter(members__episode__in=episodes).values_list("created_belief_id", flat=True)
+    founding = Evidence.objects.filter(episode__in=episodes, is_founding=True).values_list("belief_id", flat=True)
+    undone = UndoneEvidence.objects.filter(episode__in=episodes, cycle=F("belief__born_in"))
+    return _ids([*founded, *founding, *undone.values_list("belief_id", flat=True)])
+
+
+def _changes_that_saw(episodes: QuerySet[Any]) -> QuerySet[StructuralJob]:
+    judged = ChildVerdict.objects.filter(episode__in=episodes).values("child__job")
+    called = ModelCall.objects.filter(episodes__in=episodes, structural_job__isnull=False).values("structural_job")
+    return StructuralJob.objects.filter(Q(pk__in=judged) | Q(pk__in=called))
+
+
+def _children_of(changes: Collection[int]) -> Ids:
+    return _ids(StructuralChild.objects.filter(job__in=changes).values_list("belief_id", flat=True))
+
+
+def _with_descendants(beliefs: Collection[str]) -> Ids:
+    return _reach(beliefs, [("parent", "child")])
+
+
+def _reach(beliefs: Collection[str], steps: Sequence[tuple[str, str]]) -> Ids:
+    """Return the beliefs that lineage leads to from some, those among them."""
+    found, frontier = set(beliefs), set(beliefs)
+    while frontier:
+        near: set[str] = set()
+        for table in (Lineage, UndoneLineage):
+            for here, there in steps:
+                rows = table._default_manager.filter(**{f"{here}__in": frontier})
+                near.update(rows.values_list(f"{there}_id", flat=True))
+        frontier = near - found
+        found |= frontier
+    return frozenset(found)
+
+
+def _changes_about(beliefs: Collection[str]) -> QuerySet[StructuralJob]:
+    made = StructuralChild.objects.filter(Q(belief__in=beliefs) | Q(suppressed_by__in=beliefs)).values("job")
+    return StructuralJob.objects.filter(Q(belief__in=beliefs) | Q(twin__in=beliefs) | Q(pk__in=made))
+
+
+def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str]) -> QuerySet[ClusterJob]:
+    named = (Q(**{f"{name}__in": beliefs}) for name in ("belief", "created_belief", "joined_belief", "suppressed_by"))
+    about = Q(members__episode__in=episodes)
+    for each in named:
+        about |= each
+    return ClusterJob.objects.filter(about)
+
+
+def _leaning(episodes: QuerySet[Any], gone: Ids, changes: Collection[int]) -> Ids:
+    """Find the beliefs that stay and lose something, with all that they came of and that came of them."""
+    told = Evidence.objects.filter(episode__in=episodes).values_list("belief_id", flat=True)
+    changed = StructuralJob.objects.filter(pk__in=changes).values_list("belief_id", "twin_id")
+    near = {*told, *(key for pair in changed for key in pair if key), *gone}
+    return _reach(near, [("parent", "child"), ("child", "parent")]) - gone
+
+
+def _calls(
+    episodes: QuerySet[Any], beliefs: Ids, jobs: Collection[int], changes: Collection[int]
+) -> frozenset[int]:  # fmt: skip
+    """Find the calls that saw an episode, a belief that goes, or what came of a job about either."""
+    made = ModelCall.objects.filter(Q(episodes__in=episodes) | Q(job__in=jobs) | Q(structural_job__in=changes))
+    said = [
+        Evidence.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs)),
+        JobVerdict.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs) | Q(job__in=jobs)),
+        ChildVerdict.objects.filter(Q(episode__in=episodes) | Q(child__job__in=changes)),
+    ]
+    cited = [call for rows in said for call in rows.values_list("call_id", flat=True).distinct()]
+    return _ids([*made.values_list("pk", flat=True), *cited])
+
+
+def founding_company(*, beliefs: Ids) -> Ids:
+    """Return the episodes that some beliefs were made of or rest on."""
+    members = ClusterJob.objects.filter(created_belief__in=beliefs).values_list("members__episode_id", flat=True)
+    told = Evidence.objects.filter(belief__in=beliefs).values_list("episode_id", flat=True)
+    return _ids([*members, *told])

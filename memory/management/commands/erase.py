@@ -1,0 +1,115 @@
+"""Erase memories, a user's memories or a workspace's (B19)."""
+
+import getpass
+import json
+import sys
+from collections import defaultdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from tqdm import tqdm
+
+from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.domain.actor import Actor, ActorKind
+from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
+from memory.forgetting.vacuum import scrub_tables, tables_to_scrub
+from memory.management.failures import named_workspace, usage_error
+from memory.management.naming import named_memory
+from memory.management.wording import counted
+from memory.models import Belief, Episode, Workspace
+
+
+class Command(BaseCommand):
+    help = (
+        "Erase memories for good: their text, vectors, history, and all that models said about them. Beliefs that may "
+        "quote an episode go with it; what else they were made of is consolidated anew. Name ids, or a workspace and "
+        "one of its users, or a workspace and --all."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("ids", nargs="*", metavar="ID", help="ep_… or bl_…, or the beginning of one")
+        parser.add_argument("--workspace")
+        whose = parser.add_mutually_exclusive_group()
+        whose.add_argument("--user", help="of the workspace: all that is theirs")
+        whose.add_argument("--all", action="store_true", dest="is_all", help="every memory of the workspace")
+        parser.add_argument(
+            "--scrub",
+            action="store_true",
+            help="afterwards, write every table anew, so that no file of the database holds what was erased; locks one "
+            "table after the other, and needs room for a copy of the greatest",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, ids: list[str], scrub: bool, as_json: bool, **options: Any) -> None:
+        _check_usage(ids, options, scrub=scrub)
+        try:
+            done = _erase(ids, **options)
+        except CycleIsOpen as error:
+            raise CommandError(str(error), returncode=1) from None
+        if scrub:
+            _scrub(show=not as_json)
+        self._show(done, is_scrubbed=scrub, as_json=as_json)
+
+    def _show(self, done: dict[str, int], *, is_scrubbed: bool, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps({**done, "scrubbed": is_scrubbed}))
+            return
+        if any(done.values()) or not is_scrubbed:
+            self.stdout.write(_in_words(done))
+        if is_scrubbed:
+            self.stdout.write(f"{counted(len(tables_to_scrub()), 'table')} written anew.")
+
+
+def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> None:
+    workspace, names_some = options["workspace"], options["user"] is not None or options["is_all"]
+    if ids and (workspace or names_some):
+        raise usage_error("Name ids, or a workspace, not both.")
+    if bool(workspace) != names_some:
+        raise usage_error("--workspace goes with --user or --all, and those with --workspace.")
+    if options["user"] == "":
+        raise usage_error("--user: what belongs to nobody in particular is not one user's.")
+    if not (ids or workspace or scrub):
+        raise usage_error("Name what is to be erased.")
+
+
+def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: bool, **_: Any) -> dict[str, int]:
+    actor = Actor(kind=ActorKind.COMMAND, name=f"erase of {getpass.getuser()}")
+    if workspace is None:
+        return _erase_named(ids, actor)
+    place = named_workspace(workspace)
+    if is_all:
+        return erase_workspace(workspace=place, actor=actor).counts
+    return erase_user(workspace=place, user=user or "", actor=actor, now=timezone.now()).counts
+
+
+def _erase_named(ids: list[str], actor: Actor) -> dict[str, int]:
+    by_workspace: dict[int, list[Episode | Belief]] = defaultdict(list)
+    for memory in [named_memory(text) for text in ids]:
+        by_workspace[memory.workspace_id].append(memory)
+    total = Erasure(episodes=0, beliefs=0, calls=0).counts
+    for workspace_id, memories in sorted(by_workspace.items()):
+        erasure = erase_memories(
+            workspace=Workspace.objects.get(pk=workspace_id),
+            episodes=Episode.objects.filter(pk__in=[one.pk for one in memories if isinstance(one, Episode)]),
+            beliefs=[one.pk for one in memories if isinstance(one, Belief)],
+            actor=actor,
+            now=timezone.now(),
+        )
+        total = {name: count + erasure.counts[name] for name, count in total.items()}
+    return total
+
+
+def _scrub(*, show: bool) -> None:
+    tables = tables_to_scrub()
+    for _ in tqdm(scrub_tables(), total=len(tables), unit="table", disable=not (show and sys.stderr.isatty())):
+        pass
+
+
+def _in_words(done: dict[str, int]) -> str:
+    told = [f"{counted(done['episodes'], 'episode')} and {counted(done['beliefs'], 'belief')} erased"]
+    told += [f"what {counted(done['calls'], 'call')} of models said"] if done["calls"] else []
+    told += [f"{counted(done['released'], 'episode')} to be consolidated anew"] if done["released"] else []
+    told += [f"{counted(done['recomputed'], 'belief')} computed anew"] if done["recomputed"] else []
+    told += [f"{done['archived']} archived without support"] if done["archived"] else []
+    return ", ".join(told) + "."
