@@ -120,6 +120,9 @@ class EmbeddedPostgres(EmbeddedServer):
             "port": PORT,
             "unix_socket_directories": str(self.layout.sockets),
             "unix_socket_permissions": "0700",
+            # A failed statement, or the row that it failed on, would be a memory's words in a file that nobody erases.
+            "log_min_error_statement": "panic",
+            "log_error_verbosity": "terse",
         }
         return [_binary("postgres"), "-D", self.layout.data, *(f"--{name}={options[name]}" for name in options)]
 

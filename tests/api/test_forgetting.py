@@ -99,3 +99,81 @@ def test_evidence_of_forgotten_words_stays_for_the_past(episode: Episode, writer
     writer.request("DELETE", f"/memories/{episode.pk}")
     assert Evidence.objects.count() == 1
     assert (Belief.objects.get().alpha, Belief.objects.get().evidence_count) == (1.0, 0)
+
+
+@pytest.fixture
+def owner(workspace: Workspace) -> Caller:
+    return caller(workspace=workspace)
+
+
+def test_an_episode_is_erased(episode: Episode, owner: Caller) -> None:
+    """B19: the belief that it only supported is computed anew, and archived without support."""
+    response = owner.request("DELETE", f"/memories/{episode.pk}?erase=true")
+    assert (response.status_code, response.json()) == (
+        200,
+        {
+            "id": episode.pk, "status": "erased", "released": 0,
+            "beliefs": {"recomputed": 1, "archived": 1, "erased": 0},
+        },
+    )  # fmt: skip
+    assert not Episode.objects.exists()
+    assert (Belief.objects.get().status, Belief.objects.get().status_reason) == ("archived", "unsupported")
+
+
+def test_what_is_forgotten_can_still_be_erased(episode: Episode, owner: Caller) -> None:
+    """B19: of both kinds."""
+    belief = Belief.objects.get()
+    for memory in (episode.pk, belief.pk):
+        owner.request("DELETE", f"/memories/{memory}")
+        assert owner.request("DELETE", f"/memories/{memory}?erase=true").json()["status"] == "erased"
+        assert is_problem(owner.request("DELETE", f"/memories/{memory}?erase=true"), 404)
+    assert not BeliefEvent.objects.exists()
+
+
+@pytest.mark.parametrize("permission", ["write", "curate"])
+def test_only_an_owner_erases(workspace: Workspace, episode: Episode, permission: str) -> None:
+    """B19: nor does one whose key is limited to projects."""
+    project = factories.project(workspace=workspace)
+    keys = [caller(permission, workspace=workspace), caller("owner", workspace=workspace, projects=(project,))]
+    for who in keys:
+        assert is_problem(who.request("DELETE", f"/memories/{episode.pk}?erase=true"), 403)
+    assert is_problem(keys[0].post("/erase", {"user": "mara"}), 403)
+    assert is_problem(keys[1].post("/erase", {"user": "mara"}), 403)
+    assert Episode.objects.get().status == "active"
+
+
+def test_an_open_cycle_keeps_from_erasing(episode: Episode, owner: Caller) -> None:
+    """B19: the problem names it."""
+    cycle = owner.post("/consolidations").json()["id"]
+    calls = [owner.request("DELETE", f"/memories/{episode.pk}?erase=true"), owner.post("/erase", {"user": "mara"})]
+    for response in calls:
+        assert is_problem(response, 409)
+        assert cycle in response.json()["detail"]
+    assert Episode.objects.exists()
+
+
+def test_a_user_is_erased(workspace: Workspace, episode: Episode, owner: Caller) -> None:
+    """B19: and what is nobody's, or another's, stays."""
+    remembered("Tabs.", workspace=workspace, user="mara")
+    believed("Mara likes tabs.", workspace=workspace, user="mara")
+    response = owner.post("/erase", {"user": "mara"})
+    assert response.json() == {
+        "episodes": 1, "beliefs": 1, "calls": 0, "released": 0, "recomputed": 0, "archived": 0,
+    }  # fmt: skip
+    assert (Episode.objects.get().pk, Belief.objects.count()) == (episode.pk, 1)
+
+
+def test_a_workspace_is_erased_by_its_name(workspace: Workspace, episode: Episode, owner: Caller) -> None:
+    """B19: the key that asked for it lives on."""
+    response = owner.post("/erase", {"workspace": workspace.name})
+    assert (response.json()["episodes"], response.json()["beliefs"]) == (1, 1)
+    assert not Episode.objects.exists()
+    assert owner.get("/episodes").json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"user": ""}, {"workspace": "another"}, {"user": "mara", "workspace": "x"}, {"everything": True}, [1]]
+)
+def test_a_bad_body_erases_nothing(episode: Episode, owner: Caller, body: object) -> None:
+    assert is_problem(owner.post("/erase", body), 422)
+    assert Episode.objects.exists()

@@ -182,6 +182,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/memories/<memory_id:memory_id>", "DELETE"): Call(
         permission="write", path=lambda rows: f"/memories/{rows.belief.pk}", names_a_row=True
     ),
+    ("api/v1/erase", "POST"): Call(
+        permission="owner", path=at("/erase"), body=lambda rows: {"user": rows.episode.user or "nobody in particular"}
+    ),
     ("api/v1/status", "GET"): Call(permission="read", path=at("/status")),
 }
 

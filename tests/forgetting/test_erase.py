@@ -1,5 +1,6 @@
 """B19: what is erased is gone with all that came of it, and what others said stays."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,8 @@ from memory.domain.verdicts import Verdict
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import forget_belief, forget_episode
 from memory.ingest.arrival import Rejected, Stored
+from memory.llm.ledger import settle_call
+from memory.llm.model import Completion
 from memory.models import (
     Belief,
     BeliefEvent,
@@ -203,21 +206,19 @@ def test_an_open_cycle_stands_in_the_way(world: World) -> None:
     """B19: workers hold words in their hands; the message names the cycle."""
     live(world)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
-    for erasing in (
+    acts: list[Callable[[], Erasure]] = [
         lambda: erase(world, episode_of(EARLY[1])),
         lambda: erase_user(workspace=world.workspace, user="mara", actor=LENA, now=world.now),
         lambda: erase_workspace(workspace=world.workspace, actor=LENA),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(CycleIsOpen, match=cycle.pk):
-            erasing()
+            act()
     assert Episode.objects.filter(text=EARLY[1]).exists()
 
 
 def test_a_late_reply_is_not_written_down(world: World) -> None:
     """B19: a call that nobody waits for any more cannot bring back what it saw."""
-    from memory.llm.ledger import settle_call
-    from memory.llm.model import Completion
-
     live(world)
     call = ModelCall.objects.filter(episodes=episode_of(EARLY[4])).first()
     assert call

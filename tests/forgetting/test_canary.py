@@ -1,0 +1,153 @@
+"""B19: a word that nobody else says is planted wherever words go, erased, and looked for in every place.
+
+All is real: the API, the worker and its broker, the models' replies over HTTP, the dump and the files.
+"""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.utils import timezone
+
+from beliefsite.celery import app
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.undo import undo_cycle
+from memory.models import Belief, Cycle, Episode, Erased, Evidence, JobVerdict, ModelCall, TermFrequency, Trigger
+from memory.recall.counting import count_words
+from tests.api.caller import Caller, caller
+from tests.consolidation.world import World
+from tests.faults.story import await_end
+from tests.forgetting.forgetful import LENA, all_is_sound
+from tests.forgetting.places import broker_contents, database_files, database_log, dump
+from tests.model_server import Asked
+from tests.workers.conftest import queues, worker, world
+
+__all__ = ["queues", "worker", "world"]
+
+CANARY = "zyzzogeton"
+SAYING = f"Zyzzo: the {CANARY} of the mill burns 5 hours."
+OTHERS = [f"Miller's log {n}: the fire of the mill burns 5 hours." for n in range(4)]
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("worker"),
+    # What Celery calls, and what its threads leave to the collector, is not ours to mend.
+    pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+app.loader.import_default_modules()
+
+
+def quoting(world: World) -> Any:
+    """Answer as a model that repeats what it was told, whatever it is asked about."""
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        reply = world.answer(asked)
+        assert isinstance(reply, dict)
+        for verdict in reply.get("verdicts", ()):
+            verdict["reason"] = f"Unlike the {CANARY} of the mill."
+        return reply
+
+    return answer
+
+
+@pytest.fixture
+def owner(world: World) -> Caller:
+    """Plant the word in a memory, in beliefs, and in all that tells of them."""
+    world.server.script = quoting(world)
+    world.statements["mill"] = f"The {CANARY} of the mill burns 5 hours."
+    for text in [SAYING, *OTHERS, f"The {CANARY} of the mill burns 5 hours."]:
+        world.directions.place(text, {"mill": 0.97})
+    mine = caller(workspace=world.workspace)
+    line = {
+        "text": SAYING, "speaker": f"{CANARY} the miller", "session": f"at the {CANARY}", "entities": [CANARY],
+        "tags": [CANARY], "idempotency_key": f"key of {CANARY}", "agent": CANARY, "language": "en",
+    }  # fmt: skip
+    assert mine.post("/episodes", line).status_code == 201
+    for text in OTHERS[:2]:
+        mine.post("/episodes", {"text": text, "session": text, "language": "en"})
+    run(world)
+    for text in OTHERS[2:]:
+        mine.post("/episodes", {"text": text, "session": text, "language": "en"})
+    undo_cycle(cycle_id=run(world).pk, actor=LENA, now=timezone.now())
+    mine.post("/recall", {"query": f"the {CANARY}", "session": f"at the {CANARY}"})
+    count_words(workspace_id=world.workspace.pk)
+    note_in_admin()
+    return mine
+
+
+def run(world: World) -> Cycle:
+    """Let the worker take a cycle to its end."""
+    cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+    return await_end(cycle)
+
+
+def note_in_admin() -> None:
+    episode = Episode.objects.get(text=SAYING)
+    LogEntry.objects.create(
+        user=User.objects.create(username="lena"), content_type=ContentType.objects.get_for_model(Episode),
+        object_id=episode.pk, object_repr=str(episode), action_flag=CHANGE, change_message=f"of {CANARY}",
+    )  # fmt: skip
+
+
+def places_with_the_word() -> set[str]:
+    """Name the tables of a dump, and the other places, that hold the word."""
+    found, table = set(), ""
+    for line in dump().splitlines():
+        table = line.split()[1].removeprefix("public.") if line.startswith("COPY ") else table
+        if CANARY in line.lower():
+            found.add(table)
+    found |= {"broker" for content in broker_contents() if CANARY in content.lower()}
+    return found | ({"log of the database"} if CANARY in database_log().lower() else set())
+
+
+PLANTED = {
+    "memory_episode", "memory_belief", "memory_beliefevent", "memory_clusterjob", "memory_evidence",
+    "memory_jobverdict", "memory_modelcall", "memory_surfaced", "memory_termfrequency", "memory_undoneevidence",
+    "django_admin_log",
+}  # fmt: skip
+
+
+def test_no_place_holds_an_erased_word(
+    world: World, owner: Caller, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """B19: neither the dump, with history, ledger and lexemes, nor broker, logs or an answer of the API."""
+    episode = Episode.objects.get(text=SAYING)
+    belief = Belief.objects.get(statement__contains=CANARY)
+    assert places_with_the_word() == PLANTED
+    calls = ModelCall.objects.count()
+    answer = owner.request("DELETE", f"/memories/{episode.pk}?erase=true")
+    assert (answer.status_code, answer.json()["status"], answer.json()["beliefs"]["erased"]) == (200, "erased", 1)
+    assert places_with_the_word() == set()
+    assert not Belief.objects.filter(pk=belief.pk).exists()
+    assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 1)
+    told = caplog.text + "".join(capfd.readouterr()) + answer.content.decode()
+    for path in ("/episodes", "/beliefs", "/consolidations", "/status"):
+        told += owner.get(path).content.decode()
+    assert CANARY not in told.lower()
+    refused = owner.post("/episodes", {"text": SAYING, "session": "another"})
+    assert refused.status_code == 409
+
+
+def test_what_others_said_is_not_lost(world: World, owner: Caller) -> None:
+    """B19: the other four found the belief anew, in words of their own."""
+    owner.request("DELETE", f"/memories/{Episode.objects.get(text=SAYING).pk}?erase=true")
+    Episode.objects.filter(state="held").update(state="new", state_reason="")
+    world.statements["mill"] = OTHERS[0]
+    run(world)
+    [belief] = Belief.objects.all()
+    assert (belief.statement, belief.alpha, belief.status) == (OTHERS[0], 5.0, "active")
+    all_is_sound(world)
+
+
+def test_scrubbed_files_hold_nothing_either(world: World, owner: Caller) -> None:
+    """B19: nor do dead rows, old index pages or the planner's statistics."""
+    word = CANARY.encode()
+    call_command("erase", Episode.objects.get(text=SAYING).pk, "--scrub", "--json")
+    assert [file.name for file in database_files() if word in file.read_bytes().lower()] == []
+    assert Evidence.objects.exists() is False
+    assert TermFrequency.objects.exists()
+    assert JobVerdict.objects.exists()
