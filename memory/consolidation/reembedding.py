@@ -49,16 +49,23 @@ class Moved:
 
 
 def reembed_workspace(
-    *, workspace: Workspace, model: Embedder, wait_seconds: float, on_progress: Progress = lambda _, __: None
+    *,
+    workspace: Workspace,
+    model: Embedder,
+    wait_seconds: float,
+    on_progress: Progress = lambda _, __: None,
+    before_change: Callable[[], object] = lambda: None,
 ) -> Moved:
     """Move a workspace to a model; raise CallFailed or DailyCapReached where it would not answer, CycleGoesOn.
 
-    A running cycle compares the old vectors to its end, and the change waits for that.
+    A running cycle compares the old vectors to its end, and the change waits for that. Indexes over the new vectors are
+    best made in `before_change`.
     """
     before = workspace.embedding_model
     kinds = [_Kind(workspace_id=workspace.pk, model=model, of=of) for of in (_EPISODES, _BELIEFS)]
     _embed_all(kinds, on_progress)
     if before != model.name:
+        before_change()
         _change_model(workspace, kinds, wait_seconds, on_progress)
     _embed_all(kinds, on_progress)  # what was written under the old model by those who had looked before
     dropped = sum(kind.drop_old() for kind in kinds)

@@ -1,27 +1,43 @@
 """Give episodes their vectors as they come in, where the model is at hand."""
 
+import time
 from collections.abc import Mapping
+from itertools import islice
 
+from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import EpisodeEmbedding
 from memory.models.vectors import store_episode_vectors
 
+PATIENCE_SECONDS = 3.0  # of whoever stores many episodes: a sentence model takes some 10 ms a text
+_BATCH = 64
+
 
 def embed_matters(*, workspace_id: int, matters: Mapping[str, str]) -> None:
-    """Embed what counts of each episode and store the vectors; a remote model is left to consolidation."""
+    """Embed what counts of new episodes and store the vectors, for as long as a writer can wait.
+
+    A remote model, and what a slow one leaves, is left to consolidation.
+    """
     model = embedder_of(workspace_id)
-    if not matters or not model.is_local:
-        return
-    store_episode_vectors(
-        workspace_id=workspace_id,
-        model=model.name,
-        vectors=dict(zip(matters, model.embed(list(matters.values())), strict=True)),
-        chunked={key for key, matter in matters.items() if model.is_overlong(matter)},
-    )
+    if model.is_local:
+        _embed(workspace_id, model, matters, patience=PATIENCE_SECONDS)
 
 
 def embed_anew(*, workspace_id: int, matters: Mapping[str, str], waiting: set[str]) -> None:
     """Embed episodes whose matter has changed; with a remote model those that wait are embedded by consolidation."""
-    if not embedder_of(workspace_id).is_local:
+    model = embedder_of(workspace_id)
+    if model.is_local:
+        _embed(workspace_id, model, matters, patience=float("inf"))
+    else:
         EpisodeEmbedding.objects.for_workspace(workspace_id).filter(episode__in=waiting).delete()
-    embed_matters(workspace_id=workspace_id, matters=matters)
+
+
+def _embed(workspace_id: int, model: Embedder, matters: Mapping[str, str], *, patience: float) -> None:
+    ends_at, left = time.monotonic() + patience, iter(matters.items())
+    while (batch := dict(islice(left, _BATCH))) and time.monotonic() < ends_at:
+        store_episode_vectors(
+            workspace_id=workspace_id,
+            model=model.name,
+            vectors=dict(zip(batch, model.embed(list(batch.values())), strict=True)),
+            chunked={key for key, matter in batch.items() if model.is_overlong(matter)},
+        )

@@ -18,7 +18,17 @@ from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspa
 from memory.ingest.vectors import embed_anew, embed_matters
 from memory.llm.embeddings import Embedded, Embedder, local_embedder, static_embedder
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief, BeliefEmbedding, Cycle, Episode, EpisodeEmbedding, ModelCall, Trigger, Workspace
+from memory.models import (
+    Belief,
+    BeliefEmbedding,
+    Cycle,
+    Episode,
+    EpisodeEmbedding,
+    ModelCall,
+    Trigger,
+    VectorCount,
+    Workspace,
+)
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.faults.waiting import wait_until
@@ -228,6 +238,8 @@ def test_the_command_moves_to_a_server_within_the_ledger(
         "dropped": 3, "is_calibrated": False,
     }  # fmt: skip
     assert ModelCall.objects.filter(workspace=workspace, model="served", outcome="ok").count() == 2
+    counted = VectorCount.objects.filter(workspace=workspace, model="served")
+    assert {row.kind: row.active for row in counted} == {"episode": 2, "belief": 1}  # recall chooses its way by these
 
 
 def test_a_server_that_fails_leaves_the_old_vectors_and_can_be_asked_again(

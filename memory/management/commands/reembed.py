@@ -5,6 +5,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
@@ -16,6 +17,7 @@ from memory.llm.model import CallFailed
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
+from memory.recall.indexing import keep_indexes
 
 WAIT_SECONDS = 600.0
 
@@ -52,7 +54,13 @@ class Command(BaseCommand):
                 bar.update(made)
                 bar.total = bar.n + left
 
-            return reembed_workspace(workspace=workspace, model=model, wait_seconds=wait_seconds, on_progress=step)
+            return reembed_workspace(
+                workspace=workspace,
+                model=model,
+                wait_seconds=wait_seconds,
+                on_progress=step,
+                before_change=lambda: keep_indexes(policy=settings.POLICY.recall),
+            )
 
 
 def _told(moved: Moved, model: Embedder) -> str:
