@@ -25,6 +25,7 @@ PORT = "5432"  # names the socket only: nothing listens on TCP, where `trust` wo
 USER = "engram"
 DATABASE = "engram"
 MAJOR = "18"  # what the pinned wheel brings
+_LEAST_BUFFERS, _MOST_BUFFERS = 128, 1024  # MB
 
 
 class DataVersionError(EmbeddedServiceError):
@@ -42,6 +43,15 @@ def _layout(folder: Path) -> Layout:
 def database_settings(folder: Path) -> dict[str, str]:
     """Return what a client needs to reach the database of a data folder; computes only, starts nothing."""
     return {"HOST": str(_layout(folder).sockets), "PORT": PORT, "USER": USER, "NAME": DATABASE}
+
+
+def _buffer_megabytes() -> int:
+    """Return a quarter of this machine's memory, up to a gigabyte: vectors are searched where they are held, or slowly.
+
+    100,000 of them take 500 MB with their index. Memory that is not used yet is not taken.
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return min(max(memory // 4, _LEAST_BUFFERS), _MOST_BUFFERS)
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -123,6 +133,7 @@ class EmbeddedPostgres(EmbeddedServer):
             # A failed statement, or the row that it failed on, would be a memory's words in a file that nobody erases.
             "log_min_error_statement": "panic",
             "log_error_verbosity": "terse",
+            "shared_buffers": f"{_buffer_megabytes()}MB",
         }
         return [_binary("postgres"), "-D", self.layout.data, *(f"--{name}={options[name]}" for name in options)]
 

@@ -235,7 +235,7 @@ class RecallPolicy:
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
     rare_share: Annotated[Share, "B17: share of texts that a word must stay below to choose candidates"] = 0.05
     rare_terms: Annotated[Count, "B17: most words that choose candidates"] = 4
-    scored_texts: Annotated[Count, "B17: most texts that one search scores by their words"] = 5_000
+    matching_texts: Annotated[Count, "B17: most texts with a query's words that one search compares"] = 5_000
     recount_least: Annotated[Count, "B17: new texts after which a workspace's words are counted"] = 100
     recount_share: Annotated[Share, "B17: the same, as a share of those counted, where that is more"] = 0.1
     length_sample: Annotated[Count, "B17: texts measured for their mean length before they are counted"] = 1_000

@@ -11,18 +11,19 @@ from memory.models.vector_search import (
     Candidates,
     EpisodeCandidate,
     SearchQuery,
+    count_words,
     fetch_candidates,
     search_parameters,
 )
 
 
 def search_past_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, context: tuple[float, float], at: datetime
+    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: tuple[float, float], at: datetime
 ) -> Candidates[EpisodeCandidate]:
     """Find the episodes stored by then and active then, as `search_episodes` does; none that was forgotten since."""
-    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"next_share": context[0], "second_share": context[1], "at": at}
-    statement = episodes_statement(arm=query.arm, is_by_text=query.words is not None, live=_LIVE_THEN, active="TRUE")
+    statement = episodes_statement(arm=query.arm, words=count_words(query), live=_LIVE_THEN, active="TRUE")
     return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
@@ -31,7 +32,7 @@ def search_past_beliefs(
     reach: Reach,
     query: SearchQuery,
     candidates: int,
-    scored: int,
+    matching: int,
     min_confidence: float,
     events: Callable[[], Sequence[int]],
 ) -> Candidates[BeliefCandidate]:
@@ -40,7 +41,7 @@ def search_past_beliefs(
     Words are looked for in what was stated then. A vector is that of today's statement, so it counts only where that
     is the same; when a belief was recalled is not known of the past, so all count as unread.
     """
-    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"min_confidence": min_confidence, "events": list(events())}
     return fetch_candidates(kind=BeliefCandidate, statement=_BELIEFS, parameters=parameters, arm=VectorArm.JOIN)
 

@@ -36,13 +36,14 @@ class VectorArm(StrEnum):
 
 
 @cache
-def episodes_statement(
-    *, arm: VectorArm, is_by_text: bool, live: str = LIVE_EPISODE, active: str = "v.is_active"
-) -> bytes:
-    """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector."""
+def episodes_statement(*, arm: VectorArm, words: int, live: str = LIVE_EPISODE, active: str = "v.is_active") -> bytes:
+    """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector.
+
+    `words` is the number of the query's words to go by; 0 for no search by text.
+    """
     return f"""
         WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active)},
-        matching AS MATERIALIZED ({_matching("episode", is_by_text, EPISODE_SCOPE, live)}),
+        matching AS MATERIALIZED ({_matching("episode", words, EPISODE_SCOPE, live)}),
         beside AS (
             SELECT n.id, sum(m.score * n.share)::float8 AS score
             FROM matching m CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
@@ -60,11 +61,11 @@ def episodes_statement(
 
 
 @cache
-def beliefs_statement(*, arm: VectorArm, is_by_text: bool) -> bytes:
+def beliefs_statement(*, arm: VectorArm, words: int) -> bytes:
     """Return the statement that finds beliefs by these arms."""
     return f"""
         WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
-        matching AS MATERIALIZED ({_matching("belief", is_by_text, BELIEF_SCOPE, LIVE_BELIEF)})
+        matching AS MATERIALIZED ({_matching("belief", words, BELIEF_SCOPE, LIVE_BELIEF)})
         SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage, p.confidence,
             p.created_at, a.accessed_at, a.stability
         FROM (SELECT id FROM near UNION SELECT id FROM matching) found
@@ -98,24 +99,35 @@ def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> s
                 AND {scope.format(row="p")} AND {live.format(row="p")}
             ORDER BY {_by_distance(arm)} LIMIT %(candidates)s
         ), near AS (SELECT id FROM nearest)"""
+    # A scan's order holds, so that the join stops early; an index's is only about right, though the planner trusts it.
+    order = "n.distance + 0" if arm.is_index else "n.distance"
     return f"""nearest AS MATERIALIZED (
             SELECT v.{kind}_id AS id, {_DISTANCE} AS distance {vectors.format(join="")}
             ORDER BY {_by_distance(arm)} LIMIT %(seen)s
         ), near AS (
             SELECT p.id FROM nearest n JOIN memory_{kind} p ON p.id = n.id
             WHERE {scope.format(row="p")} AND {live.format(row="p")}
-            ORDER BY n.distance, p.id LIMIT %(candidates)s
+            ORDER BY {order}, p.id LIMIT %(candidates)s
         )"""
 
 
-def _matching(kind: str, is_by_text: bool, scope: str, live: str) -> str:
-    """Choose the memories that match best; where very many match, some of them are as good as others."""
+def _matching(kind: str, words: int, scope: str, live: str) -> str:
+    """Choose the memories that match best; of very many matches, some are as good as others.
+
+    Only what would be best if no word came twice is scored in full, which takes ten times as long.
+    """
     place = "p.session, p.occurred_at, p.number, p.project_id," if kind == "episode" else ""
+    if not words:
+        return f"SELECT p.id, {place} 0::float8 AS score FROM memory_{kind} p WHERE false"
+    held = " + ".join(f"%(weight_{n})s * (p.search @@ %(word_{n})s::tsquery)::int" for n in range(words))
     return f"""
         SELECT p.id, {place} s.score FROM (
-            SELECT p.* FROM memory_{kind} p
-            WHERE {is_by_text} AND {scope.format(row="p")} AND {live.format(row="p")} AND p.search @@ %(rare)s::tsquery
-            LIMIT %(scored)s
+            SELECT * FROM (
+                SELECT p.id, {place} p.search, ({held})::float8 AS held FROM memory_{kind} p
+                WHERE {scope.format(row="p")} AND {live.format(row="p")} AND p.search @@ %(rare)s::tsquery
+                LIMIT %(matching)s
+            ) p
+            ORDER BY p.held / (1.3 + 0.9 * length(p.search) / %(mean_length)s) DESC, p.id LIMIT %(scored)s
         ) p {score_of("p")}
         ORDER BY s.score DESC, p.id LIMIT %(candidates)s
     """

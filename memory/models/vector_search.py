@@ -10,14 +10,20 @@ from memory.models.reach import Reach
 from memory.models.search_statements import VectorArm, beliefs_statement, episodes_statement
 from memory.models.vectors import Vectors, raw_cursor
 
-_SLACK = 2  # nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted
+# Nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted. A scan gets them for
+# nothing, an index goes on searching for them, and further if that was not enough.
+_SEEN = {VectorArm.SCAN: 10.0, VectorArm.OWN_INDEX: 1.2, VectorArm.SHARED_INDEX: 1.2}
+_SEEN_FURTHER = 10.0
+_SCORED = 4  # texts scored in full for each candidate wanted
+_MOST_WORDS = 8  # that choose which ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
     """A query's lexemes, each with the number of its word and that word's weight; together they weigh `mass`.
 
-    `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate.
+    `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate; `each` are those of the
+    single words with their weights, the rarest first.
     """
 
     lexemes: tuple[str, ...]
@@ -26,19 +32,21 @@ class Words:
     mass: float
     mean_length: float
     rare: str
+    each: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
     """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
 
-    `arm` is NONE where there is no vector.
+    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors.
     """
 
     vector: Vectors | None
     model: str
     words: Words | None
     arm: VectorArm = VectorArm.NONE
+    is_further: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,33 +85,37 @@ Candidate = TypeVar("Candidate", EpisodeCandidate, BeliefCandidate)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates(Generic[Candidate]):
-    """What a search found; `is_short` if the vector arm may have left out some that its scope holds."""
+    """What a search found; `is_short` if the vector arm may have left out some that its scope holds.
+
+    `may_go_further` if that is because of what was nearest and does not count.
+    """
 
     found: list[Candidate]
     is_short: bool
+    may_go_further: bool
 
 
 def search_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, context: tuple[float, float]
+    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: tuple[float, float]
 ) -> Candidates[EpisodeCandidate]:
     """Find the episodes nearest by vector and those best by text, at most `candidates` of each, and what is beside.
 
-    Of those that match, at most `scored` are compared. `context` are the shares of a match's text score for what stands
-    next to it in its session, and for what comes after that, in either direction.
+    Of those that match, at most `matching` are compared. `context` are the shares of a match's text score for what
+    stands next to it in its session, and for what comes after that, in either direction.
     """
-    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"next_share": context[0], "second_share": context[1]}
-    statement = episodes_statement(arm=query.arm, is_by_text=query.words is not None)
+    statement = episodes_statement(arm=query.arm, words=count_words(query))
     return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
 def search_beliefs(
-    *, reach: Reach, query: SearchQuery, candidates: int, scored: int, min_confidence: float
+    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, min_confidence: float
 ) -> Candidates[BeliefCandidate]:
     """Find the active beliefs above a confidence nearest by vector and best by text, at most `candidates` of each."""
-    parameters = search_parameters(reach=reach, query=query, candidates=candidates, scored=scored)
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"min_confidence": min_confidence}
-    statement = beliefs_statement(arm=query.arm, is_by_text=query.words is not None)
+    statement = beliefs_statement(arm=query.arm, words=count_words(query))
     return fetch_candidates(kind=BeliefCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
@@ -115,36 +127,44 @@ def fetch_candidates(
         rows = cursor.execute(statement, parameters, prepare=False).fetchall()
         names = [column.name for column in cursor.description or ()][2:]
     found = [kind(**dict(zip(names, values, strict=True))) for _, _, *values in rows]
-    return Candidates(found=found, is_short=_is_short(rows, arm, parameters))
+    seen, near = rows[0][:2] if rows else (parameters["seen"], 0)  # where nothing was found, nobody has counted
+    return Candidates(
+        found=found,
+        is_short=_is_short(arm, is_cut=seen == parameters["seen"], is_enough=near == parameters["candidates"]),
+        may_go_further=arm.is_index and seen == parameters["seen"],
+    )
 
 
-def _is_short(rows: list[Any], arm: VectorArm, parameters: dict[str, Any]) -> bool:
-    """Tell from how many vectors were looked at, and how many of them count, whether there may be more that count.
-
-    An index gives up before it has seen all. A scan has seen all if it found less than it was asked for. Of what found
-    nothing nobody knows.
-    """
-    if arm in (VectorArm.NONE, VectorArm.JOIN):
-        return False
-    if not rows:
-        return True
-    seen, near = rows[0][:2]
-    return bool(near < parameters["candidates"] and (arm.is_index or seen == parameters["seen"]))
+def _is_short(arm: VectorArm, *, is_cut: bool, is_enough: bool) -> bool:
+    """Tell whether there may be more: a scan that was not cut has seen all, an index gives up before it has."""
+    return not is_enough and (arm.is_index or (arm == VectorArm.SCAN and is_cut))
 
 
-def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, scored: int) -> dict[str, Any]:
+def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, matching: int) -> dict[str, Any]:
     """Return what the statements of a search name, but for what one kind alone is asked."""
-    words = query.words
-    return reach.parameters() | {
+    words = query.words or _NO_WORDS
+    parameters = reach.parameters() | {
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
-        "seen": candidates * _SLACK,
-        "scored": scored,
-        "rare": words.rare if words else "",
-        "lexemes": list(words.lexemes) if words else [],
-        "words": list(words.words) if words else [],
-        "weights": list(words.weights) if words else [],
-        "mass": (words.mass if words else 0) or 1.0,
-        "mean_length": words.mean_length if words else 1.0,
+        "seen": round(candidates * (_SEEN_FURTHER if query.is_further else _SEEN.get(query.arm, 1.0))),
+        "matching": matching,
+        "scored": candidates * _SCORED,
+        "rare": words.rare,
+        "lexemes": list(words.lexemes),
+        "words": list(words.words),
+        "weights": list(words.weights),
+        "mass": words.mass or 1.0,
+        "mean_length": words.mean_length,
     }
+    for number, (word, weight) in enumerate(words.each[:_MOST_WORDS]):
+        parameters |= {f"word_{number}": word, f"weight_{number}": weight}
+    return parameters
+
+
+def count_words(query: SearchQuery) -> int:
+    """Return by how many words a statement is to choose texts; 0 for no search by text."""
+    return len(query.words.each[:_MOST_WORDS]) if query.words else 0
+
+
+_NO_WORDS = Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())

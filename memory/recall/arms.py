@@ -22,8 +22,10 @@ def arm_for(*, kind: VectorKind, model: str, reach: Reach, policy: RecallPolicy)
 def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPolicy) -> VectorArm:
     """Choose between an index and a scan: an index that mostly holds what is not asked for is slow, and overlooks much.
 
-    `count` vectors are in question, `indexed` in the index; `index` is NONE where there is no index.
+    `count` vectors are in question, `indexed` in the index; `index` is NONE where there is no index. To search an index
+    costs as much as to compare `exact_vectors`, and that as often as it takes to come upon enough that is asked for.
     """
-    if index == VectorArm.NONE or count <= policy.exact_vectors or count <= policy.least_index_share * indexed:
+    share = min(count / max(indexed, 1), 1.0)
+    if index == VectorArm.NONE or share <= policy.least_index_share or count * share <= policy.exact_vectors:
         return VectorArm.SCAN
     return index

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -111,15 +112,18 @@ class Channels:
     def _search(
         self, kind: VectorKind, search: Search[Candidate], query: SearchQuery, seconds: float
     ) -> list[Candidate]:
-        """Search, and where an index or a quick scan fell short, compare all that counts."""
-        found = self._timed.run(lambda: search(query=self._with_arm(kind, query)), seconds=seconds)
-        if found.is_short:
-            complete = replace(query, arm=VectorArm.JOIN)
-            try:
-                found = self._timed.run(lambda: search(query=complete), seconds=seconds)
-            except SearchFailed as error:
-                _note(error)
-                self._dropped.add(Channel.VECTORS)
+        """Search, further on where what is nearest does not count, and at last compare all that counts."""
+        query = self._with_arm(kind, query)
+        found = self._timed.run(lambda: search(query=query), seconds=seconds)
+        further, all_of_it = replace(query, is_further=True), replace(query, arm=VectorArm.JOIN)
+        for another in (further, all_of_it) if found.may_go_further else (all_of_it,):
+            if found.is_short:
+                try:
+                    found = self._timed.run(partial(search, query=another), seconds=seconds)
+                except SearchFailed as error:
+                    _note(error)
+                    self._dropped.add(Channel.VECTORS)
+                    break
         return found.found
 
     def _with_arm(self, kind: VectorKind, query: SearchQuery) -> SearchQuery:

@@ -41,7 +41,7 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
         )
         rows = cursor.fetchall()
     if not rows:
-        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="")
+        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())
     documents, mean_length = rows[0][3], rows[0][4]
     found = sorted(
         (_Word(lexemes=tuple(lexemes), documents=frequency) for _, lexemes, frequency, _, _ in rows),
@@ -64,6 +64,7 @@ def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy
         mass=sum(weights),
         mean_length=max(mean_length, 1.0),
         rare=_condition(found, documents, policy),
+        each=tuple((_any([word]), weight) for word, weight in zip(found, weights, strict=True)),
     )
 
 

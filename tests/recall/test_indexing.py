@@ -105,6 +105,7 @@ def test_there_are_never_two_builders_at_once() -> None:
     with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
         other.execute("SELECT pg_advisory_lock(4, 0)")
         assert (_keep(), _names()) == (0, set())
+        other.execute("SELECT pg_advisory_unlock(4, 0)")
     assert _keep() == 1
 
 
