@@ -23,6 +23,7 @@ from memory.consolidation.verify import find_drift
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
+from memory.forgetting.forget import forget_episode
 from memory.ingest.corrections import correct_belief
 from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
@@ -313,6 +314,16 @@ def test_a_word_against_a_doubted_belief_archives_it_at_the_next_cycle(world: Wo
 
     assert (world.now_of(belief).beta, world.now_of(belief).status) == (11.0, "archived")
     assert Transition.objects.get(belief=belief).actor == f"cycle {cycle.pk}"
+    assert_as_recorded(world)
+
+
+def test_a_curators_word_can_be_forgotten_like_any_other(world: World, belief: Belief) -> None:
+    """B19, R10: the belief stands as if it had not been said."""
+    correct(world, belief)
+    said = Evidence.objects.get(belief=belief, kind="curator").episode
+    forget_episode(episode=said, actor=LENA, now=hand(world).now)
+
+    assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (4.0, 1.0)
     assert_as_recorded(world)
 
 
