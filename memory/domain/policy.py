@@ -226,6 +226,7 @@ class RecallPolicy:
     min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
     belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
     belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 2.0
+    best_belief_floor: Annotated[float, "B17: the same, for the best of the beliefs found"] = 1.0
     least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.2
     most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
     least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.2

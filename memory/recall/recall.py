@@ -147,8 +147,9 @@ def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Polic
     if not found.episodes or not found.beliefs or len(candidates) <= limit or found.degraded:
         return set()
     first = best(ranked=[item for item in candidates if item.type == MemoryType.EPISODE], limit=1)[0]
-    beliefs = [item for item in candidates if item.type == MemoryType.BELIEF]
-    unfit = {item.id for item in beliefs if item.components["fit"] < policy.recall.belief_floor}
+    beliefs = best(ranked=[item for item in candidates if item.type == MemoryType.BELIEF])
+    floors = [policy.recall.best_belief_floor, *[policy.recall.belief_floor] * (len(beliefs) - 1)]
+    unfit = {item.id for item, floor in zip(beliefs, floors, strict=True) if item.components["fit"] < floor}
     return unfit - _resting_on(first.id, found)
 
 
