@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
 from beliefsite.kept_secrets import kept_secret
-from memory.domain.policy import PolicyError, policy_from_environment
+from memory.domain.policy_settings import PolicyError, policy_from_environment
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 

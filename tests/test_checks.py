@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage
 from django.db import connection, connections
 
 from memory import checks
-from memory.domain.policy import iter_settings, parse_setting
+from memory.domain.policy_settings import iter_settings, parse_setting
 from memory.environment import GROUPS, known_names, render_example
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -71,7 +71,7 @@ def test_a_belief_founded_on_a_forgotten_episode_stays(world: World) -> None:
 
     [difference] = rebuild(world).differences
 
-    assert (difference.is_lost, difference.columns.keys()) == (False, {"alpha", "evidence_count", "archive_due_at"})
+    assert (difference.is_lost, set(difference.columns)) == (False, {"alpha", "evidence_count", "archive_due_at"})
     assert (state(FIVE), Episode.objects.filter(state="new").count()) == ((5.0, 1.0, 4, 0, "active"), 0)
 
 

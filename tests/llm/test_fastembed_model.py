@@ -58,7 +58,7 @@ def test_a_failed_download_says_why(settings: Settings, tmp_path: Path, monkeypa
         raise OSError("no route to the hub")
 
     monkeypatch.setattr(model_management, "model_info", refuse)
-    monkeypatch.setattr(model_management.time, "sleep", lambda _: None)
+    monkeypatch.setattr("fastembed.common.model_management.time.sleep", lambda _: None)
     with pytest.raises(ModelUnavailable, match=r"nomic-embed-text-v1\.5 could not be downloaded .*no route to the hub"):
         fetch()
 
