@@ -4,7 +4,7 @@ from typing import Any
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -108,6 +108,30 @@ _CARD = PolymorphicProxySerializer(
 )
 
 
+_EXAMPLE = OpenApiExample(
+    "An episode",
+    response_only=True,
+    status_codes=["200"],
+    value={
+        "type": "episode", "knowledge": "fact", "access_count": 3, "accessed_at": "2026-03-02T08:00:00Z",
+        "beliefs": [
+            {
+                "belief": "bl_0c4e1f6a92d3", "statement": "Mara prefers tabs over spaces.", "status": "active",
+                "confidence": 0.86, "verdict": "SUPPORTS", "kind": "ordinary", "basis": "model", "weight": 1.0,
+                "reason": "It states the same preference.", "cycle": "cy_5b1d0c2e9f47",
+            }
+        ],
+        "hidden_beliefs": 0, "transitions": [], "id": "ep_3f9a1c0b77de",
+        "text": "Mara: I set the editor to tabs again.", "summary": "", "project": "compiler", "user": "mara",
+        "agent": "", "session": "s-31", "document": "", "speaker": "Mara", "source": "human", "language": "en",
+        "entities": [], "tags": [], "category": "preference", "importance": 0.5, "is_derived": False,
+        "status": "active", "state": "settled", "state_reason": "", "created_at": "2026-03-01T12:00:00Z",
+        "occurred_at": "2026-03-01T12:00:00Z", "valid_until": None, "origin": "session:s-31", "valence": 0.0,
+        "lifecycle_state": "", "verification": "", "feedback": 0.3, "resolved_at": None,
+    },
+)  # fmt: skip
+
+
 class MemoryView(ForgetView):
     """One memory."""
 
@@ -117,7 +141,7 @@ class MemoryView(ForgetView):
         operation_id="read_memory",
         summary="Read an episode or a belief with all that is known of it",
         parameters=[MEMORY_ID],
-        **documented({200: _CARD}, 404, 422),
+        **documented({200: _CARD}, 404, 422, examples=[_EXAMPLE]),
     )
     def get(self, request: Request, memory_id: str) -> Response:
         read_query(NoQuery, request)
