@@ -37,6 +37,7 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_named_model_gives_the_vectors_of_its_folder(fetched: Path) -> None:
+    """B8a: by name or by folder, one model is one model."""
     texts = ["mara prefers tea", "x", "the deploy failed on friday , " * 20]
     named = local_embedder(NAMED)
     assert named.name == f"fastembed:{NAMED}"
