@@ -1,10 +1,14 @@
 """How many vectors there are to search: what recall chooses its way of searching by."""
 
+from dataclasses import dataclass
+
 from django.db import connection, models
 
 from memory.models.choices import choices_of
 from memory.models.reach import BELIEF_PROJECTS, BELIEF_SCOPE, EPISODE_PROJECTS, EPISODE_SCOPE, Reach
+from memory.models.search_statements import VectorArm
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
+from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
 
 
@@ -38,15 +42,34 @@ def recount_vectors(*, kind: VectorKind) -> None:
         cursor.execute(_RECOUNT.format(kind=kind))
 
 
-def count_in_reach(*, kind: VectorKind, model: str, reach: Reach, most: int) -> int:
-    """Return about how many active vectors a search has to do with; where a user is named, at most `most` + 1."""
-    parameters = reach.parameters() | {"kind": kind, "model": model, "most": most}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachSize:
+    """About how many active vectors of a kind are in question, and the narrowest index over them with its size."""
+
+    count: int
+    index: VectorArm
+    indexed: int
+
+
+def measure_reach(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
+    """Return how much a search of each kind has to do with, by what was counted last, of all users."""
+    parameters = reach.parameters() | {"model": model}
+    for kind in VectorKind:
+        own = VectorIndex(kind=kind, workspace_id=reach.workspace_id, model=model)
+        parameters |= {f"{kind}_own": own.name, f"{kind}_all": VectorIndex(kind=kind).name}
     with connection.cursor() as cursor:
-        cursor.execute(_KEPT[kind], parameters)
+        cursor.execute(_MEASURE, parameters)
+        return {
+            VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0)
+            for kind, count, index, indexed in cursor.fetchall()
+        }
+
+
+def count_of_user(*, kind: VectorKind, model: str, reach: Reach, most: int) -> int:
+    """Count the active vectors of a user and of nobody in a reach, up to one more than `most`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BOUNDED[kind], reach.parameters() | {"model": model, "most": most})
         (count,) = cursor.fetchone()
-        if reach.user and count > most:
-            cursor.execute(_BOUNDED[kind], parameters)
-            (count,) = cursor.fetchone()
     return int(count)
 
 
@@ -66,14 +89,22 @@ WHERE c.active <> EXCLUDED.active
 """
 _PROJECTS = {VectorKind.EPISODE: EPISODE_PROJECTS, VectorKind.BELIEF: BELIEF_PROJECTS}
 _SCOPES = {VectorKind.EPISODE: EPISODE_SCOPE, VectorKind.BELIEF: BELIEF_SCOPE}
-_KEPT = {
-    kind: f"""
-        SELECT coalesce(sum(c.active), 0) FROM memory_vectorcount c
-        WHERE c.workspace_id = %(workspace)s AND c.kind = %(kind)s AND c.model = %(model)s
+_MEASURE = " UNION ALL ".join(
+    f"""
+    SELECT '{kind}', kept.active::bigint, index.arm, index.rows::bigint FROM (
+        SELECT coalesce(sum(c.active), 0) AS active FROM memory_vectorcount c
+        WHERE c.workspace_id = %(workspace)s AND c.kind = '{kind}' AND c.model = %(model)s
           AND {projects.format(row="c")}
+    ) kept LEFT JOIN (
+        SELECT greatest(r.reltuples, 0) AS rows,
+            CASE WHEN r.relname = %({kind}_own)s THEN '{VectorArm.OWN_INDEX}' ELSE '{VectorArm.SHARED_INDEX}' END AS arm
+        FROM pg_class r JOIN pg_index i ON i.indexrelid = r.oid
+        WHERE i.indisvalid AND r.oid IN (to_regclass(%({kind}_own)s), to_regclass(%({kind}_all)s))
+        ORDER BY r.relname = %({kind}_own)s DESC LIMIT 1
+    ) index ON true
     """  # noqa: S608  (conditions of this package; values travel as parameters)
     for kind, projects in _PROJECTS.items()
-}
+)
 _BOUNDED = {
     kind: f"""
         SELECT count(*) FROM (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.db import connection
 from psycopg import sql
 
-from memory.models.search_statements import IN_SHARED_INDEX, VectorArm
+from memory.models.search_statements import IN_SHARED_INDEX
 from memory.models.vector_kinds import VectorKind
 
 _BUILDER_LOCK = 4  # the first of the two numbers that name an advisory lock
@@ -102,24 +102,6 @@ def drop_index(*, name: str) -> None:
     """Drop an index while the table stays in use."""
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
-
-
-def narrowest_index(*, kind: VectorKind, workspace_id: int, model: str) -> tuple[VectorArm, int]:
-    """Return which index a workspace's vectors are found by, and about how many it holds; NONE and 0 for no index."""
-    own = VectorIndex(kind=kind, workspace_id=workspace_id, model=model)
-    with connection.cursor() as cursor:
-        cursor.execute(_ROWS, {"own": own.name, "all": VectorIndex(kind=kind).name})
-        row = cursor.fetchone()
-    if row is None:
-        return VectorArm.NONE, 0
-    return VectorArm.OWN_INDEX if row[0] else VectorArm.SHARED_INDEX, int(row[1])
-
-
-_ROWS = """
-SELECT c.relname = %(own)s, greatest(c.reltuples, 0) FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
-WHERE i.indisvalid AND c.oid IN (to_regclass(%(own)s), to_regclass(%(all)s))
-ORDER BY 1 DESC LIMIT 1
-"""
 
 
 def _table(kind: VectorKind) -> str:

@@ -1,22 +1,32 @@
 """Which way the nearest vectors are searched for: it goes by how many there are (B17)."""
 
+from dataclasses import replace
+
 from memory.domain.policy import RecallPolicy
 from memory.models.reach import Reach
 from memory.models.search_statements import VectorArm
-from memory.models.vector_counts import count_in_reach
-from memory.models.vector_indexes import narrowest_index
+from memory.models.vector_counts import ReachSize, count_of_user, measure_reach
 from memory.models.vector_kinds import VectorKind
 
 
-def arm_for(*, kind: VectorKind, model: str, reach: Reach, policy: RecallPolicy) -> VectorArm:
-    """Choose the vector arm of a search from counts that were kept, or for a user's memories from a bounded count."""
-    if reach.is_narrowed:
-        return VectorArm.JOIN
-    count = count_in_reach(kind=kind, model=model, reach=reach, most=policy.exact_vectors)
-    if count <= policy.exact_vectors:
-        return VectorArm.SCAN
-    index, indexed = narrowest_index(kind=kind, workspace_id=reach.workspace_id, model=model)
-    return choose_arm(count=count, index=index, indexed=indexed, policy=policy)
+class Arms:
+    """The vector arm for each kind of memory in a reach, measured once, when first asked for."""
+
+    def __init__(self, *, reach: Reach, policy: RecallPolicy) -> None:
+        self._reach, self._policy = reach, policy
+        self._sizes: dict[VectorKind, ReachSize] = {}
+
+    def __call__(self, *, kind: VectorKind, model: str) -> VectorArm:
+        """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound."""
+        if self._reach.is_narrowed:
+            return VectorArm.JOIN
+        if not self._sizes:
+            self._sizes = measure_reach(model=model, reach=self._reach)
+        size, most = self._sizes[kind], self._policy.exact_vectors
+        if self._reach.user and size.count > most:
+            count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
+            size = replace(size, count=count) if count <= most else size
+        return choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy)
 
 
 def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPolicy) -> VectorArm:

@@ -27,7 +27,7 @@ from memory.models.vector_search import (
     search_episodes,
 )
 from memory.models.vectors import Vectors
-from memory.recall.arms import arm_for
+from memory.recall.arms import Arms
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
@@ -97,7 +97,7 @@ def find_candidates(
 
 def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
     return Searches(
-        arm=partial(arm_for, reach=reach, policy=policy),
+        arm=Arms(reach=reach, policy=policy),
         episodes=partial(
             search_episodes,
             reach=reach,

@@ -10,7 +10,7 @@ from memory.llm.embeddings import static_embedder
 from memory.models import Workspace
 from memory.models.reach import Reach
 from memory.models.search_statements import VectorArm, episodes_statement
-from memory.models.vector_counts import count_in_reach, recount_vectors
+from memory.models.vector_counts import count_of_user, measure_reach, recount_vectors
 from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
 from memory.models.vector_search import SearchQuery, search_parameters
@@ -56,16 +56,15 @@ def test_kept_counts_say_how_many_vectors_a_scope_has() -> None:
     remembered("No project's.", workspace=workspace)
     remembered("Over.", workspace=workspace, status="archived")
     recount_vectors(kind=VectorKind.EPISODE)
-    sizes = [
-        count_in_reach(kind=VectorKind.EPISODE, model=MODEL, reach=reach, most=2)
-        for reach in (
-            _reach(workspace),
-            _reach(workspace, projects=(project.pk,), allowed=(project.pk,)),
-            _reach(workspace, user="bob"),
-            _reach(workspace, user="ada"),
-        )
+    kept = [
+        measure_reach(model=MODEL, reach=reach)[VectorKind.EPISODE].count
+        for reach in (_reach(workspace), _reach(workspace, projects=(project.pk,), allowed=(project.pk,)))
     ]
-    assert sizes == [5, 4, 2, 3]
+    counted = [
+        count_of_user(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace, user=user), most=2)
+        for user in ("bob", "ada")
+    ]
+    assert (kept, counted) == ([5, 4], [2, 3])
 
 
 @pytest.mark.django_db
@@ -76,7 +75,7 @@ def test_counting_again_forgets_what_is_gone() -> None:
     recount_vectors(kind=VectorKind.EPISODE)
     episode.embeddings.all().delete()
     recount_vectors(kind=VectorKind.EPISODE)
-    assert count_in_reach(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace), most=9) == 0
+    assert measure_reach(model=MODEL, reach=_reach(workspace))[VectorKind.EPISODE].count == 0
 
 
 @pytest.mark.django_db

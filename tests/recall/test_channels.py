@@ -19,7 +19,7 @@ Close = Callable[..., AbstractContextManager[None]]
 
 @pytest.fixture
 def workspace(with_numbers: Callable[..., None]) -> Workspace:
-    with_numbers(channel_seconds=0.1)
+    with_numbers(channel_seconds=0.5)
     return factories.workspace()
 
 
@@ -58,7 +58,7 @@ def test_where_nothing_answers_in_time_the_api_says_so_and_does_not_fail(workspa
     with closed("memory_episodeembedding", "memory_termfrequency"):
         response = reader.post("/recall", {"query": "Mara's tea"})
     assert (response.status_code, response.json()) == (200, {"results": [], "degraded": ["vectors", "text"]})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_a_channel_that_breaks_is_dropped(workspace: Workspace) -> None:
