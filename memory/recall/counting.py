@@ -52,10 +52,10 @@ SELECT w.id FROM memory_workspace w LEFT JOIN memory_textstatistics s ON s.works
 CROSS JOIN LATERAL (
     SELECT count(*) AS fresh FROM (
         SELECT FROM memory_episode e WHERE e.workspace_id = w.id AND e.number > coalesce(s.last_number, 0)
-        LIMIT greatest(%(least)s, %(share)s * coalesce(s.documents, 0))::bigint
+        LIMIT greatest(%(least)s, ceil(%(share)s * coalesce(s.documents, 0)))::bigint
     ) e
 ) grown
-WHERE grown.fresh >= CASE WHEN s.workspace_id IS NULL THEN 1 ELSE greatest(%(least)s, %(share)s * s.documents) END
+WHERE grown.fresh >= CASE WHEN s.workspace_id IS NULL THEN 1 ELSE greatest(%(least)s, ceil(%(share)s * s.documents)) END
 ORDER BY w.id
 """
 _COUNT_TERMS = """

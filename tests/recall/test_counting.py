@@ -52,6 +52,18 @@ def test_a_workspace_is_counted_anew_once_it_has_grown_enough(workspace: Workspa
     assert TextStatistics.objects.get(workspace=workspace).documents == 101
 
 
+def test_a_tenth_that_is_no_whole_number_is_reached_too(workspace: Workspace) -> None:
+    """B17: 101 new texts are a tenth of 1,004."""
+    factories.episode(workspace=workspace, text="The first.", language="en")
+    TextStatistics.objects.create(
+        workspace=workspace, documents=1004, mean_length=3.0, last_number=0, counted_at=factories.NOW
+    )
+    _say(workspace, 99)
+    assert count_due_words(policy=POLICY) == 0
+    _say(workspace, 1, start=99)
+    assert count_due_words(policy=POLICY) == 1
+
+
 def test_a_word_that_came_since_the_count_is_the_rarest(workspace: Workspace) -> None:
     """B17: an episode is found by a new word at once."""
     _say(workspace, 3)
