@@ -23,10 +23,12 @@ from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import BeyondProjects
 from memory.recall.feedback import NotACommitment
+from memory.transfer.filling import BrokenFile, IdTaken
+from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment,
+    SaidAlready, NotACommitment, NotEmpty, IdTaken,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}
@@ -74,6 +76,8 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
         return problem(status=409, detail=str(error), **({"id": in_the_way} if in_the_way else {}))
     if type(error) in _INVALID:
         return problem(status=422, detail=str(error), errors={_INVALID[type(error)]: [str(error)]})
+    if isinstance(error, BrokenFile):
+        return problem(status=422, detail=str(error), line=error.line)
     if isinstance(error, BeyondProjects):
         return problem(status=403, detail=str(error))
     if isinstance(error, NoVector):

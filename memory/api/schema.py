@@ -64,9 +64,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
     errors = serializers.DictField(required=False, help_text="What is wrong, by field.")  # type: ignore[assignment]
     id = serializers.CharField(required=False, help_text="What stands in the way, such as the running cycle.")
+    line = serializers.IntegerField(required=False, help_text="Of a file that is broken.")
 
 
-def answers(ok: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
+def answers(ok: Mapping[Any, Any], *problems: int) -> dict[Any, Any]:
     """List a view's answers for the schema: the good ones, 401, 403 and 429, and the problems named."""
     return {**ok, **{(status, CONTENT_TYPE): ProblemSerializer for status in sorted({*_EVERYWHERE, *problems})}}
 
@@ -85,7 +86,7 @@ def problem_examples(*problems: int) -> list[OpenApiExample]:
     ]
 
 
-def documented(ok: Mapping[int, Any], *problems: int, **more: Any) -> dict[str, Any]:
+def documented(ok: Mapping[Any, Any], *problems: int, **more: Any) -> dict[str, Any]:
     """Build the arguments of `extend_schema` that every view shares."""
     examples = [*more.pop("examples", ()), *problem_examples(*problems)]
     return {"responses": answers(ok, *problems), "examples": examples, **more}

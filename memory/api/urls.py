@@ -14,6 +14,7 @@ from memory.api.memories import MemoryView
 from memory.api.recall import RecallView, RecollectionView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
+from memory.api.transfer import ExportView, ImportView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
 
 
@@ -65,6 +66,8 @@ urlpatterns: list[URLPattern] = [
     path("memories/<memory_id:memory_id>/feedback", FeedbackView.as_view()),
     path("memories/<memory_id:memory_id>/resolve", ResolveView.as_view()),
     path("erase", EraseView.as_view()),
+    path("export", ExportView.as_view()),
+    path("import", ImportView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("status", StatusView.as_view()),

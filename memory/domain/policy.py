@@ -195,6 +195,7 @@ class IngestPolicy:
 
     text_bytes: Annotated[Count, "B1: longest text of an episode, in bytes of UTF-8"] = 32 * 1024
     body_bytes: Annotated[Count, "B1: longest body of a request"] = 8 * 1024 * 1024
+    import_bytes: Annotated[Count, "R14: longest file that a request brings to be imported"] = 1024**3
     entities: Annotated[Count, "B1: most entities of an episode"] = 32
     tags: Annotated[Count, "B1: most tags of an episode"] = 32
     bulk_items: Annotated[Count, "B1: most episodes of one request"] = 1_000

@@ -23,6 +23,7 @@ from tests.faults.story import await_end
 from tests.forgetting.forgetful import LENA, all_is_sound
 from tests.forgetting.places import broker_contents, database_files, database_log, dump
 from tests.model_server import Asked
+from tests.transfer.files import exported
 from tests.workers.conftest import queues, worker, world
 
 __all__ = ["queues", "worker", "world"]
@@ -124,7 +125,7 @@ def test_no_place_holds_an_erased_word(
     assert places_with_the_word() == set()
     assert not Belief.objects.filter(pk=belief.pk).exists()
     assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 1)
-    told = caplog.text + "".join(capfd.readouterr()) + answer.content.decode()
+    told = exported(world.workspace).decode() + caplog.text + "".join(capfd.readouterr()) + answer.content.decode()
     for path in ("/episodes", "/beliefs", "/consolidations", "/status"):
         told += owner.get(path).content.decode()
     assert CANARY not in told.lower()

@@ -1,0 +1,60 @@
+"""Import a workspace's memory that was exported here or elsewhere (R14)."""
+
+import getpass
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from tqdm import tqdm
+
+from memory.domain.actor import Actor, ActorKind
+from memory.management.failures import named_workspace, usage_error
+from memory.management.waiting import ending_on_interrupt
+from memory.management.wording import counted
+from memory.models import Workspace
+from memory.transfer.filling import BrokenFile, IdTaken
+from memory.transfer.reading import Imported, NotEmpty, import_workspace
+
+_STOPPED = "Stopped. Nothing was read."
+
+
+class Command(BaseCommand):
+    help = (
+        "Read a file of `export_workspace` into a workspace that has no memories: all of it, or nothing. Make the "
+        "workspace with create_workspace first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE.jsonl")
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, file: Path, workspace: str, as_json: bool, **options: Any) -> None:
+        place = named_workspace(workspace)
+        try:
+            with file.open("rb") as stream, ending_on_interrupt(out=self.stderr, message=lambda: _STOPPED):
+                done = _read(place, stream, size=file.stat().st_size, show=not as_json)
+        except OSError as error:
+            raise usage_error(f"{file}: {error.strerror}") from None
+        except (BrokenFile, IdTaken, NotEmpty) as error:
+            raise CommandError(f"{error} Nothing was read.", returncode=1) from None
+        self.stdout.write(json.dumps(done.counts) if as_json else _told(done))
+
+
+def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> Imported:
+    actor = Actor(kind=ActorKind.COMMAND, name=f"import_workspace of {getpass.getuser()}")
+    hidden = not (show and sys.stderr.isatty())
+    with tqdm(total=size, unit="B", unit_scale=True, desc=workspace.name, disable=hidden, leave=False) as bar:
+        return import_workspace(
+            workspace=workspace, stream=stream, actor=actor, now=timezone.now(), on_bytes=bar.update
+        )
+
+
+def _told(done: Imported) -> str:
+    found = done.counts
+    told = [counted(found[f"{noun}s"], noun) for noun in ("episode", "belief", "cycle")]
+    recomputed = f" {counted(found['recomputed'], 'belief')} computed anew." if found["recomputed"] else ""
+    return f"{', '.join(told)} read, {counted(found['rows'], 'row')} in all.{recomputed}"

@@ -1,0 +1,239 @@
+"""Rows of a file into the tables of one workspace, many at a time; what they name must be of the same file."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.db import connection, transaction
+from django.db.models import Model
+from psycopg import sql
+
+from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Workspace
+from memory.models.vectors import raw_cursor
+from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
+from memory.transfer.values import BadValue, from_json
+
+_BATCH = 500
+_KEYS_AT_ONCE = 10_000
+
+# What psycopg calls the types of columns.
+_TYPES = {
+    "smallint": "int2",
+    "integer": "int4",
+    "bigint": "int8",
+    "boolean": "bool",
+    "double precision": "float8",
+    "timestamp with time zone": "timestamptz",
+}
+
+
+class BrokenFile(ValueError):
+    """A file that is no workspace's memory; `line` is where that shows."""
+
+    def __init__(self, *, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+
+
+class IdTaken(ValueError):
+    """An id of the file belongs to another workspace of this database."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    """Keys, or places in an order, that the database gives for the numbers of a file."""
+
+    sequence: str  # SQL that names it
+    of: int
+    keys: array[int] = field(default_factory=lambda: array("q"))
+
+    def key(self, number: int | None) -> int | None:
+        """Return the key for a number from 1 to `of`."""
+        if number is None:
+            return None
+        if not 1 <= number <= self.of:
+            raise BadValue(f"a number from 1 to {self.of} is expected")
+        while len(self.keys) < number:
+            self._draw(min(_KEYS_AT_ONCE, self.of - len(self.keys)))
+        return self.keys[number - 1]
+
+    def _draw(self, count: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT nextval({self.sequence}) FROM generate_series(1, %s)", [count])  # noqa: S608
+            self.keys.extend(sorted(key for (key,) in cursor.fetchall()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A row that waits to be stored, and the line that it came from."""
+
+    line: int
+    values: Mapping[str, Any]  # by column
+
+
+class Filling:
+    """One workspace on its way to being full; the caller holds a transaction."""
+
+    def __init__(self, *, workspace: Workspace, rows: Mapping[str, int]) -> None:
+        self.workspace, self.rows = workspace, rows
+        self._series = {ORDER_OF_EPISODES: _Series(sequence=f"'{ORDER_OF_EPISODES}'", of=rows.get("episode", 0))}
+        for table in tables():
+            if table.name in numbered_tables():
+                sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+                self._series[table.name] = _Series(sequence=sequence, of=rows.get(table.kind, 0))
+        self._projects: dict[str, int] = {}
+        self._table: Table | None = None
+        self._waiting: list[_Row] = []
+        self._count: dict[str, int] = {}
+
+    def begin_table(self, table: Table) -> None:
+        """Take rows of a table from here on."""
+        self._table, self._count[table.kind] = table, 0
+
+    def add(self, content: Mapping[str, Any], *, line: int) -> None:
+        """Take a row; it is stored with others. Raise BrokenFile, IdTaken."""
+        table = self._current
+        self._count[table.kind] += 1
+        try:
+            self._waiting.append(_Row(line=line, values=self._read(table, content)))
+        except BadValue as error:
+            raise BrokenFile(line=line, reason=f"{table.kind}: {error}") from None
+        if len(self._waiting) >= _BATCH:
+            self._store()
+
+    def end_table(self, *, line: int) -> None:
+        """Store what waits; the table must have the rows that the header promised."""
+        if self._table is None:
+            return
+        self._store()
+        kind = self._table.kind
+        if self._count[kind] != self.rows.get(kind, 0):
+            reason = f"{kind}: {self._count[kind]} rows, where the header says {self.rows.get(kind, 0)}"
+            raise BrokenFile(line=line, reason=reason)
+        if self._table.model is Project:
+            self._projects = dict(Project.objects.for_workspace(self.workspace).values_list("slug", "pk"))
+
+    def check_complete(self, *, line: int) -> None:
+        """See that no table is missing."""
+        missing = [kind for kind, count in self.rows.items() if count and kind not in self._count]
+        if missing:
+            raise BrokenFile(line=line, reason=f"the file ends before its rows of {missing[0]}")
+
+    @property
+    def _current(self) -> Table:
+        assert self._table  # begin_table comes before rows
+        return self._table
+
+    def _read(self, table: Table, content: Mapping[str, Any]) -> dict[str, Any]:
+        _check_names(table, content)
+        if table.is_numbered and content[ROW] != self._count[table.kind]:
+            raise BadValue(f"{ROW}: {self._count[table.kind]} is expected, in the order of rows")
+        values = {column.column: self._value(column, content[column.name]) for column in table.columns}
+        if table.is_numbered and table.name in self._series:
+            values["id"] = self._series[table.name].key(content[ROW])
+        return values
+
+    def _value(self, column: Column, value: Any) -> Any:
+        try:
+            if column.refers_to is Project and value is not None:
+                return self._project(value)
+            read = from_json(value, column)
+            return self._series[column.series].key(read) if column.series else read
+        except BadValue as error:
+            raise BadValue(f"{column.name}: {error}") from None
+
+    def _project(self, slug: object) -> int:
+        if not isinstance(slug, str) or slug not in self._projects:
+            raise BadValue("a project of this file is expected")
+        return self._projects[slug]
+
+    def _store(self) -> None:
+        """Store what waits, and find the line where the database refuses it."""
+        table, rows, self._waiting = self._current, self._waiting, []
+        if not rows:
+            return
+        self._check_references(table, rows)
+        _check_ids_are_free(table, rows)
+        try:
+            self._store_rows(table, rows)
+        except psycopg.Error:
+            for row in rows:
+                self._store_alone(table, row)
+            raise
+        if table.model is Belief:  # of each the triggers noted that it was made; the file tells what truly was
+            BeliefEvent.objects.for_workspace(self.workspace).delete()
+
+    def _store_alone(self, table: Table, row: _Row) -> None:
+        try:
+            self._store_rows(table, [row])
+        except psycopg.Error as error:
+            reason = error.diag.message_primary or "the database cannot hold it"
+            raise BrokenFile(line=row.line, reason=f"{table.kind}: {reason}") from None
+
+    def _store_rows(self, table: Table, rows: Sequence[_Row]) -> None:
+        with transaction.atomic():
+            if table.model is Project:
+                self._store_projects(rows)
+            else:
+                _copy_in(table, self.workspace, rows)
+
+    def _store_projects(self, rows: Sequence[_Row]) -> None:
+        Project.objects.bulk_create(
+            [Project(workspace=self.workspace, **row.values) for row in rows],
+            update_conflicts=True,
+            unique_fields=["workspace", "slug"],
+            update_fields=["path", "created_at"],
+        )
+
+    def _check_references(self, table: Table, rows: Sequence[_Row]) -> None:
+        """See that ids which rows name are this workspace's: another's must not be drawn in."""
+        for column in table.columns:
+            if column.refers_to in (Episode, Belief, Cycle):
+                named = {row.values[column.column]: row.line for row in reversed(rows)}
+                named.pop(None, None)
+                _check_known(self.workspace, table, column, named)
+
+
+def _check_names(table: Table, content: Mapping[str, Any]) -> None:
+    expected = {column.name for column in table.columns} | ({ROW} if table.is_numbered else set())
+    if unknown := sorted(content.keys() - expected):
+        raise BadValue(f"there is no column {unknown[0]!r}")
+    if missing := sorted(expected - content.keys()):
+        raise BadValue(f"{missing[0]}: it is missing")
+
+
+def _check_known(workspace: Workspace, table: Table, column: Column, named: Mapping[str, int]) -> None:
+    assert column.refers_to
+    rows = column.refers_to._default_manager.filter(workspace=workspace.pk, pk__in=named)
+    known = set(rows.values_list("pk", flat=True))
+    for key, line in sorted(named.items(), key=lambda pair: pair[1]):
+        if key not in known:
+            raise BrokenFile(line=line, reason=f"{table.kind}: {column.name}: the file has no {key}")
+
+
+def _check_ids_are_free(table: Table, rows: Iterable[_Row]) -> None:
+    if table.model not in (Episode, Belief, Cycle):
+        return
+    model: type[Model] = table.model
+    taken = model._default_manager.filter(pk__in=[row.values["id"] for row in rows]).values_list("pk", flat=True)
+    if found := sorted(taken):
+        raise IdTaken(
+            f"{found[0]} exists in this database already. Ids stay as they are: read the file into another database, "
+            f"or remove the workspace that has it first."
+        )
+
+
+def _copy_in(table: Table, workspace: Workspace, rows: Sequence[_Row]) -> None:
+    names = ["workspace_id", *rows[0].values]
+    types = {column.column: _TYPES.get(column.sql_type, column.sql_type) for column in table.columns}
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(
+        sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
+    )
+    with raw_cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int8", *(types.get(name, "int8") for name in names[1:])])
+        for row in rows:
+            copy.write_row([workspace.pk, *row.values.values()])

@@ -1,0 +1,186 @@
+"""A workspace's memory, or a user's, as lines of JSON: a header, then a line for each row (R14).
+
+Rows leave in batches as the database gives them: however large a memory is, little of it is held at once. All lines
+tell of one moment.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.db import connection, transaction
+from psycopg import sql
+
+from memory.consolidation.rebuild.service import check_no_cycle_open
+from memory.models import Project, Workspace
+from memory.models.vectors import raw_cursor
+from memory.transfer.header import HEADER, header_of, header_of_user
+from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
+from memory.transfer.values import as_json
+
+_BATCH = 200
+
+_MINE = 't."user" = %(user)s'
+_OF_EPISODE = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.episode_id AND e."user" = %(user)s)'
+_OF_BELIEF = 'EXISTS (SELECT FROM memory_belief b WHERE b.id = t.{}_id AND b."user" = %(user)s)'
+_OF_PROJECT = 'EXISTS (SELECT FROM memory_{} m WHERE m.project_id = t.id AND m."user" = %(user)s)'
+# A user's data: their episodes, the beliefs that are theirs alone, and what speaks of these and of nothing else.
+_OF_USER = {
+    "project": f"({_OF_PROJECT.format('episode')} OR {_OF_PROJECT.format('belief')})",
+    "episode": _MINE,
+    "episode_vector": _OF_EPISODE,
+    "episode_use": _OF_EPISODE,
+    "belief": _MINE,
+    "belief_vector": _OF_BELIEF.format("belief"),
+    "belief_use": _OF_BELIEF.format("belief"),
+    "belief_change": _OF_BELIEF.format("pgh_obj"),
+    "transition": f"({_OF_EPISODE} OR {_OF_BELIEF.format('belief')})",
+    "evidence": f"{_OF_EPISODE} AND {_OF_BELIEF.format('belief')}",
+    "lineage": f"{_OF_BELIEF.format('parent')} AND {_OF_BELIEF.format('child')}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Some lines of a file, and how many rows they tell of out of how many."""
+
+    data: bytes
+    rows: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Whose rows are written, and the numbers that stand for keys of the database's own."""
+
+    workspace: Workspace
+    user: str | None
+    series: dict[str, array[int]] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return [table for table in tables() if self.user is None or table.kind in _OF_USER]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"workspace": self.workspace.pk, "user": self.user}
+
+    def where(self, table: Table) -> sql.SQL:
+        mine = "" if self.user is None else f" AND {_OF_USER[table.kind]}"
+        return sql.SQL(f"t.workspace_id = %(workspace)s{mine}")  # from the table above
+
+    def number(self, column: Column, key: int | None) -> int | None:
+        """Return the number that stands for a key; a user's file has no rows that are referred to by one."""
+        if key is None or column.series not in self.series:
+            return None
+        return bisect_left(self.series[column.series], key) + 1
+
+
+def export_workspace(*, workspace: Workspace, user: str | None = None) -> Iterator[Block]:
+    """Yield a workspace's memory, or that of one of its users, block by block, in one transaction that reads alone.
+
+    Raise CycleIsOpen, before the first block, while a cycle of the workspace is under way.
+    """
+    source = _Source(workspace=workspace, user=user)
+    with _snapshot():
+        check_no_cycle_open(workspace=workspace)
+        workspace.refresh_from_db()
+        counts = {table.kind: _count(source, table) for table in source.tables}
+        total = sum(counts.values())
+        header = header_of(workspace=workspace, rows=counts) if user is None else header_of_user(user=user, rows=counts)
+        yield Block(data=_line(HEADER, header), rows=0, of=total)
+        source.series[ORDER_OF_EPISODES] = _series_of(source, "memory_episode", "number")
+        if user is None:
+            source.series.update({name: _series_of(source, name, "id") for name in numbered_tables()})
+        for table in source.tables:
+            for rows in _read(source, table):
+                yield Block(data=b"".join(rows), rows=len(rows), of=total)
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """See the database as of one moment; within somebody's transaction, as that sees it."""
+    is_outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        if is_outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _count(source: _Source, table: Table) -> int:
+    query = sql.SQL("SELECT count(*) FROM {} t WHERE {}").format(sql.Identifier(table.name), source.where(table))
+    with raw_cursor() as cursor:
+        row = cursor.execute(query, source.parameters).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _series_of(source: _Source, table: str, column: str) -> array[int]:
+    """Read a column of numbers in their order: eight bytes a row."""
+    query = sql.SQL("SELECT {1} FROM {0} WHERE workspace_id = %(workspace)s ORDER BY {1}")
+    with _streaming(query.format(sql.Identifier(table), sql.Identifier(column)), source.parameters) as cursor:
+        return array("q", (key for (key,) in cursor))
+
+
+def _read(source: _Source, table: Table) -> Iterator[list[bytes]]:
+    query = sql.SQL("SELECT {} FROM {} t WHERE {} ORDER BY {}").format(
+        sql.SQL(", ").join(map(_expression, table.columns)),
+        sql.Identifier(table.name),
+        source.where(table),
+        sql.SQL(", ").join(_ordered(table)),
+    )
+    number = 0
+    with _streaming(query, source.parameters) as cursor:
+        while rows := cursor.fetchmany(_BATCH):
+            first, number = number + 1, number + len(rows)
+            yield [_row(source, table, place, row) for place, row in enumerate(rows, first)]
+
+
+def _expression(column: Column) -> sql.Composable:
+    name = sql.SQL("t.{}").format(sql.Identifier(column.column))
+    if column.refers_to is Project:
+        return sql.SQL("(SELECT p.slug FROM memory_project p WHERE p.id = {})").format(name)
+    return sql.SQL("{}::text").format(name) if column.sql_type == "jsonb" else name
+
+
+def _ordered(table: Table) -> Iterator[sql.Composable]:
+    """Order by keys; texts by their bytes, which no server sorts otherwise."""
+    texts = {column.column for column in table.columns if column.sql_type == "varchar"}
+    for name in table.order:
+        collation = sql.SQL(' COLLATE "C"' if name in texts else "")
+        yield sql.SQL("t.{}{}").format(sql.Identifier(name), collation)
+
+
+@contextmanager
+def _streaming(query: sql.Composed, parameters: Mapping[str, Any]) -> Iterator[psycopg.ServerCursor[Any]]:
+    """Read a query's rows as they come, in binary."""
+    raw_cursor().close()  # makes the connection know vectors
+    raw: psycopg.Connection[Any] = connection.connection
+    with psycopg.ServerCursor(raw, "export_of_workspace") as cursor:
+        cursor.itersize = _BATCH
+        cursor.execute(query, parameters, binary=True)
+        yield cursor
+
+
+def _row(source: _Source, table: Table, number: int, values: Sequence[Any]) -> bytes:
+    row: dict[str, Any] = {ROW: number} if table.is_numbered else {}
+    for column, value in zip(table.columns, values, strict=True):
+        if column.sql_type == "jsonb" and value is not None:
+            row[column.name] = json.loads(value)
+        elif column.series:
+            row[column.name] = source.number(column, value)
+        else:
+            row[column.name] = as_json(value)
+    return _line(table.kind, row)
+
+
+def _line(kind: str, content: Mapping[str, Any]) -> bytes:
+    text = json.dumps({kind: content}, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return f"{text}\n".encode()
