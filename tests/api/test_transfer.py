@@ -62,7 +62,7 @@ def test_a_bad_query_exports_nothing(owner: Caller, query: dict[str, str]) -> No
 def test_a_caller_may_ask_for_json_lines_by_name(workspace: Workspace, owner: Caller) -> None:
     _, key = factories.key(workspace=workspace)
     client = Client(headers={"Authorization": f"Bearer {key}", "Accept": JSON_LINES})
-    response = client.get(f"{PREFIX}/export")
+    response: Any = client.get(f"{PREFIX}/export")
     assert (response.status_code, len(b"".join(response.streaming_content).splitlines())) == (200, 6)
 
 
