@@ -1,18 +1,13 @@
 """What coming to mind changes: counts, times and stability; never a confidence (B4, B5)."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
-
-import structlog
-from django.db import DatabaseError, connection, transaction
 
 from memory.domain.policy import RetrievalPolicy
 from memory.domain.strength import grow_stability
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
-
-log = structlog.get_logger(__name__)
+from memory.recall.noting import note_answer
 
 
 def count_access(
@@ -28,19 +23,13 @@ def count_access(
     """
     if not episodes and not beliefs:
         return
-    is_inside = connection.in_atomic_block  # of a caller's transaction, whose commit is the caller's to wait for
     parameters: dict[str, Any] = {
         "episodes": [episode.id for episode in episodes],
         "beliefs": [belief.id for belief in beliefs],
         "grown": [_grown(belief, now, policy) for belief in beliefs],
         "now": now,
-        "is_inside": is_inside,
     }
-    try:
-        with transaction.atomic() if is_inside else nullcontext(), connection.cursor() as cursor:
-            cursor.execute(_COUNT, parameters)
-    except DatabaseError as error:
-        log.warning("recall.access_not_counted", error=str(error))
+    note_answer(statement=_COUNT, parameters=parameters, failed="recall.access_not_counted")
 
 
 def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> float:
@@ -51,22 +40,18 @@ def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> f
     )
 
 
-# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle. The commit
-# returns before it is on disk: a crash may lose the last counts, and nothing else. Of two recalls at once both start
-# from the same stability; the second has waited no time and would add nothing, so the greater one stays.
+# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle. Of two recalls
+# at once both start from the same stability; the second has waited no time and would add nothing, so the greater stays.
 _COUNT = """
-WITH unhurried AS MATERIALIZED (
-    SELECT set_config('synchronous_commit', CASE WHEN %(is_inside)s THEN current_setting('synchronous_commit')
-                      ELSE 'off' END, true)
-), episodes AS (
+WITH episodes AS (
     INSERT INTO memory_episodeaccess AS a (episode_id, workspace_id, accessed_at, access_count)
-    SELECT id, workspace_id, %(now)s, 1 FROM unhurried, memory_episode WHERE id = ANY(%(episodes)s) ORDER BY id
+    SELECT id, workspace_id, %(now)s, 1 FROM memory_episode WHERE id = ANY(%(episodes)s) ORDER BY id
     ON CONFLICT (episode_id) DO UPDATE SET
         accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1
 )
 INSERT INTO memory_beliefaccess AS a (belief_id, workspace_id, accessed_at, access_count, stability)
 SELECT b.id, b.workspace_id, %(now)s, 1, given.stability
-FROM unhurried, unnest(%(beliefs)s::text[], %(grown)s::float8[]) AS given(id, stability)
+FROM unnest(%(beliefs)s::text[], %(grown)s::float8[]) AS given(id, stability)
 JOIN memory_belief b ON b.id = given.id
 ORDER BY b.id
 ON CONFLICT (belief_id) DO UPDATE SET

@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from memory.models import Surfaced, Workspace
-from memory.recall.ranking import MemoryType
+from memory.recall.noting import note_answer
 from memory.recall.reading import RecalledMemory
 
 
 def note_surfaced(*, workspace: Workspace, session: str, memories: Iterable[RecalledMemory], now: datetime) -> None:
-    """Remember that these memories were shown to a session, in one statement; the first time counts."""
-    Surfaced.objects.bulk_create(
-        [
-            Surfaced(workspace=workspace, session=session, surfaced_at=now, **{_column(memory): memory.id})
-            for memory in sorted(memories, key=lambda memory: memory.id)
-        ],
-        ignore_conflicts=True,
-    )
+    """Remember that these memories were shown to a session, in one statement; the first time counts.
+
+    An answer is not lost because it could not be noted: what was erased meanwhile is passed over.
+    """
+    ids = [memory.id for memory in memories]
+    parameters = {"workspace": workspace.pk, "session": session, "ids": ids, "now": now}
+    if ids:
+        note_answer(statement=_SURFACE, parameters=parameters, failed="recall.surfacing_not_noted")
 
 
 def surfaced_beliefs(*, workspace: Workspace, session: str) -> set[str]:
@@ -25,5 +25,12 @@ def surfaced_beliefs(*, workspace: Workspace, session: str) -> set[str]:
     return set(rows.values_list("belief_id", flat=True))
 
 
-def _column(memory: RecalledMemory) -> str:
-    return "belief_id" if memory.type == MemoryType.BELIEF else "episode_id"
+# Rows are written in one order, so that two recalls never wait for each other in a circle.
+_SURFACE = """
+INSERT INTO memory_surfaced (workspace_id, session, belief_id, episode_id, surfaced_at)
+SELECT %(workspace)s, %(session)s, shown.belief_id, shown.episode_id, %(now)s FROM (
+    SELECT id AS belief_id, NULL AS episode_id FROM memory_belief WHERE id = ANY(%(ids)s)
+    UNION ALL SELECT NULL, id FROM memory_episode WHERE id = ANY(%(ids)s)
+) shown ORDER BY shown.belief_id, shown.episode_id
+ON CONFLICT DO NOTHING
+"""

@@ -1,14 +1,17 @@
 """What a recall changes: counts, times and stability, and nothing else."""
 
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.models import BeliefAccess, EpisodeAccess, Workspace
+from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.recall.surfacing import note_surfaced
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
 
@@ -100,3 +103,36 @@ def test_recalls_at_once_are_all_counted(workspace: Workspace) -> None:
         list(pool.map(recall_once, queries))
     assert set(EpisodeAccess.objects.values_list("access_count", flat=True)) == {len(queries)}
     assert set(BeliefAccess.objects.values_list("access_count", flat=True)) == {len(queries)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_waits_for_no_erasing(workspace: Workspace) -> None:
+    """B5, Echo: what somebody else holds is not waited for; the answer is then neither counted nor noted."""
+    episode = remembered("Mara likes tea.", workspace=workspace)
+    facts = connection.settings_dict
+    with (
+        psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SET statement_timeout = '3s'")
+        other.execute("SELECT FROM memory_episode WHERE id = %s FOR UPDATE", [episode.pk])
+        began = time.monotonic()
+        recalled = ask("Mara tea", workspace=workspace, session="s-1")
+        waited = time.monotonic() - began
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("0",)
+        cursor.execute("RESET statement_timeout")
+    assert [result.id for result in recalled.results] == [episode.pk]
+    assert waited < 2
+    assert not EpisodeAccess.objects.exists()
+    assert not Surfaced.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_outlives_what_it_was_made_of(workspace: Workspace) -> None:
+    """Echo: a memory that was erased meanwhile is noted for no session, and the others are."""
+    erased, kept = (remembered(text, workspace=workspace) for text in ("Mara likes tea.", "Mara has tea."))
+    results = ask("Mara tea", workspace=workspace).results
+    erased.delete()
+    note_surfaced(workspace=workspace, session="s-1", memories=results, now=factories.NOW)
+    assert [row.episode_id for row in Surfaced.objects.all()] == [kept.pk]
