@@ -11,7 +11,7 @@ import structlog
 
 from memory.domain.policy import RecallPolicy
 from memory.models.search_statements import VectorArm
-from memory.models.search_time import SearchFailed, TimedSearch
+from memory.models.search_time import Result, SearchFailed, TimedSearch
 from memory.models.vector_kinds import VectorKind
 from memory.models.vector_search import (
     BeliefCandidate,
@@ -52,7 +52,7 @@ class Channels:
     """One query's way through the channels.
 
     Both arms of a search are one statement. If it takes too long, each arm is tried alone in what time is left, text
-    first, up to twice the time of a channel for all.
+    first: no statement begins later than twice the time of a channel after the first for its kind of memory.
     """
 
     def __init__(self, *, timed: TimedSearch, searches: Searches, query: SearchQuery, policy: RecallPolicy) -> None:
@@ -75,31 +75,34 @@ class Channels:
 
     def find_episodes(self) -> list[EpisodeCandidate]:
         """Find episodes by both arms, or by the one that answers."""
+        found = self._find(VectorKind.EPISODE, self._searches.episodes)
+        if found is None:
+            self._query = replace(self._query, vector=None, words=None)
+            self._dropped |= {Channel.VECTORS, Channel.TEXT}
+        return found or []
+
+    def find_beliefs(self) -> list[BeliefCandidate]:
+        """Find beliefs by the arms that are left, or by the one of them that answers."""
+        if self._query.vector is None and self._query.words is None:
+            return []
+        found = self._find(VectorKind.BELIEF, self._searches.beliefs)
+        if found is None:
+            self._dropped.add(Channel.BELIEFS)
+        return found or []
+
+    def _find(self, kind: VectorKind, search: Search[Candidate]) -> list[Candidate] | None:
+        """Find one kind of memory by as many arms as answer in time; None if none does."""
         ends_at = time.monotonic() + 2 * self._seconds
         for query, dropped in self._attempts():
-            seconds = min(self._seconds, ends_at - time.monotonic())
             try:
-                found = self._search(VectorKind.EPISODE, self._searches.episodes, query, seconds)
+                found = self._search(kind, search, query, ends_at)
             except SearchFailed as error:
                 _note(error)
                 continue
             self._query = query
             self._dropped |= dropped
             return found
-        self._query = replace(self._query, vector=None, words=None)
-        self._dropped |= {Channel.VECTORS, Channel.TEXT}
-        return []
-
-    def find_beliefs(self) -> list[BeliefCandidate]:
-        """Find beliefs by the arms that are left; none if that takes too long."""
-        if self._query.vector is None and self._query.words is None:
-            return []
-        try:
-            return self._search(VectorKind.BELIEF, self._searches.beliefs, self._query, self._seconds)
-        except SearchFailed as error:
-            _note(error)
-            self._dropped.add(Channel.BELIEFS)
-            return []
+        return None
 
     def _attempts(self) -> Iterator[tuple[SearchQuery, set[Channel]]]:
         """Yield what to search by, and which channels that leaves out."""
@@ -110,21 +113,24 @@ class Channels:
             yield replace(self._query, words=None), {Channel.TEXT}
 
     def _search(
-        self, kind: VectorKind, search: Search[Candidate], query: SearchQuery, seconds: float
+        self, kind: VectorKind, search: Search[Candidate], query: SearchQuery, ends_at: float
     ) -> list[Candidate]:
         """Search, further on where what is nearest does not count, and at last compare all that counts."""
-        query = self._with_arm(kind, query)
-        found = self._timed.run(lambda: search(query=query), seconds=seconds)
+        query = self._run(partial(self._with_arm, kind, query), ends_at)
+        found = self._run(partial(search, query=query), ends_at)
         further, all_of_it = replace(query, is_further=True), replace(query, arm=VectorArm.JOIN)
         for another in (further, all_of_it) if found.may_go_further else (all_of_it,):
             if found.is_short:
                 try:
-                    found = self._timed.run(partial(search, query=another), seconds=seconds)
+                    found = self._run(partial(search, query=another), ends_at)
                 except SearchFailed as error:
                     _note(error)
                     self._dropped.add(Channel.VECTORS)
                     break
         return found.found
+
+    def _run(self, read: Callable[[], Result], ends_at: float) -> Result:
+        return self._timed.run(read, seconds=min(self._seconds, ends_at - time.monotonic()))
 
     def _with_arm(self, kind: VectorKind, query: SearchQuery) -> SearchQuery:
         return query if query.vector is None else replace(query, arm=self._searches.arm(kind=kind, model=query.model))

@@ -3,11 +3,20 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from memory.models import EpisodeAccess, Workspace
+from memory.models.search_statements import VectorArm
+from memory.models.search_time import TimedSearch
+from memory.models.vector_search import Candidates, SearchQuery
+from memory.recall.channels import Channels, Searches
+from memory.recall.ranking import MemoryType
 from tests import factories
 from tests.api.caller import caller
 from tests.recall.memories import ask, believed, ids, remembered
@@ -41,13 +50,60 @@ def test_where_words_take_too_long_vectors_answer(workspace: Workspace, closed: 
     assert (recalled.degraded, ids(recalled)) == (("text",), {wanted.pk})
 
 
-def test_where_beliefs_take_too_long_episodes_answer(workspace: Workspace, closed: Close) -> None:
-    """B17."""
+def test_where_the_vectors_of_beliefs_take_too_long_words_find_them(workspace: Workspace, closed: Close) -> None:
+    """B17: they come beside the episodes, which both arms found."""
     wanted = remembered("Mara likes tea.", workspace=workspace)
-    believed("Mara prefers tea.", workspace=workspace)
+    belief = believed("Mara prefers tea.", workspace=workspace)
     with closed("memory_beliefembedding"):
         recalled = ask("Mara's tea", workspace=workspace)
-    assert (recalled.degraded, ids(recalled)) == (("beliefs",), {wanted.pk})
+    assert (recalled.degraded, ids(recalled)) == (("vectors",), {wanted.pk, belief.pk})
+
+
+def test_where_beliefs_alone_are_asked_for_words_find_them(workspace: Workspace, closed: Close) -> None:
+    """B17: each arm is tried alone for beliefs as it is for episodes."""
+    belief = believed("Mara prefers tea.", workspace=workspace)
+    with closed("memory_beliefembedding"):
+        recalled = ask("Mara's tea", workspace=workspace, types=frozenset({MemoryType.BELIEF}))
+    assert (recalled.degraded, ids(recalled)) == (("vectors",), {belief.pk})
+
+
+def test_where_beliefs_take_too_long_episodes_answer(workspace: Workspace, closed: Close) -> None:
+    """B17: where there are no words to find beliefs by."""
+    wanted = remembered("Mara likes tea.", workspace=workspace)
+    believed("Mara prefers tea.", workspace=workspace)
+    with closed("memory_beliefembedding", "memory_termfrequency"):
+        recalled = ask("Mara's tea", workspace=workspace)
+    assert (recalled.degraded, ids(recalled)) == (("text", "beliefs"), {wanted.pk})
+
+
+def test_where_the_choice_of_the_arm_takes_too_long_words_answer(workspace: Workspace, closed: Close) -> None:
+    """B17: how many vectors there are is read within the time of a channel."""
+    wanted = remembered("Mara likes tea.", workspace=workspace)
+    belief = believed("Mara prefers tea.", workspace=workspace)
+    reader = caller("read", workspace=workspace)
+    with closed("memory_vectorcount"):
+        response = reader.post("/recall", {"query": "Mara's tea"})
+    assert (response.status_code, response.json()["degraded"]) == (200, ["vectors"])
+    assert {result["id"] for result in response.json()["results"]} == {wanted.pk, belief.pk}
+
+
+def test_all_searches_of_a_kind_end_in_twice_the_time_of_a_channel() -> None:
+    """B17: a search that goes on further has no time of its own."""
+    looked: list[SearchQuery] = []
+
+    def look(*, query: SearchQuery) -> Candidates[Any]:
+        looked.append(query)
+        time.sleep(0.11)
+        return Candidates(found=[], is_short=True, may_go_further=True)
+
+    policy = replace(settings.POLICY.recall, channel_seconds=0.1)
+    searches = Searches(arm=lambda **_: VectorArm.OWN_INDEX, episodes=look, beliefs=look)
+    query = SearchQuery(vector=np.ones(2, dtype=np.float32), model="any", words=None)
+    with TimedSearch(effort=policy.search_effort) as timed:
+        channels = Channels(timed=timed, searches=searches, query=query, policy=policy)
+        channels.find_episodes()
+    assert [query.is_further for query in looked] == [False, True]
+    assert channels.degraded == ("vectors",)
 
 
 def test_where_nothing_answers_in_time_the_api_says_so_and_does_not_fail(workspace: Workspace, closed: Close) -> None:
