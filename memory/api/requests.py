@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -80,12 +80,19 @@ class ShareField(serializers.FloatField):
 class MomentField(serializers.DateTimeField):
     """A moment: a time with its offset."""
 
-    default_error_messages = {"naive": "The time needs an offset, such as Z or +01:00."}
+    default_error_messages = {
+        "naive": "The time needs an offset, such as Z or +01:00.",
+        "nowhere": "There is no such time.",
+    }
 
     def enforce_timezone(self, value: datetime) -> datetime:
+        """Return the moment in UTC: at the ends of the calendar an offset may lead out of it."""
         if value.tzinfo is None:
             self.fail("naive")
-        return value
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            self.fail("nowhere")
 
 
 def as_of_field() -> MomentField:

@@ -189,7 +189,7 @@ def conceive_after(*, parents: Sequence[Belief], wording: Wording, now: datetime
         statement=wording.statement,
         statement_hash=hash_statement(wording.statement, subject),
         subject=subject,
-        predicate=first.predicate if wording.predicate is None else wording.predicate,
+        predicate=wording.predicate or "",  # the old one said what the old statement does
         context=wording.context or first.context,
         timeframe=wording.timeframe or first.timeframe,
         fact_type=first.fact_type,

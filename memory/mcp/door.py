@@ -23,6 +23,7 @@ _REFUSALS = {
     HTTPStatus.MISDIRECTED_REQUEST: "This server does not answer to that host name.",
     HTTPStatus.FORBIDDEN: "Pages of that origin may not call this server.",
     HTTPStatus.UNAUTHORIZED: "Send a living key as: Authorization: Bearer <key>",
+    HTTPStatus.METHOD_NOT_ALLOWED: "Send messages by POST; there are no sessions and no streams here.",
 }
 
 
@@ -52,7 +53,9 @@ class Door:
             return HTTPStatus.FORBIDDEN
         loop = asyncio.get_running_loop()
         is_known = await loop.run_in_executor(self._pool, _is_known, headers.get("authorization", ""))
-        return None if is_known else HTTPStatus.UNAUTHORIZED
+        if not is_known:
+            return HTTPStatus.UNAUTHORIZED
+        return None if scope["method"] == "POST" else HTTPStatus.METHOD_NOT_ALLOWED
 
 
 def is_our_host(host: str) -> bool:
@@ -80,5 +83,7 @@ async def _answer(status: HTTPStatus, send: Send) -> None:
     headers = [(b"content-type", b"application/problem+json")]
     if status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b"Bearer"))
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers.append((b"allow", b"POST"))
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": json.dumps(problem).encode()})

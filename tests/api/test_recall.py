@@ -108,6 +108,8 @@ def test_another_workspace_recalls_nothing(workspace: Workspace, stranger: Calle
         ({"query": "tea", "session": "a\0b"}, "session"),
         ({"query": "tea", "as_of": "2026-03-01"}, "as_of"),
         ({"query": "tea", "as_of": "2026-03-01T00:00:00"}, "as_of"),
+        ({"query": "tea", "as_of": "9999-12-31T23:59:59-23:59"}, "as_of"),
+        ({"query": "tea", "occurred_before": "0001-01-01T00:00:00+23:59"}, "occurred_before"),
         ({"query": "tea", "occurred_after": "yesterday"}, "occurred_after"),
         (
             {"query": "tea", "occurred_after": "2026-03-01T00:00:00Z", "occurred_before": "2026-03-01T01:00:00+01:00"},

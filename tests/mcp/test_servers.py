@@ -132,6 +132,13 @@ def test_an_agent_lives_over_http(port: int) -> None:
     assert_lived(run(live, at(port, factories.key("curate", workspace=workspace)[1])))
 
 
+def test_whoever_waits_for_a_stream_is_told_that_there_is_none(port: int) -> None:
+    """The protocol lets a server without sessions refuse what is no POST."""
+    headers = {"Authorization": f"Bearer {factories.key('read', workspace=factories.workspace())[1]}"}
+    answer = httpx.get(f"http://127.0.0.1:{port}/mcp", headers=headers, timeout=20, trust_env=False)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
 def test_a_model_is_told_how_to_use_them_and_what_it_did_wrong() -> None:
     """Instructions, descriptions and schemas; an unknown argument is an error, a failure tells no trace."""
     key = factories.key("read", workspace=factories.workspace())[1]
