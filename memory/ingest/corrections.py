@@ -34,7 +34,8 @@ def correct_belief(*, belief: Belief, wording: Wording | None, viewer: Viewer, h
 
 @transaction.atomic
 def _contradict(belief: Belief, hand: Hand) -> Reshaped:
-    episode_id = _record(belief, text=f"Wrong: {belief.statement} ({hand.reason})", hand=hand)
+    """Record the reason alone: with the statement, the belief's words would outlive its being erased (B19)."""
+    episode_id = _record(belief, text=f"Correction: {hand.reason}", hand=hand)
     return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, hand=hand)])
 
 

@@ -101,7 +101,7 @@ def test_a_word_against_a_belief(curator: Caller, belief: Belief) -> None:
     [told] = answer.json()["changed"]
     assert (told["id"], told["alpha"], told["beta"], told["status"]) == (belief.pk, 3.0, 6.0, "active")
     assert answer.json()["made"] == []
-    assert Episode.objects.get(category="correction").text == f"Wrong: {TABS} (she changed her mind)"
+    assert Episode.objects.get(category="correction").text == "Correction: she changed her mind"
 
 
 def test_what_is_right_instead(curator: Caller, belief: Belief) -> None:

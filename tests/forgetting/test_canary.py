@@ -133,6 +133,15 @@ def test_no_place_holds_an_erased_word(
     assert refused.status_code == 409
 
 
+def test_a_word_against_a_belief_does_not_keep_its_words(world: World, owner: Caller) -> None:
+    """B19, B4: what a curator said stays theirs; of the belief that it was said of nothing is left, even by its id."""
+    belief = Belief.objects.get(statement__contains=CANARY)
+    assert owner.post(f"/beliefs/{belief.pk}/correct", {"reason": "the fire burns 6"}).status_code == 200
+    owner.request("DELETE", f"/memories/{Episode.objects.get(text=SAYING).pk}?erase=true")
+    assert places_with_the_word() == set()
+    assert Episode.objects.get(category="correction").text == "Correction: the fire burns 6"
+
+
 def test_what_others_said_is_not_lost(world: World, owner: Caller) -> None:
     """B19: the other four found the belief anew, in words of their own."""
     owner.request("DELETE", f"/memories/{Episode.objects.get(text=SAYING).pk}?erase=true")
