@@ -21,14 +21,14 @@ from memory.consolidation.held import NotUndone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.ingest.corrections import BeyondProjects
+from memory.ingest.corrections import BeyondProjects, WasForgotten
 from memory.recall.feedback import NotACommitment
 from memory.transfer.filling import BrokenFile, IdTaken
 from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, NotEmpty, IdTaken,
+    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

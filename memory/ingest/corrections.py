@@ -4,23 +4,31 @@ from django.db import transaction
 
 from memory.access.visibility import Viewer
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
+from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
-from memory.models import Belief, Source
+from memory.models import Belief, Episode, Source
 
 _CATEGORY = "correction"
 _BEYOND = "This key is limited to projects, and the belief belongs to none: correcting it takes another key."
+
+_FORGOTTEN = "This was said before and has been forgotten: say it in other words, or give another reason."
 
 
 class BeyondProjects(PermissionError):
     """What somebody limited to projects says is an episode of a project; beside a global belief it would be of none."""
 
 
+class WasForgotten(ValueError):
+    """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
+
+
 def correct_belief(*, belief: Belief, wording: Wording | None, viewer: Viewer, hand: Hand) -> Reshaped:
     """Say of a belief that the viewer sees that it is wrong, and with a wording what is right instead.
 
-    Saying the same twice changes nothing more. Raise BeyondProjects, CannotStand, NoVector or IllegalTransitionError.
+    Saying the same twice changes nothing more. Raise BeyondProjects, CannotStand, WasForgotten, NoVector or
+    IllegalTransitionError.
     """
     if viewer.is_limited and belief.project_id is None:
         raise BeyondProjects(_BEYOND)
@@ -59,6 +67,8 @@ def _record(belief: Belief, *, text: str, hand: Hand) -> str:
     [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise CannotStand(outcome.detail)
+    if Episode.objects.filter(pk=outcome.id, status__in=LEFT).exists():
+        raise WasForgotten(_FORGOTTEN)
     return outcome.id
 
 

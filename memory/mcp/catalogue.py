@@ -11,7 +11,7 @@ from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
-from memory.ingest.corrections import BeyondProjects
+from memory.ingest.corrections import BeyondProjects, WasForgotten
 from memory.mcp import curating, recalling, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
@@ -31,7 +31,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief,
+    BeyondProjects, PinnedBelief, WasForgotten,
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.forgetting.forget import forget_episode
-from memory.ingest.corrections import correct_belief
+from memory.ingest.corrections import WasForgotten, correct_belief
 from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
 from tests.consolidation.restructuring import OLD, SUMMER, TWIN, WINTER
@@ -325,6 +325,26 @@ def test_a_curators_word_can_be_forgotten_like_any_other(world: World, belief: B
 
     assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (4.0, 1.0)
     assert_as_recorded(world)
+
+
+@pytest.mark.parametrize("statement", [None, NEW])
+def test_what_was_forgotten_is_no_evidence_when_it_is_said_again(
+    world: World, belief: Belief, statement: str | None
+) -> None:
+    """B19, L4: neither against the belief nor for another in its place; it says so and changes nothing."""
+    correct(world, belief, statement)
+    said = Evidence.objects.filter(kind="curator")[0].episode
+    forget_episode(episode=said, actor=LENA, now=hand(world).now)
+    if statement:
+        new = Belief.objects.get(statement=NEW)
+        for key, act in ((new.pk, Act.FORGET), (belief.pk, Act.RESTORE)):
+            curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=hand(world).now)
+    before = world.rows()
+
+    with pytest.raises(WasForgotten, match="in other words"):
+        correct(world, belief, statement)
+
+    assert world.rows() == before
 
 
 def test_undoing_a_cycle_leaves_what_a_hand_made_of_it(world: World, belief: Belief) -> None:
