@@ -239,10 +239,11 @@ def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, e
 
 
 def _hold(ids: Sequence[str]) -> list[Belief]:
-    """Lock the workspace and live beliefs of it; raise IllegalTransitionError for one that does not live."""
+    """Lock the workspace and live beliefs of it; raise BeliefsAreOff, or IllegalTransitionError for a dead one."""
     workspaces = set(Belief.objects.filter(pk__in=ids).values_list("workspace_id", flat=True))
     for workspace_id in workspaces:
         lock_workspace(workspace_id)
+        check_believing(workspace_id=workspace_id)
     beliefs = lock_beliefs(ids)
     for belief in beliefs:
         if belief.status not in LIVE:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memory.access.throttling import TooOften, Usage
 from memory.consolidation.by_hand import SaidAlready
+from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
@@ -31,7 +32,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff,
 )  # fmt: skip
 
 

@@ -266,14 +266,6 @@ def test_what_is_no_evidence_founds_nothing(world: World, given: dict[str, objec
         state(world, NEW, {episode: Verdict.SUPPORTS})
 
 
-def test_nothing_is_stated_where_beliefs_are_off(world: World) -> None:
-    """B22."""
-    world.workspace.is_believing = False
-    world.workspace.save()
-    with pytest.raises(BeliefsAreOff):
-        state(world, NEW, {factories.episode(workspace=world.workspace): Verdict.SUPPORTS})
-
-
 def _say_more(world: World) -> None:
     world.say_all(KILN[3:], about="kiln")
     world.cycle(after=timedelta(days=1))
@@ -290,6 +282,18 @@ ACTS: dict[str, Act_] = {
     ),
     "state": lambda world, belief: state(world, NEW, {factories.episode(workspace=world.workspace): Verdict.SUPPORTS}),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("act", list(ACTS))
+def test_no_hand_makes_a_belief_where_beliefs_are_off(world: World, belief: Belief, act: str) -> None:
+    """B22: nor changes one, and a curator's episode is not stored either."""
+    world.workspace.is_believing = False
+    world.workspace.save()
+    with pytest.raises(BeliefsAreOff):
+        ACTS[act](world, belief)
+    assert world.now_of(belief).status == "active"
+    assert Evidence.objects.filter(belief=belief).count() == 3
+    assert not Episode.objects.filter(category="correction").exists()
 
 
 @pytest.mark.parametrize("act", list(ACTS))

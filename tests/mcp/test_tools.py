@@ -237,6 +237,14 @@ def test_a_correction_takes_the_place_of_a_belief(rows: Rows) -> None:
         call("memory_correct", key, id=rows.belief.pk, reason="moved")
 
 
+def test_where_beliefs_are_off_none_is_corrected(rows: Rows) -> None:
+    """B22: and the model is told why."""
+    Workspace.objects.filter(pk=rows.workspace.pk).update(is_believing=False)
+    key = factories.key("curate", workspace=rows.workspace)[1]
+    with pytest.raises(Refusal, match="Beliefs are switched off"):
+        call("memory_correct", key, id=rows.belief.pk, reason="moved")
+
+
 def test_feedback_moves_no_confidence(rows: Rows) -> None:
     """L13."""
     key = factories.key("write", workspace=rows.workspace)[1]
