@@ -15,6 +15,7 @@ from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, in_words, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.locks import Gone
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.models import Belief, BeliefEvent, Episode, Role, Transition
@@ -95,7 +96,7 @@ def _curating(act: Act, description: str) -> Callable[..., None]:
             try:
                 _curate(request, belief_id=key, act=act)
                 done += 1
-            except IllegalTransitionError as error:
+            except (IllegalTransitionError, Gone) as error:
                 refused.append(f"{key}: {error}")
         model_admin.message_user(request, f"{done} done.", messages.SUCCESS)
         for reason in refused:

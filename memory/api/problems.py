@@ -18,6 +18,7 @@ from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
+from memory.consolidation.locks import Gone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
@@ -67,7 +68,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
 
 def _known_problem(error: Exception) -> dict[str, Any] | None:
     """Return the body for an error that we know, None for one that we do not."""
-    if isinstance(error, Http404):
+    if isinstance(error, (Http404, Gone)):
         return problem(status=404, detail=NOT_FOUND)
     if isinstance(error, ValidationError):
         return problem(status=422, detail="The request is not valid.", errors=error.detail)

@@ -25,7 +25,7 @@ from memory.consolidation.handmade import (
     store_handmade,
     trace_by_hand,
 )
-from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.locks import lock_named, lock_workspace
 from memory.consolidation.sayings import find_same
 from memory.consolidation.settling import pool_left_over, settle_evidenced
 from memory.consolidation.sources import hash_statement
@@ -226,7 +226,7 @@ def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, e
     twin = _find_same(child, vector, others)
     attribute_changes(actor=hand.actor, reason=hand.reason)
     if twin:
-        [child] = lock_beliefs([twin])
+        [child] = lock_named([twin])
         _speak(child, episode_id, Verdict.SUPPORTS, hand)
     else:
         word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=hand.reason)
@@ -239,12 +239,12 @@ def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, e
 
 
 def _hold(ids: Sequence[str]) -> list[Belief]:
-    """Lock the workspace and live beliefs of it; raise BeliefsAreOff, or IllegalTransitionError for a dead one."""
+    """Lock the workspace and live beliefs of it; raise Gone, BeliefsAreOff, or IllegalTransitionError for a dead one."""
     workspaces = set(Belief.objects.filter(pk__in=ids).values_list("workspace_id", flat=True))
     for workspace_id in workspaces:
         lock_workspace(workspace_id)
         check_believing(workspace_id=workspace_id)
-    beliefs = lock_beliefs(ids)
+    beliefs = lock_named(ids)
     for belief in beliefs:
         if belief.status not in LIVE:
             raise IllegalTransitionError(f"{belief.pk} is {belief.status}; only what is believed can be reshaped.")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.locks import lock_named
 from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.gates.decisions import LIVE
@@ -41,8 +41,8 @@ class BornInUndoneCycle(IllegalTransitionError):
 
 @transaction.atomic
 def curate_belief(*, belief_id: str, act: Act, reason: str, actor: Actor, now: datetime) -> Belief:
-    """Do something to a belief; raise IllegalTransitionError where its status does not allow it."""
-    [belief] = lock_beliefs([belief_id])
+    """Do something to a belief; raise Gone, or IllegalTransitionError where its status does not allow it."""
+    [belief] = lock_named([belief_id])
     if act in _REVIVING:
         _check_born(belief)
     _ACTS[act](belief, reason, actor, now)

@@ -14,6 +14,10 @@ _WORKSPACE_LOCKS = 1
 _EARLY_LOCKS = 2
 
 
+class Gone(LookupError):
+    """A memory that was erased between being looked up and being changed."""
+
+
 def lock_workspace(workspace_id: int) -> None:
     """Hold the workspace's beliefs against every other gate until the transaction ends."""
     with connection.cursor() as cursor:
@@ -47,3 +51,11 @@ def lock_beliefs(ids: Collection[str] | QuerySet[Any, Any]) -> list[Belief]:
     """Lock the beliefs that a list or a query names, in id order, and return them; rows that refer to them may come."""
     locked = Belief.objects.select_for_update(of=("self",), no_key=True).select_related("workspace").filter(pk__in=ids)
     return list(locked.order_by("pk"))
+
+
+def lock_named(ids: Collection[str]) -> list[Belief]:
+    """Lock beliefs likewise that somebody named; raise Gone if one was erased since it was looked up."""
+    beliefs = lock_beliefs(ids)
+    if missing := sorted(set(ids) - {belief.pk for belief in beliefs}):
+        raise Gone(f"There is no {', '.join(missing)} any more.")
+    return beliefs

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.leaving import Bereft, take_from_evidence
-from memory.consolidation.locks import lock_workspace
+from memory.consolidation.locks import Gone, lock_named, lock_workspace
 from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
@@ -35,9 +35,11 @@ class Forgotten:
 def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str = "") -> Forgotten:
     """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
 
-    A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate.
+    Raise Gone for one that was erased since it was looked up. A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate.
     """
     lock_workspace(episode.workspace_id)
+    if not Episode.objects.filter(pk=episode.pk).exists():
+        raise Gone(f"There is no {episode.pk} any more.")
     changed = change_episode_status(
         ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=reason or FORGOTTEN, actor=actor, now=now
     )
@@ -52,11 +54,12 @@ def forget_belief(
 ) -> Forgotten:
     """Let a belief stay as a tombstone, so that nothing that says the same comes in its place (B22).
 
-    Raise PinnedBelief for a pinned one unless the caller may pin, IllegalTransitionError for one forgotten already.
+    Raise PinnedBelief for a pinned one unless the caller may pin, IllegalTransitionError for one forgotten already, and
+    Gone for one that was erased since it was looked up.
     """
     lock_workspace(belief.workspace_id)
-    belief.refresh_from_db(fields=["is_pinned"])
-    if belief.is_pinned and not even_pinned:
+    [held] = lock_named([belief.pk])
+    if held.is_pinned and not even_pinned:
         raise PinnedBelief(f"{belief.pk} is pinned: only who may curate can forget it, or take the pin off.")
     curate_belief(belief_id=belief.pk, act=Act.FORGET, reason=reason or FORGOTTEN, actor=actor, now=now)
     log.info("belief_forgotten", belief=belief.pk, workspace=belief.workspace_id)

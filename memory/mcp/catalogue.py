@@ -10,6 +10,7 @@ from memory.access.throttling import TooOften, Usage
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
+from memory.consolidation.locks import Gone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import BeyondProjects, WasForgotten
@@ -32,7 +33,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone,
 )  # fmt: skip
 
 

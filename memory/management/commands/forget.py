@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from memory.consolidation.locks import Gone
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
@@ -36,7 +37,7 @@ class Command(BaseCommand):
                     forgotten = forget_belief(belief=memory, even_pinned=True, **told)
                 else:
                     forgotten = forget_episode(episode=memory, **told)
-            except IllegalTransitionError as error:
+            except (IllegalTransitionError, Gone) as error:
                 raise CommandError(f"{memory.pk}: {error}", returncode=1) from None
             self.stdout.write(json.dumps(_as_json(forgotten)) if as_json else _told(forgotten))
 
