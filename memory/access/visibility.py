@@ -1,5 +1,6 @@
 """What a caller may see: the one place where rows are filtered by workspace and projects (B21)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -9,6 +10,12 @@ from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Workspace
 from memory.models.beliefs import BeliefQuerySet
 from memory.models.episodes import EpisodeQuerySet
+
+_BEYOND = "This key is limited to projects, and the belief belongs to none: that takes a key without such a limit."
+
+
+class BeyondProjects(PermissionError):
+    """What belongs to no project is for all to see: who is limited to some does not change it (B21)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,21 @@ def visible_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
 def visible_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
     """Return the beliefs a viewer may see, none that was forgotten."""
     return existing_beliefs(viewer=viewer).exclude(status=BeliefStatus.FORGOTTEN)
+
+
+def changeable_beliefs(*, viewer: Viewer, ids: Collection[str]) -> dict[str, Belief]:
+    """Return by id the named beliefs that a viewer sees, to be changed; raise BeyondProjects for a global one."""
+    rows = visible_beliefs(viewer=viewer).filter(pk__in=ids).select_related("workspace", "project").defer("search")
+    beliefs: dict[str, Belief] = {belief.pk: belief for belief in rows}
+    for belief in beliefs.values():
+        check_reach(belief=belief, viewer=viewer)
+    return beliefs
+
+
+def check_reach(*, belief: Belief, viewer: Viewer) -> None:
+    """Raise BeyondProjects where a belief, stored or not yet, is global and the viewer limited to projects."""
+    if viewer.is_limited and belief.project_id is None:
+        raise BeyondProjects(_BEYOND)
 
 
 def existing_episodes(*, viewer: Viewer) -> EpisodeQuerySet:

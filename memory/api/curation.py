@@ -1,6 +1,5 @@
 """POST /beliefs/{id}/pin, /unpin, /archive, /challenge and /restore."""
 
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -8,10 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import visible_beliefs
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefSerializer
-from memory.api.requests import StrictSerializer, read_body, viewer_from
+from memory.api.requests import StrictSerializer, belief_to_change, read_body
 from memory.api.schema import documented
 from memory.consolidation.curating import Act, curate_belief
 from memory.models import Permission
@@ -41,9 +39,8 @@ class CurationView(APIView):
     )
     def post(self, request: Request, belief_id: str, act: str) -> Response:
         asked = read_body(CurationRequest, request)
-        get_object_or_404(visible_beliefs(viewer=viewer_from(request)), pk=belief_id)
         belief = curate_belief(
-            belief_id=belief_id, act=Act(act), reason=asked["reason"], actor=holder_of(request).actor,
-            now=timezone.now(),
+            belief_id=belief_to_change(request, belief_id).pk, act=Act(act), reason=asked["reason"],
+            actor=holder_of(request).actor, now=timezone.now(),
         )  # fmt: skip
         return Response(BeliefSerializer(belief).data)

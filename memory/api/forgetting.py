@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access.keys import grants
-from memory.access.visibility import visible_beliefs, visible_episodes
+from memory.access.visibility import visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
-from memory.api.requests import MAX_NAME, StrictSerializer, read_body, read_query, viewer_from
+from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import documented
 from memory.forgetting.erase import erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import PinnedBelief, forget_belief, forget_episode
@@ -135,7 +135,7 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
         bereft = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told).bereft
         beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
     else:
-        _forget_belief(get_object_or_404(visible_beliefs(viewer=viewer), pk=memory_id), holder, told)
+        _forget_belief(belief_to_change(request, memory_id), holder, told)
         beliefs = {"recomputed": 0, "archived": 0}
     return {"id": memory_id, "status": "forgotten", "beliefs": beliefs}
 

@@ -13,6 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
+from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
@@ -22,7 +23,7 @@ from memory.consolidation.locks import Gone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.ingest.corrections import BeyondProjects, WasForgotten
+from memory.ingest.corrections import WasForgotten
 from memory.recall.feedback import NotACommitment
 from memory.transfer.filling import BrokenFile, IdTaken
 from memory.transfer.reading import NotEmpty

@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from memory.access.visibility import Viewer, viewer_of, visible_projects
+from memory.access.visibility import Viewer, changeable_beliefs, viewer_of, visible_projects
 from memory.api.authentication import holder_of
-from memory.models import Project
+from memory.models import Belief, Project
 
 MAX_NAME = 200
 
@@ -52,6 +52,14 @@ def read_query(serializer: type[StrictSerializer], request: Request) -> dict[str
 def viewer_from(request: Request) -> Viewer:
     """Return the caller as one who looks into their workspace."""
     return viewer_of(key=holder_of(request).key)
+
+
+def belief_to_change(request: Request, belief_id: str) -> Belief:
+    """Return the named belief for the caller to change; one that they may not see does not exist."""
+    found = changeable_beliefs(viewer=viewer_from(request), ids=[belief_id])
+    if belief_id not in found:
+        raise Http404
+    return found[belief_id]
 
 
 def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -12,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import visible_beliefs, visible_episodes
+from memory.access.visibility import changeable_beliefs
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefListView, BeliefSerializer
 from memory.api.curation import REASON_LENGTH
-from memory.api.requests import StrictSerializer, read_body, viewer_from
+from memory.api.requests import StrictSerializer, belief_to_change, read_body, viewer_from
 from memory.api.schema import documented
 from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, split_belief
 from memory.consolidation.handmade import Hand, Wording, embed_wordings
@@ -196,14 +195,13 @@ class BeliefsView(BeliefListView):
     )  # fmt: skip
     def post(self, request: Request) -> Response:
         asked = read_body(BeliefRequest, request)
-        workspace, wording = holder_of(request).workspace, wording_of(asked)
-        [vector] = embed_wordings(workspace_id=workspace.pk, statements=[wording.statement])
+        wording = wording_of(asked)
+        [vector] = embed_wordings(workspace_id=holder_of(request).workspace.pk, statements=[wording.statement])
         belief = found_belief(
-            workspace=workspace,
             wording=wording,
             vector=vector,
             verdicts=verdicts_of(asked["evidence"]),
-            among=visible_episodes(viewer=viewer_from(request)),
+            viewer=viewer_from(request),
             hand=hand_of(request, asked),
             fact_type=FactType(asked["fact_type"]),
             importance=asked["importance"],
@@ -224,8 +222,7 @@ class MergeView(APIView):
     )
     def post(self, request: Request) -> Response:
         asked = read_body(MergeRequest, request)
-        found = visible_beliefs(viewer=viewer_from(request)).filter(pk__in=asked["beliefs"])
-        beliefs = {belief.pk: belief for belief in found.defer("search")}
+        beliefs = changeable_beliefs(viewer=viewer_from(request), ids=asked["beliefs"])
         if len(beliefs) < 2:
             raise Http404
         one, other = (beliefs[key] for key in asked["beliefs"])
@@ -250,7 +247,7 @@ class SplitView(APIView):
     )
     def post(self, request: Request, belief_id: str) -> Response:
         asked = read_body(SplitRequest, request)
-        belief = get_object_or_404(visible_beliefs(viewer=viewer_from(request)), pk=belief_id)
+        belief = belief_to_change(request, belief_id)
         wordings = [wording_of(part) for part in asked["parts"]]
         vectors = embed_wordings(workspace_id=belief.workspace_id, statements=[one.statement for one in wordings])
         parts = [
@@ -288,9 +285,7 @@ class CorrectionView(APIView):
     )  # fmt: skip
     def post(self, request: Request, belief_id: str) -> Response:
         asked = read_body(CorrectionRequest, request)
-        viewer = viewer_from(request)
-        beliefs = visible_beliefs(viewer=viewer).select_related("workspace", "project")
-        belief = get_object_or_404(beliefs, pk=belief_id)
+        belief = belief_to_change(request, belief_id)
         wording = wording_of(asked) if "statement" in asked else None
-        reshaped = correct_belief(belief=belief, wording=wording, viewer=viewer, hand=hand_of(request, asked))
+        reshaped = correct_belief(belief=belief, wording=wording, hand=hand_of(request, asked))
         return Response(ReshapedSerializer(reshaped).data)

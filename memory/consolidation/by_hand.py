@@ -11,6 +11,7 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memory.access.visibility import Viewer, check_reach, visible_episodes
 from memory.consolidation.cycle import check_believing
 from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import (
@@ -81,23 +82,24 @@ class Reshaped:
 @transaction.atomic
 def found_belief(
     *,
-    workspace: Workspace,
     wording: Wording,
     vector: WordingVector,
     verdicts: Mapping[str, Verdict],
-    among: QuerySet[Episode],
+    viewer: Viewer,
     hand: Hand,
     fact_type: FactType = FactType.FACTUAL,
     importance: int = 5,
 ) -> Belief:
-    """Found a belief on episodes `among` those that the curator may see; whose it is follows from them (R14).
+    """Found a belief on episodes that the curator may see; whose it is follows from them (B21).
 
-    Raise CannotTestify, or SaidAlready where a belief says the same or a person archived one that did.
+    Raise CannotTestify, BeyondProjects, or SaidAlready where a belief says the same or a person archived one that did.
     """
+    workspace = viewer.workspace
     lock_workspace(workspace.pk)
     check_believing(workspace_id=workspace.pk)
-    episodes = _witnesses(verdicts, among)
+    episodes = _witnesses(verdicts, viewer)
     belief = _conceive(workspace, wording, episodes, hand)
+    check_reach(belief=belief, viewer=viewer)  # before a belief that the curator may not see is named
     belief.fact_type, belief.importance = fact_type, importance
     _check_unsaid(belief, vector)
     attribute_changes(actor=hand.actor, reason=hand.reason)
@@ -108,9 +110,10 @@ def found_belief(
     return belief
 
 
-def _witnesses(verdicts: Mapping[str, Verdict], among: QuerySet[Episode]) -> list[Episode]:
+def _witnesses(verdicts: Mapping[str, Verdict], viewer: Viewer) -> list[Episode]:
     """Lock what is to be evidence; raise CannotTestify for what cannot be."""
-    found = among.filter(pk__in=list(verdicts), is_derived=False).exclude(status__in=LEFT)
+    seen = visible_episodes(viewer=viewer).filter(pk__in=list(verdicts), is_derived=False)
+    found = seen.exclude(status__in=LEFT)
     episodes = list(found.select_for_update(no_key=True).defer("search").order_by("pk"))
     _check_known(verdicts, [episode.pk for episode in episodes])
     return episodes
@@ -239,7 +242,7 @@ def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, e
 
 
 def _hold(ids: Sequence[str]) -> list[Belief]:
-    """Lock the workspace and live beliefs of it; raise Gone, BeliefsAreOff, or IllegalTransitionError for a dead one."""
+    """Lock the workspace and live beliefs of it; raise Gone, BeliefsAreOff, or IllegalTransitionError."""
     workspaces = set(Belief.objects.filter(pk__in=ids).values_list("workspace_id", flat=True))
     for workspace_id in workspaces:
         lock_workspace(workspace_id)

@@ -35,7 +35,8 @@ class Forgotten:
 def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str = "") -> Forgotten:
     """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
 
-    Raise Gone for one that was erased since it was looked up. A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate.
+    A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate. Raise
+    Gone for one that was erased since it was looked up.
     """
     lock_workspace(episode.workspace_id)
     if not Episode.objects.filter(pk=episode.pk).exists():

@@ -2,7 +2,6 @@
 
 from django.db import transaction
 
-from memory.access.visibility import Viewer
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
 from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
@@ -11,27 +10,20 @@ from memory.ingest.episodes import take_episodes
 from memory.models import Belief, Episode, Source
 
 _CATEGORY = "correction"
-_BEYOND = "This key is limited to projects, and the belief belongs to none: correcting it takes another key."
 
 _FORGOTTEN = "This was said before and has been forgotten: say it in other words, or give another reason."
-
-
-class BeyondProjects(PermissionError):
-    """What somebody limited to projects says is an episode of a project; beside a global belief it would be of none."""
 
 
 class WasForgotten(ValueError):
     """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
 
 
-def correct_belief(*, belief: Belief, wording: Wording | None, viewer: Viewer, hand: Hand) -> Reshaped:
-    """Say of a belief that the viewer sees that it is wrong, and with a wording what is right instead.
+def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Reshaped:
+    """Say of a belief that it is wrong, and with a wording what is right instead.
 
-    Saying the same twice changes nothing more. Raise BeyondProjects, CannotStand, WasForgotten, NoVector or
+    Saying the same twice changes nothing more. Raise CannotStand, WasForgotten, NoVector, Gone or
     IllegalTransitionError.
     """
-    if viewer.is_limited and belief.project_id is None:
-        raise BeyondProjects(_BEYOND)
     if wording is None:
         return _contradict(belief, hand)
     if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):

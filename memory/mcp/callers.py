@@ -6,7 +6,14 @@ from typing import TypeVar
 
 from memory.access.keys import actor_of, find_key, grants, note_use
 from memory.access.throttling import Usage, check_rate
-from memory.access.visibility import Viewer, viewer_of, visible_beliefs, visible_episodes, visible_projects
+from memory.access.visibility import (
+    Viewer,
+    changeable_beliefs,
+    viewer_of,
+    visible_beliefs,
+    visible_episodes,
+    visible_projects,
+)
 from memory.domain.actor import Actor
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
 
@@ -61,6 +68,10 @@ class Caller:
         beliefs = visible_beliefs(viewer=self.viewer).select_related("workspace", "project").defer("search")
         belief: Belief | None = beliefs.filter(pk=belief_id).first()
         return _found(belief, belief_id)
+
+    def belief_to_change(self, belief_id: str) -> Belief:
+        """Return a belief that the key may see and change."""
+        return _found(changeable_beliefs(viewer=self.viewer, ids=[belief_id]).get(belief_id), belief_id)
 
     def episode(self, episode_id: str) -> Episode:
         """Return an episode that the key may see."""

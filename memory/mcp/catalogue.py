@@ -7,13 +7,14 @@ from typing import Any
 from django.utils import timezone
 
 from memory.access.throttling import TooOften, Usage
+from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.locks import Gone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
-from memory.ingest.corrections import BeyondProjects, WasForgotten
+from memory.ingest.corrections import WasForgotten
 from memory.mcp import curating, recalling, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit

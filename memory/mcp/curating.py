@@ -51,7 +51,7 @@ def correct(
         held = Timeframe(timeframe) if timeframe else None
         wording = Wording(statement=statement, context=context, timeframe=held)
     hand = Hand(actor=caller.actor, reason=reason, now=caller.now)
-    return _corrected(correct_belief(belief=caller.belief(id), wording=wording, viewer=caller.viewer, hand=hand))
+    return _corrected(correct_belief(belief=caller.belief_to_change(id), wording=wording, hand=hand))
 
 
 def pin(caller: Caller, *, id: BeliefId, reason: Reason, pinned: bool = True) -> BeliefTold:
@@ -73,7 +73,7 @@ def status_history(caller: Caller, *, id: MemoryId) -> StatusHistory:
 
 
 def _act(caller: Caller, belief_id: str, act: Act, reason: str) -> BeliefTold:
-    belief = caller.belief(belief_id)
+    belief = caller.belief_to_change(belief_id)
     return _told(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
 
 

@@ -80,7 +80,7 @@ def forget(
     if id.startswith("ep_"):
         gone = forget_episode(episode=caller.episode(id), **told)
     else:
-        gone = forget_belief(belief=caller.belief(id), even_pinned=caller.may(Permission.CURATE), **told)
+        gone = forget_belief(belief=caller.belief_to_change(id), even_pinned=caller.may(Permission.CURATE), **told)
     return Forgotten(id=id, recomputed=len(gone.bereft.beliefs), archived=len(gone.bereft.archived))
 
 

@@ -54,9 +54,7 @@ def hand(world: World, reason: str = "a new kiln") -> Hand:
 def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
     """Correct a belief and return what holds in its place, else itself."""
     wording = Wording(statement=statement) if statement else None
-    reshaped = correct_belief(
-        belief=world.now_of(belief), wording=wording, viewer=Viewer(workspace=world.workspace), hand=hand(world)
-    )
+    reshaped = correct_belief(belief=world.now_of(belief), wording=wording, hand=hand(world))
     return reshaped.made[0] if reshaped.made else reshaped.changed[0]
 
 
@@ -79,11 +77,10 @@ def split(world: World, belief: Belief, *verdicts: dict[str, Verdict]) -> list[B
 def state(world: World, statement: str, verdicts: dict[Episode, Verdict]) -> Belief:
     [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[statement])
     return found_belief(
-        workspace=world.workspace,
         wording=Wording(statement=statement, subject="Kiln"),
         vector=vector,
         verdicts={episode.pk: verdict for episode, verdict in verdicts.items()},
-        among=Episode.objects.for_workspace(world.workspace),
+        viewer=Viewer(workspace=world.workspace),
         hand=hand(world),
     )
 
@@ -311,7 +308,7 @@ def test_a_word_against_a_doubted_belief_archives_it_at_the_next_cycle(world: Wo
     """B14: below 0.3, as if all of it had been said in episodes."""
     correct(world, belief)
     correct_belief(
-        belief=world.now_of(belief), wording=None, viewer=Viewer(workspace=world.workspace),
+        belief=world.now_of(belief), wording=None,
         hand=Hand(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=hand(world).now),
     )  # fmt: skip
     cycle = world.cycle(after=timedelta(hours=1))
@@ -372,11 +369,10 @@ def test_a_vector_of_the_model_that_was_is_not_stored_under_the_one_that_is(worl
     Workspace.objects.filter(pk=world.workspace.pk).update(embedding_model="another")
     with pytest.raises(NoVector, match="ask again"):
         found_belief(
-            workspace=world.workspace,
             wording=Wording(statement=OLD, subject="Kiln"),
             vector=vector,
             verdicts={episode.pk: Verdict.SUPPORTS for episode in episodes},
-            among=Episode.objects.for_workspace(world.workspace),
+            viewer=Viewer(workspace=world.workspace),
             hand=hand(world),
         )
     assert not Belief.objects.exists()

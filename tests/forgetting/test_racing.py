@@ -1,6 +1,6 @@
 """B19: a memory that is erased between being looked up and being changed is not there, and no failure of ours."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from memory.domain.category import Category
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.mcp.catalogue import TOOLS, Refusal
-from memory.models import Belief, Episode, Workspace
+from memory.models import Belief, Episode
 from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
 from tests import factories
 from tests.api.caller import caller, is_problem
@@ -60,7 +60,7 @@ REQUESTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "merge": ("POST", "/beliefs/merge", {"beliefs": ["{0}", "{1}"]}),
     "split": (
         "POST", "/beliefs/{0}/split",
-        {"parts": [{"statement": f"{what} tea is good.", "evidence": [{"episode": "{2}"}]} for what in ("Hot", "Iced")]},
+        {"parts": [{"statement": f"{one} is good.", "evidence": [{"episode": "{2}"}]} for one in ("Hot tea", "Ice")]},
     ),
     "forget": ("DELETE", "/memories/{0}", {}),
 }  # fmt: skip
@@ -94,18 +94,16 @@ def test_a_model_is_told_that_it_is_gone(belief: Belief, tool: str) -> None:
         called.call(key_text=key, arguments={"id": belief.pk, "reason": "so"})
 
 
-def committed(workspace: Workspace) -> Episode:
-    return remembered("I will bring tea.", workspace=workspace, category=Category.COMMITMENT)
+ACTS: dict[str, Callable[[Episode], object]] = {
+    "feedback": lambda episode: give_feedback(memory=episode, value=Feedback.USEFUL),
+    "resolve": lambda episode: resolve_commitment(memory=episode, now=factories.NOW),
+    "forget": lambda episode: forget_episode(episode=episode, actor=LENA, now=factories.NOW),
+}
 
 
-@pytest.mark.parametrize("act", ["feedback", "resolve", "forget"])
+@pytest.mark.parametrize("act", list(ACTS))
 def test_an_episode_that_was_erased_meanwhile_is_gone(db: None, act: str) -> None:
-    episode = committed(factories.workspace())
+    episode = remembered("I will bring tea.", workspace=factories.workspace(), category=Category.COMMITMENT)
     erase(episode)
     with pytest.raises(locks.Gone, match=episode.pk):
-        if act == "feedback":
-            give_feedback(memory=episode, value=Feedback.USEFUL)
-        elif act == "resolve":
-            resolve_commitment(memory=episode, now=factories.NOW)
-        else:
-            forget_episode(episode=episode, actor=LENA, now=factories.NOW)
+        ACTS[act](episode)

@@ -131,6 +131,23 @@ def test_a_permission_opens_what_it_names_and_no_more(rows: Rows, tool: Tool, he
         assert state() == before
 
 
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.name in NAMING], ids=lambda tool: tool.name)
+def test_a_limited_key_changes_no_global_belief(rows: Rows, tool: Tool) -> None:
+    """B21, B19: one that rests on its project alone it sees, and leaves as it is; on another's, it is not there."""
+    general = Belief.objects.get(project=None)
+    before, told = state(), []
+    for project in (rows.project, factories.project(workspace=rows.workspace)):
+        key = factories.key(workspace=rows.workspace, projects=(project,))[1]
+        try:
+            told.append(tool.call(key_text=key, arguments=CALLS[tool.name](rows) | {"id": general.pk}).id)
+        except Refusal as refusal:
+            told.append(str(refusal)[:12])
+    changes = tool.permission == "curate" or tool.name == "memory_forget"
+    assert told == ["This key is " if changes else general.pk, "There is no "]
+    if tool.name != "memory_feedback":
+        assert state() == before
+
+
 def test_another_users_memories_are_not_recalled(rows: Rows) -> None:
     """B21: with a user given, that user's and those of nobody."""
     key = factories.key(workspace=rows.workspace)[1]
