@@ -11,6 +11,7 @@ from django.db import close_old_connections
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool as SdkTool
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 
@@ -98,4 +99,8 @@ def _key_in(context: Context) -> str:
 
 def http_application(*, server: MCPServer) -> Starlette:
     """Return the server as an ASGI application; no call leaves anything behind in the process."""
-    return server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, json_response=True)
+    # The door checks hosts and origins by this installation's settings; the SDK would let loopback names in alone.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(
+        streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=unchecked
+    )
