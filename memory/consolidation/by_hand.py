@@ -1,4 +1,4 @@
-"""What a curator makes of beliefs by hand: a new one, one of two, several of one, another in its place (R14).
+"""What a curator makes of beliefs by hand: a new one, or one or several in the place of others (R7, B12, B13).
 
 A person's word stands for the gates' and for a model's: nothing waits for a cycle, and nothing asks a model. What
 hands did is its own record: the rows that they leave name no cycle, and a rebuilding leaves them as they are (B22).

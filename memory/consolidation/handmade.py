@@ -1,4 +1,4 @@
-"""Beliefs in a curator's own words: what such a belief is made of, and how it is stored (R14, B12, B13)."""
+"""Beliefs in a curator's own words: what such a belief is made of, and how it is stored (R7, B12, B13)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""POST /beliefs, /beliefs/merge, /beliefs/{id}/split and /correct: R14, B12, B13 and B4 over HTTP."""
+"""POST /beliefs, /beliefs/merge, /beliefs/{id}/split and /correct: R7, B12, B13 and B4 over HTTP."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def episodes_of(belief: Belief) -> list[str]:
 
 
 def test_a_belief_is_stated(workspace: Workspace, curator: Caller) -> None:
-    """R14: with its evidence, without a model; the history names the key."""
+    """Curators: with its evidence, without a model; the history names the key."""
     said = [remembered(f"{TABS} {number}", workspace=workspace) for number in (1, 2)]
     body = {"statement": TABS, "subject": "Mara", "fact_type": "preference", "timeframe": "always", "importance": 7}
 

@@ -1,4 +1,4 @@
-"""What a curator makes of beliefs by hand (R14), and how that fits the record (B22)."""
+"""What a curator makes of beliefs by hand (R7, B12, B13), and how that fits the record (B22)."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -232,7 +232,7 @@ def test_a_part_cannot_rest_on_what_is_no_evidence_of_the_belief(world: World, b
 
 
 def test_a_belief_is_stated_with_its_evidence(world: World) -> None:
-    """R14, B21: no model is asked for a word; project and user are those of all its episodes."""
+    """Curators, B21: no model is asked for a word; project and user are those of all its episodes."""
     project = factories.project(workspace=world.workspace)
     one, two = world.say_all(KILN[:2], about="kiln", project=project, user="ana")
 
