@@ -114,8 +114,8 @@ class ForgetView(APIView):
         summary="Forget an episode or a belief, or erase it",
         description=(
             "What is forgotten is recalled, listed and shown no more. Beliefs that an episode was evidence of are "
-            "computed anew, and archived where no support is left. A belief stays as a tombstone: nothing that says "
-            "the same comes in its place. A pinned belief is forgotten with `curate` only. With `erase=true` a key "
+            "computed anew, and archived where no support is left. A belief stays as a tombstone: no cycle puts "
+            "what says the same in its place; a curator may state it by hand. A pinned belief is forgotten with `curate` only. With `erase=true` a key "
             "with `owner` erases a memory for good, forgotten ones too: see `POST /erase`."
         ),
         parameters=[ForgetQuery],

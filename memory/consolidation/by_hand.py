@@ -149,7 +149,10 @@ def _conceive(workspace: Workspace, wording: Wording, episodes: Sequence[Episode
 
 
 def _check_unsaid(belief: Belief, vector: WordingVector) -> None:
-    """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22)."""
+    """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22).
+
+    What was forgotten cannot: a curator may state it again.
+    """
     alike = _alike(belief)
     archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
     for among, message in (

@@ -255,6 +255,17 @@ def test_what_is_said_already_is_not_stated_again(world: World, belief: Belief) 
     assert live.value.id == archived.value.id == belief.pk
 
 
+def test_what_was_forgotten_may_be_stated_again_by_hand(world: World, belief: Belief) -> None:
+    """B22: the tombstone stands against cycles, and stays."""
+    curate_belief(belief_id=belief.pk, act=Act.FORGET, reason="x", actor=LENA, now=world.now)
+    episode = factories.episode(workspace=world.workspace, language="en")
+
+    stated = state(world, belief.statement, {episode: Verdict.SUPPORTS})
+
+    assert (stated.status, world.now_of(belief).status) == ("active", "forgotten")
+    assert_as_recorded(world)
+
+
 @pytest.mark.parametrize("given", [{"status": "forgotten"}, {"status": "invalidated"}, {"is_derived": True}])
 def test_what_is_no_evidence_founds_nothing(world: World, given: dict[str, object]) -> None:
     """R10, B4."""
