@@ -115,8 +115,9 @@ class ForgetView(APIView):
         description=(
             "What is forgotten is recalled, listed and shown no more. Beliefs that an episode was evidence of are "
             "computed anew, and archived where no support is left. A belief stays as a tombstone: no cycle puts "
-            "what says the same in its place; a curator may state it by hand. A pinned belief is forgotten with `curate` only. With `erase=true` a key "
-            "with `owner` erases a memory for good, forgotten ones too: see `POST /erase`."
+            "what says the same in its place; a curator may state it by hand. A pinned belief is forgotten with "
+            "`curate` only. With `erase=true` a key with `owner` erases a memory for good, forgotten ones too: see "
+            "`POST /erase`."
         ),
         parameters=[ForgetQuery],
         **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_EXAMPLES),

@@ -137,6 +137,16 @@ class Corrected(Told):
     changed: list[BeliefTold] = Field(description="Older ones, as they stand now.")
 
 
+class BudgetTold(Told):
+    """What models used since midnight UTC, and the caps; none where there is no cap."""
+
+    tokens_today: int
+    daily_token_cap: int | None = None
+    cost_usd_today: float
+    daily_cost_cap_usd: float | None = None
+    is_cap_reached: bool
+
+
 class StatusTold(Told):
     """How the memory stands."""
 
@@ -150,6 +160,7 @@ class StatusTold(Told):
     last_cycle: str | None = None
     next_cycle_at: datetime | None = None
     paused_until: datetime | None = None
+    budget: BudgetTold | None = Field(default=None, description="Not for a key limited to projects.")
     models: dict[str, Any]
 
 

@@ -7,19 +7,19 @@ from pydantic import Field
 
 from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
-from memory.mcp.answers import EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
+from memory.mcp.answers import BudgetTold, EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
 from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import MemoryId, ProjectName, UserName
 from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
 from memory.recall.episode_cards import read_episode_card
 from memory.recall.lines import format_line
-from memory.recall.question import Question
+from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
 from memory.recall.recall import recall as find_memories
 from memory.recall.search import RecallScope
-from memory.status import read_status
+from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
 _DIGITS = 4
@@ -48,6 +48,8 @@ def recall(
     occurred_after: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
     occurred_before: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
     as_of: Annotated[Time, Field(description="How things stood then, in the time of storing.")] | None = None,
+    profile: Annotated[RecallProfile, Field(description="How memories are scored.")] = RecallProfile.DEFAULT,
+    include_expired: Annotated[bool, Field(description="Also what held until a time that is past.")] = False,
 ) -> Recalled:
     """Find what answers a query best."""
     if occurred_after and occurred_before and not occurred_after < occurred_before:
@@ -58,6 +60,8 @@ def recall(
         limit=limit,
         types=types or list(MemoryType),
         mode=mode,
+        profile=profile,
+        with_expired=include_expired,
         occurred_from=occurred_after,
         occurred_before=occurred_before,
         as_of=as_of,
@@ -164,8 +168,19 @@ def status(caller: Caller) -> StatusTold:
         is_believing=stands.is_believing,
         last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
         next_cycle_at=stands.next_cycle_at,
+        budget=_budget(stands.budget) if stands.budget else None,
         paused_until=stands.pause.until if stands.pause else None,
         models={
             "llm": stands.models.llm, "embeddings": stands.models.embeddings, "offline": stands.models.offline
         },
     )  # fmt: skip
+
+
+def _budget(budget: Budget) -> BudgetTold:
+    return BudgetTold(
+        tokens_today=budget.tokens_today,
+        daily_token_cap=budget.daily_token_cap,
+        cost_usd_today=float(budget.cost_usd_today),
+        daily_cost_cap_usd=None if budget.daily_cost_cap_usd is None else float(budget.daily_cost_cap_usd),
+        is_cap_reached=budget.is_cap_reached,
+    )

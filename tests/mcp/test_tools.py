@@ -12,6 +12,7 @@ from pytest_django import Settings
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Transition, Workspace
 from memory.recall.feedback import Feedback
+from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
 from tests import factories
 from tests.recall.memories import believed, remembered
@@ -286,5 +287,20 @@ def test_status_counts_what_the_key_may_see(rows: Rows) -> None:
     """B20."""
     told = call("memory_status", factories.key(workspace=rows.workspace)[1])
     assert (told.episodes, told.beliefs) == ({"active": 1}, {"active": 2})
+    assert (told.budget.tokens_today, told.budget.is_cap_reached) == (0, False)
     other = factories.project(workspace=rows.workspace)
-    assert call("memory_status", factories.key(workspace=rows.workspace, projects=(other,))[1]).episodes == {}
+    limited = call("memory_status", factories.key(workspace=rows.workspace, projects=(other,))[1])
+    assert (limited.episodes, limited.budget) == ({}, None)
+
+
+def test_what_has_expired_is_recalled_if_asked_for(rows: Rows) -> None:
+    """L16, R5: as over HTTP, and by either profile."""
+    Episode.objects.update(valid_until=factories.NOW)
+    key = factories.key(workspace=rows.workspace)[1]
+    asked = {"query": SECRET, "types": [MemoryType.EPISODE]}
+    told = [
+        [one.id for one in call("memory_recall", key, **asked, include_expired=wanted, profile=profile).results]
+        for profile in RecallProfile
+        for wanted in (False, True)
+    ]
+    assert told == [[], [rows.episode.pk]] * 2
