@@ -101,7 +101,7 @@ USER_FILTERS: dict[str, dict[str, Any] | None] = {
     "POST /recall": {"query": SECRET, "limit": 100},
     "POST /recollections": {"query": SECRET, "session": "s-1"},
 }
-USER_NAMERS = {"POST /episodes": "whose it is", "POST /erase": "whose memories go"}
+USER_NAMERS = {"POST /erase": "whose memories go"}  # beside POST /episodes, which takes lines of any kind
 
 
 def takes_user(operation: dict[str, Any], components: dict[str, Any]) -> bool:
