@@ -140,7 +140,8 @@ def test_a_limited_key_changes_no_global_belief(rows: Rows, tool: Tool) -> None:
     for project in (rows.project, factories.project(workspace=rows.workspace)):
         key = factories.key(workspace=rows.workspace, projects=(project,))[1]
         try:
-            told.append(tool.call(key_text=key, arguments=CALLS[tool.name](rows) | {"id": general.pk}).id)
+            answer = tool.call(key_text=key, arguments=CALLS[tool.name](rows) | {"id": general.pk})
+            told.append(answer.model_dump()["id"])
         except Refusal as refusal:
             told.append(str(refusal)[:12])
     changes = tool.permission == "curate" or tool.name == "memory_forget"
