@@ -25,11 +25,6 @@ class Reach:
     with_expired: bool = False
     hidden_states: tuple[str, ...] = ()
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Tell whether something is asked for that vectors know nothing of, so that theirs cannot be counted."""
-        return bool(self.agent or any(self.occurred) or self.categories is not None or self.fact_types is not None)
-
     def parameters(self) -> dict[str, Any]:
         """Return what the conditions below name."""
         return {

@@ -18,8 +18,6 @@ class Arms:
 
     def __call__(self, *, kind: VectorKind, model: str) -> VectorArm:
         """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound."""
-        if self._reach.is_narrowed:
-            return VectorArm.JOIN
         if not self._sizes:
             self._sizes = measure_reach(model=model, reach=self._reach)
         size, most = self._sizes[kind], self._policy.exact_vectors

@@ -120,3 +120,13 @@ def test_an_indexed_workspace_answers_as_before(with_numbers: Callable[..., None
     assert [result.id for result in after.results] == [result.id for result in before.results]
     with_numbers(least_index_share=0.0)
     assert len(ids(ask("otter 7", workspace=workspace, user="ada", limit=52))) == 52
+
+
+def test_what_is_nearest_and_of_another_agent_hides_nothing() -> None:
+    """B17: rows of vectors know no agents; the search goes on in the index until enough are this one's."""
+    workspace, _ = factories.workspace(), _filled(60)
+    for number in range(70):
+        remembered(f"Tuna {number}", workspace=workspace, embedded_as="tuna", agent="bob")
+    wanted = {remembered(f"Otter {number}", workspace=workspace, agent="ada").pk for number in range(12)}
+    _keep()
+    assert ids(ask("pets eating fish", workspace=workspace, agent="ada", limit=12)) == wanted
