@@ -41,16 +41,17 @@ class VectorFormatError(RuntimeError):
     """The database answered with vectors of another shape than the schema promises."""
 
 
-def raw_cursor() -> psycopg.Cursor[Any]:
+def raw_cursor(*, is_numbered: bool = False) -> psycopg.Cursor[Any]:
     """Open a psycopg cursor on Django's connection that takes and gives `HalfVector` in binary.
 
-    Queries through it do not show in Django's query log. It shares Django's transaction.
+    Queries through it do not show in Django's query log. It shares Django's transaction. With `is_numbered`, parameters
+    are a list, and named $1, $2, … in the statement.
     """
     connection.close_if_health_check_failed()  # as Django's own cursors do
     connection.ensure_connection()
     raw = connection.connection
     register_halfvec_info(raw, _halfvec_type(connection.alias, str(connection.settings_dict["NAME"])))
-    return psycopg.Cursor(raw)
+    return psycopg.RawCursor(raw) if is_numbered else psycopg.Cursor(raw)
 
 
 @cache

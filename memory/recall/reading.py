@@ -36,15 +36,18 @@ def read_memories(
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
     ids = [item.id for item in ranked]
-    memories = _as_they_are(ids, viewer) if as_of is None else _as_they_stood(ids, viewer, as_of)
+    memories = _as_they_are(ranked, viewer) if as_of is None else _as_they_stood(ids, viewer, as_of)
     shown = [item for item in ranked if item.id in memories]
     return tuple(_result(item, memories[item.id], explained.get(item.id)) for item in shown)
 
 
-def _as_they_are(ids: Sequence[str], viewer: Viewer) -> dict[str, Any]:
-    episodes = visible_episodes(viewer=viewer).active().only("text", "category", "occurred_at").in_bulk(ids)
+def _as_they_are(ranked: Sequence[Ranked], viewer: Viewer) -> dict[str, Any]:
+    """Read what is there; a kind that nothing is of is not asked for."""
+    of_kind = {kind: [item.id for item in ranked if item.type == kind] for kind in MemoryType}
+    columns = ("text", "category", "occurred_at")
+    episodes = visible_episodes(viewer=viewer).active().only(*columns).in_bulk(of_kind[MemoryType.EPISODE])
     shown = ("statement", "confidence", "fact_type", "created_at", "last_reinforced_at")
-    return episodes | visible_beliefs(viewer=viewer).active().only(*shown).in_bulk(ids)
+    return episodes | visible_beliefs(viewer=viewer).active().only(*shown).in_bulk(of_kind[MemoryType.BELIEF])
 
 
 def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Any]:
