@@ -22,6 +22,7 @@ from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
+    BeliefEmbedding,
     ClusterJob,
     Cycle,
     Episode,
@@ -206,6 +207,8 @@ class BeliefAdmin(MembersAdmin[Belief]):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Belief | None:
         belief = super().get_object(request, object_id, from_field)
         if belief is not None:
+            vectors = BeliefEmbedding.objects.defer("vector")
+            models.prefetch_related_objects([belief], models.Prefetch("embeddings", queryset=vectors))
             belief.weighed = weigh(belief)  # type: ignore[attr-defined]  # templates ask a field several times
         return belief
 
@@ -269,7 +272,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:
-        return ", ".join(belief.embeddings.values_list("model", flat=True)) or "not yet"
+        return ", ".join(vector.model for vector in belief.embeddings.all()) or "not yet"
 
 
 def _number(number: int, noun: str) -> str:
