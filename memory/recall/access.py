@@ -29,7 +29,7 @@ def count_access(
         "grown": [_grown(belief, now, policy) for belief in beliefs],
         "now": now,
     }
-    note_answer(statement=_COUNT, parameters=parameters, failed="recall.access_not_counted")
+    note_answer(statement=_COUNT, parameters=parameters, failed="access")
 
 
 def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> float:

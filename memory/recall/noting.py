@@ -11,7 +11,7 @@ log = structlog.get_logger(__name__)
 
 
 def note_answer(*, statement: str, parameters: Mapping[str, Any], failed: str) -> None:
-    """Run a statement that notes what was answered; what the database refuses is logged as the event `failed`.
+    """Run a statement that notes what was answered; what the database refuses is logged, by the name in `failed`.
 
     The commit returns before it is on disk: a crash may lose the last notes, and nothing else. In a caller's
     transaction the commit, and how long a lock is waited for, are the caller's.
@@ -21,7 +21,7 @@ def note_answer(*, statement: str, parameters: Mapping[str, Any], failed: str) -
         with transaction.atomic() if is_inside else nullcontext(), connection.cursor() as cursor:
             cursor.execute(statement if is_inside else _UNHURRIED + statement, parameters)
     except DatabaseError as error:
-        log.warning(failed, error=str(error))
+        log.warning("recall.answer_not_noted", what=failed, error=str(error))
 
 
 # Sent with the statement, in the one transaction that both make, so that not even a lock on a table is waited out.

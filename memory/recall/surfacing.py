@@ -16,7 +16,7 @@ def note_surfaced(*, workspace: Workspace, session: str, memories: Iterable[Reca
     ids = [memory.id for memory in memories]
     parameters = {"workspace": workspace.pk, "session": session, "ids": ids, "now": now}
     if ids:
-        note_answer(statement=_SURFACE, parameters=parameters, failed="recall.surfacing_not_noted")
+        note_answer(statement=_SURFACE, parameters=parameters, failed="surfacing")
 
 
 def surfaced_beliefs(*, workspace: Workspace, session: str) -> set[str]:
