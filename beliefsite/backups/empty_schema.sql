@@ -8,13 +8,16 @@ DECLARE
 BEGIN
   FOR ours IN
     SELECT c.oid::regclass AS name,
-           CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END AS kind
+           CASE c.relkind
+             WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE'
+           END AS kind
     FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace
-      AND c.relkind IN ('r', 'p', 'v', 'm')
+      AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
       AND NOT EXISTS (
         SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
       )
+    ORDER BY c.relkind = 'S'  -- those of columns go along with their tables
   LOOP
     IF to_regclass(ours.name::text) IS NOT NULL THEN  -- not gone along with another
       EXECUTE format('DROP %s %s CASCADE', ours.kind, ours.name);

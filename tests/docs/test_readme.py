@@ -255,7 +255,7 @@ def test_a_second_start_names_the_command_that_ends_the_first(stack: Stack) -> N
 @pytest.mark.slow
 def test_a_backup_is_restored_into_a_new_database(stack: Stack, tmp_path: Path) -> None:
     """docs/operations.md, Backups: written while the stack runs, restored where there is nothing yet."""
-    write, restore = blocks(OPERATIONS, "sh")
+    write, restore = _block("manage.py backup"), _block("manage.py restore")
     _run(write.replace("backups/", f"{tmp_path}/backups/"), stack=stack)
     [file] = (tmp_path / "backups").iterdir()
 
@@ -266,6 +266,31 @@ def test_a_backup_is_restored_into_a_new_database(stack: Stack, tmp_path: Path) 
 
     assert "beliefs equal their evidence." in printed
     assert "Created project restored in workspace default." in printed
+
+
+@pytest.mark.slow
+def test_a_workspace_moves_to_another_installation(stack: Stack, tmp_path: Path) -> None:
+    """docs/operations.md, Moving a memory: written by the running stack, read where there is nothing yet."""
+    write, *read = _block("manage.py export_workspace").replace("mill.jsonl", f"{tmp_path}/mill.jsonl").splitlines()
+    _run(f".venv/bin/python manage.py create_workspace mill\n{write}", stack=stack)
+
+    printed = _run("\n".join(read), stack=stack, ENGRAM_DATA_DIR=str(tmp_path / "other"))
+
+    assert " episodes, " in printed
+
+
+@pytest.mark.slow
+def test_a_workspace_that_has_the_model_already_is_not_embedded_anew(stack: Stack) -> None:
+    """docs/operations.md, Changing the model: the command is safe to repeat."""
+    printed = _run(_block("manage.py reembed"), stack=stack)
+
+    assert "0 old vectors dropped." in printed
+
+
+def _block(command: str) -> str:
+    """Return the one shell block of docs/operations.md with this command."""
+    [found] = [block for block in blocks(OPERATIONS, "sh") if command in block]
+    return found
 
 
 def test_the_targets_that_pages_name_exist() -> None:
