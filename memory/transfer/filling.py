@@ -19,6 +19,7 @@ from memory.transfer.values import BadValue, from_json
 
 _BATCH = 500
 _KEYS_AT_ONCE = 10_000
+_MOST_KEYS = 10_000_000  # of one kind: a single row may name the last that the header promises, and have all drawn
 
 # What psycopg calls the types of columns.
 _TYPES = {
@@ -80,11 +81,11 @@ class Filling:
 
     def __init__(self, *, workspace: Workspace, rows: Mapping[str, int]) -> None:
         self.workspace, self.rows = workspace, rows
-        self._series = {ORDER_OF_EPISODES: _Series(sequence=f"'{ORDER_OF_EPISODES}'", of=rows.get("episode", 0))}
+        self._series = {ORDER_OF_EPISODES: _series(f"'{ORDER_OF_EPISODES}'", rows, "episode")}
         for table in tables():
             if table.name in numbered_tables():
                 sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
-                self._series[table.name] = _Series(sequence=sequence, of=rows.get(table.kind, 0))
+                self._series[table.name] = _series(sequence, rows, table.kind)
         self._projects: dict[str, int] = {}
         self._table: Table | None = None
         self._waiting: list[_Row] = []
@@ -196,6 +197,13 @@ class Filling:
                 named = {row.values[column.column]: row.line for row in reversed(rows)}
                 named.pop(None, None)
                 _check_known(self.workspace, table, column, named)
+
+
+def _series(sequence: str, rows: Mapping[str, int], kind: str) -> _Series:
+    count = rows.get(kind, 0)
+    if count > _MOST_KEYS:
+        raise BrokenFile(line=1, reason=f"rows: more than {_MOST_KEYS} of {kind}")
+    return _Series(sequence=sequence, of=count)
 
 
 def _check_names(table: Table, content: Mapping[str, Any]) -> None:

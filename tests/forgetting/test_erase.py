@@ -202,6 +202,18 @@ def test_what_an_undone_cycle_made_of_it_goes_too(world: World) -> None:
     assert Belief.objects.get().statement == WINTER_TOO
 
 
+def test_an_earlier_cycle_is_undone_afterwards(world: World) -> None:
+    """B22: what the cycle gave goes, and nothing of what was erased comes back."""
+    live(world)
+    last = Evidence.objects.latest("pk").cycle
+    assert last
+    erase(world, episode_of(EARLY[4]))
+    undo_cycle(cycle_id=last.pk, actor=LENA, now=world.now)
+    all_is_sound(world)
+    assert state(FIVE) == (4.0, 1.0, 3, 0, "active")
+    assert world.states(episode_of(EARLY[3])) == ["held"]
+
+
 def test_an_open_cycle_stands_in_the_way(world: World) -> None:
     """B19: workers hold words in their hands; the message names the cycle."""
     live(world)

@@ -70,6 +70,9 @@ BROKEN: dict[str, tuple[Callable[[Lines], object], str]] = {
         "line 1: settings.confidence_model",
     ),
     "a short key": (change("engram", "erasure_key", "AAAA"), "line 1: erasure_key"),
+    "more than anybody has": (
+        lambda lines: of(lines, "engram")["rows"].update(call=10**9), "line 1: rows: more than 10000000 of call"
+    ),
     "a kind that is none": (lambda lines: lines.insert(2, {"dream": {}}), "line 3: 'dream' is not expected here"),
     "another order": (lambda lines: lines.insert(3, lines[1]), "line 4: 'project' is not expected here"),
     "a row too few": (lambda lines: lines.pop(2), "line 4: episode: 1 rows, where the header says 2"),
