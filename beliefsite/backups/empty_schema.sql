@@ -7,7 +7,7 @@ DECLARE
   ours record;
 BEGIN
   FOR ours IN
-    SELECT c.oid::regclass AS name,
+    SELECT format('public.%I', c.relname) AS name,
            CASE c.relkind
              WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE'
            END AS kind
@@ -19,7 +19,7 @@ BEGIN
       )
     ORDER BY c.relkind = 'S'  -- those of columns go along with their tables
   LOOP
-    IF to_regclass(ours.name::text) IS NOT NULL THEN  -- not gone along with another
+    IF to_regclass(ours.name) IS NOT NULL THEN  -- not gone along with another
       EXECUTE format('DROP %s %s CASCADE', ours.kind, ours.name);
     END IF;
   END LOOP;
