@@ -35,7 +35,12 @@ class StoredEpisode(BaseModel):
     """The episode that stands for a line: a new one, or the one that was there already."""
 
     id: str = Field(pattern="^ep_[0-9a-f]{12}$")
-    deduplicated: bool
+    deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
+    forgotten: Literal[True] | None = Field(
+        default=None,
+        description="Given where the episode with these words was forgotten: nothing was stored, and nothing of it is "
+        "recalled.",
+    )
 
 
 class LineError(BaseModel):
@@ -72,7 +77,7 @@ _EXAMPLES = [
     OpenApiExample(
         "Many episodes",
         request_only=True,
-        value={"episodes": [{"text": "The build runs in four minutes."}, {"text": ""}]},
+        value={"episodes": [{"text": "The build runs in four minutes."}, {"text": "Not for long."}, {"text": ""}]},
     ),
     OpenApiExample(
         "An answer for each",
@@ -81,7 +86,8 @@ _EXAMPLES = [
         value={
             "episodes": [
                 {"id": "ep_3f9a1c0b77de", "deduplicated": False},
-                {"error": {"index": 1, "status": 422, "detail": "…", "errors": {"text": ["The text is empty."]}}},
+                {"id": "ep_91d0c2a4be57", "deduplicated": True, "forgotten": True},
+                {"error": {"index": 2, "status": 422, "detail": "…", "errors": {"text": ["The text is empty."]}}},
             ]
         },
     ),
@@ -99,7 +105,8 @@ class EpisodesView(EpisodeListView):
         description=(
             "A line without `episodes` is one episode: if it is bad, the answer is the problem. In bulk, bad lines are "
             "answered with their errors while the good ones are kept; if every line is bad, the answer is a problem "
-            "whose member `episodes` has the errors."
+            "whose member `episodes` has the errors. Words that were forgotten are answered with the forgotten "
+            "episode's id and `forgotten`, and stay forgotten; words that were erased are a 409."
         ),
         request=EpisodesBody,
         **documented({201: EpisodesAnswer}, 400, 409, 413, 415, 422, examples=_EXAMPLES),
@@ -150,7 +157,8 @@ def _answer_many(outcomes: list[Outcome]) -> Response:
 def _as_json(index: int, outcome: Outcome) -> dict[str, Any]:
     if isinstance(outcome, Rejected):
         return {"error": {"index": index, "status": outcome.status, "detail": outcome.detail, **_errors(outcome)}}
-    return {"id": outcome.id, "deduplicated": outcome.is_duplicate}
+    stored: dict[str, Any] = {"id": outcome.id, "deduplicated": outcome.is_duplicate}
+    return stored | ({"forgotten": True} if outcome.is_forgotten else {})
 
 
 def _errors(outcome: Rejected) -> dict[str, Any]:

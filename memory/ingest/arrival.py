@@ -29,6 +29,7 @@ class Stored:
 
     id: str
     is_duplicate: bool
+    is_forgotten: bool = False  # it was forgotten, and stays so: nothing of the line can be recalled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,15 +28,15 @@ _SAME_WORDS = """
         SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[])
             AS draft (place, project_id, "user", speaker, origin, content_hash)
     )
-    SELECT draft.place, episode.id FROM draft CROSS JOIN LATERAL (
-        SELECT id FROM memory_episode
+    SELECT draft.place, episode.id, episode.status FROM draft CROSS JOIN LATERAL (
+        SELECT id, status FROM memory_episode
         WHERE workspace_id = %s AND project_id = draft.project_id AND "user" = draft."user"
             AND speaker = draft.speaker AND origin = draft.origin AND content_hash = draft.content_hash
         LIMIT 1
     ) AS episode WHERE draft.project_id IS NOT NULL
     UNION ALL
-    SELECT draft.place, episode.id FROM draft CROSS JOIN LATERAL (
-        SELECT id FROM memory_episode
+    SELECT draft.place, episode.id, episode.status FROM draft CROSS JOIN LATERAL (
+        SELECT id, status FROM memory_episode
         WHERE workspace_id = %s AND project_id IS NULL AND "user" = draft."user"
             AND speaker = draft.speaker AND origin = draft.origin AND content_hash = draft.content_hash
         LIMIT 1
@@ -62,6 +62,10 @@ _FORGOTTEN_WORDS = """
 """
 
 
+def _standing(pk: str, status: str) -> Stored:
+    return Stored(id=pk, is_duplicate=True, is_forgotten=status == EpisodeStatus.FORGOTTEN)
+
+
 def answer_clashing_keys(drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
     """Answer the lines of a batch whose key an earlier line of the batch has, with other content."""
     first: dict[str, str] = {}
@@ -78,9 +82,9 @@ def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Episode]) -> di
     if not keys:
         return {}
     rows = Episode.objects.for_workspace(workspace_id).filter(idempotency_key__in=keys)
-    known = {key: (pk, line_hash) for key, pk, line_hash in rows.values_list("idempotency_key", "pk", "line_hash")}
+    known = {row[0]: row[1:] for row in rows.values_list("idempotency_key", "line_hash", "pk", "status")}
     return {
-        place: Stored(id=known[key][0], is_duplicate=True) if known[key][1] == draft.line_hash else _CONFLICT
+        place: _standing(*known[key][1:]) if known[key][0] == draft.line_hash else _CONFLICT
         for place, draft in drafts.items()
         if (key := draft.idempotency_key) in known
     }
@@ -93,7 +97,7 @@ def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> d
     columns = zip(*((d.project_id, d.user, d.speaker, d.origin, d.content_hash) for d in drafts.values()), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(_SAME_WORDS, [list(drafts), *map(list, columns), workspace_id, workspace_id])
-        return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
+        return {place: _standing(pk, status) for place, pk, status in cursor.fetchall()}
 
 
 def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
@@ -105,7 +109,7 @@ def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) 
     )
     with connection.cursor() as cursor:
         cursor.execute(_FORGOTTEN_WORDS, [list(drafts), *map(list, columns), workspace_id])
-        return {place: Stored(id=pk, is_duplicate=True) for place, pk in cursor.fetchall()}
+        return {place: _standing(pk, EpisodeStatus.FORGOTTEN) for place, pk in cursor.fetchall()}
 
 
 def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:

@@ -29,6 +29,7 @@ class ImportReport:
 
     stored: int = 0
     deduplicated: int = 0
+    forgotten: int = 0  # of the deduplicated ones
     rejected: list[tuple[int, Rejected]] = field(default_factory=list)
     cycles: list[str] = field(default_factory=list)
 
@@ -38,6 +39,7 @@ class ImportReport:
             self.rejected.append((number, outcome))
         elif outcome.is_duplicate:
             self.deduplicated += 1
+            self.forgotten += outcome.is_forgotten
         else:
             self.stored += 1
 

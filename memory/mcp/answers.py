@@ -21,6 +21,7 @@ class Saved(Told):
 
     id: str
     deduplicated: bool = Field(description="The same words of the same origin were saved before.")
+    forgotten: bool = Field(description="These words were forgotten, and stay so: nothing was saved.")
 
 
 class Forgotten(Told):

@@ -75,7 +75,8 @@ TOOLS: tuple[Tool, ...] = (
             "when it comes up, one thing a call, with names instead of pronouns, so that it makes sense by itself. "
             "Give the session: what several sessions say counts for more than what one repeats. Not for what is in "
             "files anyway, for small talk, or for what memory_recall just told you. Saving the same words of the same "
-            "session again changes nothing."
+            "session again changes nothing. An answer with `forgotten: true` says that somebody had these very words "
+            "forgotten: nothing was saved, and saying it in other words would go against their will."
         ),
         run=saving.save,
         permission=Permission.WRITE,

@@ -66,7 +66,7 @@ def save(
     [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise Refused(outcome.detail)
-    return Saved(id=outcome.id, deduplicated=outcome.is_duplicate)
+    return Saved(id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=outcome.is_forgotten)
 
 
 def forget(

@@ -52,6 +52,15 @@ def test_same_words_answer_with_the_first_episode(writer: str) -> None:
     assert Episode.objects.count() == 1
 
 
+def test_forgotten_words_say_so(writer: str) -> None:
+    """L4, B19: whoever sends them again is not led to believe that they can be recalled."""
+    first = post(writer, {"text": "Mara likes tabs.", "session": "s"}).json()["episodes"][0]["id"]
+    Client().delete(f"/api/v1/memories/{first}", headers={"Authorization": f"Bearer {writer}"})
+    again = post(writer, {"text": "mara  likes TABS", "session": "s"})
+    assert again.json()["episodes"] == [{"id": first, "deduplicated": True, "forgotten": True}]
+    assert Episode.objects.get().status == "forgotten"
+
+
 def test_bulk_keeps_the_good_lines(writer: str) -> None:
     """Bad input: errors per item, with index and reason; the good items are kept."""
     response = post(writer, {"episodes": [{"text": "One."}, {"text": "Two.", "importance": 2}, 3, {"text": "Four."}]})

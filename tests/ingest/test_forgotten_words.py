@@ -35,7 +35,7 @@ def test_what_happened_before_the_forgetting_is_not_stored(workspace: Workspace,
     """L4: compared over all origins; the answer is the id of what was forgotten."""
     episode = forgotten({"text": "Tabs.", "session": "old"}, workspace=workspace, at=NOW + DAY)
     again = take({"text": "tabs", "session": session}, workspace=workspace, now=NOW + DAY)
-    assert again == [Stored(id=episode.pk, is_duplicate=True)]
+    assert again == [Stored(id=episode.pk, is_duplicate=True, is_forgotten=True)]
     assert Episode.objects.get().status == "forgotten"
 
 
@@ -51,7 +51,15 @@ def test_what_happened_later_elsewhere_is_a_new_episode(workspace: Workspace) ->
 def test_what_happened_later_in_the_same_origin_is_not_stored(workspace: Workspace) -> None:
     episode = forgotten({"text": "Tabs.", "session": "old"}, workspace=workspace)
     again = take({"text": "Tabs.", "session": "old"}, workspace=workspace, now=NOW + DAY)
-    assert again == [Stored(id=episode.pk, is_duplicate=True)]
+    assert again == [Stored(id=episode.pk, is_duplicate=True, is_forgotten=True)]
+
+
+def test_a_key_of_what_was_forgotten_is_answered_truly(workspace: Workspace) -> None:
+    """L4: by its idempotency key, too."""
+    line = {"text": "Tabs.", "session": "old", "idempotency_key": "k1"}
+    episode = forgotten(line, workspace=workspace)
+    again = take(line, workspace=workspace, now=NOW + DAY)
+    assert again == [Stored(id=episode.pk, is_duplicate=True, is_forgotten=True)]
 
 
 def test_the_last_forgetting_counts(workspace: Workspace) -> None:
@@ -59,7 +67,7 @@ def test_the_last_forgetting_counts(workspace: Workspace) -> None:
     second = episode_of(take({"text": "Tabs.", "session": "new"}, workspace=workspace, now=NOW + DAY)[0])
     forget_episode(episode=second, actor=LENA, now=NOW + 3 * DAY)
     again = take({"text": "Tabs.", "session": "newer"}, workspace=workspace, now=NOW + 2 * DAY)
-    assert again == [Stored(id=second.pk, is_duplicate=True)]
+    assert again == [Stored(id=second.pk, is_duplicate=True, is_forgotten=True)]
 
 
 @pytest.mark.parametrize("field", ["project", "user", "speaker"])

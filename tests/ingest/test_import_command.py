@@ -42,8 +42,9 @@ def test_file_is_imported_once(workspace: Workspace, tmp_path: Path, monkeypatch
     """L4: importing the same file again adds nothing."""
     monkeypatch.setattr(files, "BATCH", 10)
     file = write_history(tmp_path, count=25)
-    assert report(file) == (0, {"stored": 25, "deduplicated": 0, "rejected": [], "cycles": []})
-    assert report(file) == (0, {"stored": 0, "deduplicated": 25, "rejected": [], "cycles": []})
+    common = {"forgotten": 0, "rejected": [], "cycles": []}
+    assert report(file) == (0, {"stored": 25, "deduplicated": 0, **common})
+    assert report(file) == (0, {"stored": 0, "deduplicated": 25, **common})
     assert Episode.objects.count() == 25
 
 

@@ -237,6 +237,15 @@ def test_what_is_forgotten_is_gone(rows: Rows) -> None:
         call("memory_forget", key, id=rows.episode.pk)
 
 
+def test_what_was_forgotten_is_not_saved_again(rows: Rows) -> None:
+    """L4, B19: and the model is told so."""
+    key = factories.key("write", workspace=rows.workspace)[1]
+    saved = call("memory_save", key, text="Tea at four.", session="s")
+    call("memory_forget", key, id=saved.id)
+    again = call("memory_save", key, text="Tea at four.", session="s")
+    assert (saved.forgotten, again.id, again.deduplicated, again.forgotten) == (False, saved.id, True, True)
+
+
 def test_a_pin_keeps_a_belief_from_a_key_that_may_only_write(rows: Rows) -> None:
     """D9, B19."""
     curator = factories.key("curate", workspace=rows.workspace)[1]

@@ -64,6 +64,7 @@ class Command(BaseCommand):
         for number, rejected in report.rejected:
             self.stderr.write(f"line {number}: {rejected.detail}")
         counts = [f"{counted(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
+        counts += [f"{report.forgotten} of these forgotten"] if report.forgotten else []
         counts += [f"{len(report.rejected)} refused"] if report.rejected else []
         counts += [f"{counted(len(report.cycles), 'cycle')} run"] if report.cycles else []
         self.stdout.write(", ".join(counts) + ".")
@@ -105,6 +106,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
     return {
         "stored": report.stored,
         "deduplicated": report.deduplicated,
+        "forgotten": report.forgotten,
         "rejected": [
             {"line": number, "status": rejected.status, "detail": rejected.detail, "errors": rejected.errors}
             for number, rejected in report.rejected
