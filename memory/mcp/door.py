@@ -23,7 +23,9 @@ _REFUSALS = {
     HTTPStatus.MISDIRECTED_REQUEST: "This server does not answer to that host name.",
     HTTPStatus.FORBIDDEN: "Pages of that origin may not call this server.",
     HTTPStatus.UNAUTHORIZED: "Send a living key as: Authorization: Bearer <key>",
+    HTTPStatus.NOT_FOUND: "There is nothing at this address; messages go to /mcp.",
     HTTPStatus.METHOD_NOT_ALLOWED: "Send messages by POST; there are no sessions and no streams here.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is longer than 4 MiB.",
 }
 
 
@@ -41,7 +43,7 @@ class Door:
         """Answer a request here, or pass it on."""
         refusal = await self._refuse(scope) if scope["type"] == "http" else None
         if refusal is None:
-            await self._inner(scope, receive, send)
+            await self._inner(scope, receive, _as_problems(send))
         else:
             await _answer(refusal, send)
 
@@ -78,8 +80,29 @@ def _is_known(authorization: str) -> bool:
         close_old_connections()
 
 
+def _as_problems(send: Send) -> Send:
+    """Answer with a problem where what is inside refuses a request in bare words: a body too long, an address."""
+    is_replaced = False
+
+    async def answer(message: MutableMapping[str, Any]) -> None:
+        nonlocal is_replaced
+        if message["type"] == "http.response.start" and _is_bare_refusal(message):
+            is_replaced = True
+            await _answer(HTTPStatus(message["status"]), send)
+        elif not is_replaced:
+            await send(message)
+
+    return answer
+
+
+def _is_bare_refusal(start: MutableMapping[str, Any]) -> bool:
+    kind = {name.lower(): value for name, value in start.get("headers", ())}.get(b"content-type", b"")
+    return start["status"] >= HTTPStatus.BAD_REQUEST and b"json" not in kind
+
+
 async def _answer(status: HTTPStatus, send: Send) -> None:
-    problem = {"type": "about:blank", "title": status.phrase, "status": status, "detail": _REFUSALS[status]}
+    detail = _REFUSALS.get(status, status.description or status.phrase)
+    problem = {"type": "about:blank", "title": status.phrase, "status": status, "detail": detail}
     headers = [(b"content-type", b"application/problem+json")]
     if status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b"Bearer"))

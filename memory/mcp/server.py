@@ -13,6 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool as SdkTool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from memory.mcp.answers import Told
@@ -25,6 +26,23 @@ PATH = "/mcp"
 POOL = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="mcp")
 
 CONTEXT = "ctx"
+
+
+class _PlainTool(SdkTool):
+    """A tool that says of arguments that do not fit what is wrong with each, and no more."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"Error executing tool {self.name}: {_in_words(error.__cause__)}") from error.__cause__
+            raise
+
+
+def _in_words(error: ValidationError) -> str:
+    reasons = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, reason['loc']))}: {reason['msg']}" for reason in reasons)
 
 
 def build_server(*, key_text: str = "") -> MCPServer:
@@ -40,7 +58,7 @@ def build_server(*, key_text: str = "") -> MCPServer:
 
 def _for_sdk(tool: Tool, key_text: str) -> SdkTool:
     """Return a tool as the SDK knows it; an argument that nobody knows is an error, never ignored."""
-    made = SdkTool.from_function(
+    made = _PlainTool.from_function(
         _as_coroutine(tool, key_text),
         name=tool.name,
         title=tool.title,

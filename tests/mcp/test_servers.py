@@ -145,11 +145,12 @@ def test_a_model_is_told_how_to_use_them_and_what_it_did_wrong() -> None:
 
     async def look(client: Client) -> Any:
         tools = (await client.list_tools()).tools
-        wrong = [
+        wrong: list[tuple[str, dict[str, Any]]] = [
             ("memory_recall", {"query": "tea", "colour": "red"}),
             ("memory_recall", {"query": "a\0b"}),
             ("memory_expand", {"id": "42"}),
             ("memory_save", {"text": "Tea at four."}),
+            ("memory_recall", {"query": "", "limit": 101, "types": ["belief", "dream"]}),
         ]
         answers = [await client.call_tool(name, arguments) for name, arguments in wrong]
         return client.instructions, tools, answers
@@ -162,6 +163,8 @@ def test_a_model_is_told_how_to_use_them_and_what_it_did_wrong() -> None:
     assert "colour" in said[0]
     assert "NUL" in said[1]
     assert "takes a key with the permission write" in said[3]
+    assert all(words in said[4] for words in ("query: ", "limit: Input should be less", "types.1: Input should be 'ep"))
+    assert not any("pydantic" in text or "http" in text for text in said)
 
 
 @pytest.mark.parametrize(
