@@ -1,5 +1,6 @@
 """DELETE /memories/{id} and POST /erase: what is forgotten, and what is erased."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,11 +18,13 @@ from memory.access.visibility import visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import documented
-from memory.forgetting.erase import erase_memories, erase_user, erase_workspace
-from memory.forgetting.forget import PinnedBelief, forget_belief, forget_episode
+from memory.consolidation.leaving import Bereft
+from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
+from memory.forgetting.forget import PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
 
 _REASON_LENGTH = 200
+_MOST_IDS = 100
 _EPISODES = "ep_"
 
 _EXAMPLES = [
@@ -29,7 +32,12 @@ _EXAMPLES = [
         "A forgotten episode",
         response_only=True,
         status_codes=["200"],
-        value={"id": "ep_3f9a1c0b77de", "status": "forgotten", "beliefs": {"recomputed": 2, "archived": 1}},
+        value={
+            "id": "ep_3f9a1c0b77de",
+            "status": "forgotten",
+            "beliefs": {"recomputed": 2, "archived": 1},
+            "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3", "bl_5d20e7b1c9a4"], "archived": ["bl_5d20e7b1c9a4"]},
+        },
     ),
     OpenApiExample(
         "An erased one",
@@ -39,6 +47,7 @@ _EXAMPLES = [
             "id": "ep_3f9a1c0b77de",
             "status": "erased",
             "beliefs": {"recomputed": 1, "archived": 0, "erased": 1},
+            "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3"], "archived": [], "erased": ["bl_77aa01c4d2e9"]},
             "released": 4,
         },
     ),
@@ -50,7 +59,15 @@ _ERASE_EXAMPLES = [
         "What is gone",
         response_only=True,
         status_codes=["200"],
-        value={"episodes": 12, "beliefs": 3, "calls": 9, "released": 5, "recomputed": 2, "archived": 0},
+        value={
+            "episodes": 12,
+            "beliefs": 1,
+            "calls": 9,
+            "released": 5,
+            "recomputed": 1,
+            "archived": 0,
+            "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3"], "archived": [], "erased": ["bl_77aa01c4d2e9"]},
+        },
     ),
 ]
 
@@ -84,12 +101,21 @@ class BereftSerializer(serializers.Serializer[Any]):
     erased = serializers.IntegerField(required=False, help_text="Beliefs that may quote it, where it was erased.")
 
 
+class BeliefIdsSerializer(serializers.Serializer[Any]):
+    """Which beliefs the numbers are about, at most 100 of each kind."""
+
+    recomputed = serializers.ListField(child=serializers.CharField())
+    archived = serializers.ListField(child=serializers.CharField())
+    erased = serializers.ListField(child=serializers.CharField(), required=False)
+
+
 class ForgottenSerializer(serializers.Serializer[Any]):
     """A memory that is gone."""
 
     id = serializers.CharField()
     status = serializers.ChoiceField(["forgotten", "erased"])
     beliefs = BereftSerializer()
+    belief_ids = BeliefIdsSerializer(required=False, help_text="For a key that may read: those that it may see.")
     released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
 
 
@@ -102,6 +128,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
     released = serializers.IntegerField(help_text="Other episodes that are consolidated anew.")
     recomputed = serializers.IntegerField(help_text="Beliefs that stay, and do not stand as before.")
     archived = serializers.IntegerField(help_text="Those among them that have no support any more.")
+    belief_ids = BeliefIdsSerializer(required=False, help_text="Not where a whole workspace was erased.")
 
 
 class ForgetView(APIView):
@@ -134,16 +161,24 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     told: dict[str, Any] = {"actor": holder.actor, "now": timezone.now(), "reason": reason}
     if memory_id.startswith(_EPISODES):
         bereft = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told).bereft
-        beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
     else:
-        _forget_belief(belief_to_change(request, memory_id), holder, told)
-        beliefs = {"recomputed": 0, "archived": 0}
-    return {"id": memory_id, "status": "forgotten", "beliefs": beliefs}
+        bereft = _forget_belief(belief_to_change(request, memory_id), holder, told)
+    beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
+    answer = {"id": memory_id, "status": "forgotten", "beliefs": beliefs}
+    if not grants(key=holder.key, permission=Permission.READ):
+        return answer
+    seen = bereft_in_sight(bereft=bereft, viewer=viewer)
+    return answer | {"belief_ids": _bounded(recomputed=seen.beliefs, archived=seen.archived)}
 
 
-def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> None:
+def _bounded(**ids: Collection[str]) -> dict[str, list[str]]:
+    return {name: sorted(found)[:_MOST_IDS] for name, found in ids.items()}
+
+
+def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> Bereft:
+    even_pinned = grants(key=holder.key, permission=Permission.CURATE)
     try:
-        forget_belief(belief=belief, even_pinned=grants(key=holder.key, permission=Permission.CURATE), **told)
+        return forget_belief(belief=belief, even_pinned=even_pinned, **told).bereft
     except PinnedBelief as pinned:
         raise PermissionDenied(str(pinned)) from None
 
@@ -163,7 +198,13 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
         now=timezone.now(),
     )
     beliefs = {"recomputed": erasure.recomputed, "archived": erasure.archived, "erased": erasure.beliefs}
-    return {"id": memory_id, "status": "erased", "beliefs": beliefs, "released": erasure.released}
+    answer = {"id": memory_id, "status": "erased", "beliefs": beliefs, "released": erasure.released}
+    return answer | _belief_ids(erasure)
+
+
+def _belief_ids(erasure: Erasure) -> dict[str, dict[str, list[str]]]:
+    ids = erasure.ids
+    return {"belief_ids": _bounded(recomputed=ids.recomputed, archived=ids.archived, erased=ids.erased)}
 
 
 class EraseView(APIView):
@@ -192,4 +233,4 @@ class EraseView(APIView):
         if "workspace" in asked:
             return Response(erase_workspace(workspace=workspace, actor=actor).counts)
         done = erase_user(workspace=workspace, user=asked["user"], actor=actor, now=timezone.now())
-        return Response(done.counts)
+        return Response(done.counts | _belief_ids(done))

@@ -5,7 +5,7 @@ erased episode go with it, and what else they rested on is consolidated anew.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import structlog
@@ -28,6 +28,15 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefIds:
+    """Which beliefs the numbers of an erasure are about."""
+
+    erased: Ids = frozenset()
+    recomputed: Ids = frozenset()
+    archived: Ids = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
     """How much is gone, and what that meant for the rest."""
 
@@ -37,11 +46,13 @@ class Erasure:
     released: int = 0  # other episodes that beliefs which are gone were made of: they are consolidated anew
     recomputed: int = 0  # beliefs that do not stand as before
     archived: int = 0  # those among them without support
+    ids: BeliefIds = field(default_factory=BeliefIds)
 
     @property
     def counts(self) -> dict[str, int]:
         """Return the numbers by name."""
-        return asdict(self)
+        names = ("episodes", "beliefs", "calls", "released", "recomputed", "archived")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +166,9 @@ def _erase(
         beliefs=len(traces.beliefs),
         calls=len(traces.calls),
         released=released,
-        recomputed=recomputed,
+        recomputed=len(recomputed),
         archived=len(archived),
+        ids=BeliefIds(erased=traces.beliefs, recomputed=recomputed, archived=archived),
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
+from memory.access.visibility import Viewer, visible_beliefs
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.leaving import Bereft, take_from_evidence
 from memory.consolidation.locks import Gone, lock_named, lock_workspace
@@ -29,6 +30,12 @@ class Forgotten:
 
     id: str
     bereft: Bereft
+
+
+def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
+    """Keep of the beliefs that lost evidence those that a viewer may see (B21)."""
+    seen = frozenset(visible_beliefs(viewer=viewer).filter(pk__in=bereft.beliefs).values_list("pk", flat=True))
+    return Bereft(beliefs=seen, archived=bereft.archived & seen)
 
 
 @transaction.atomic

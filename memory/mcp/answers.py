@@ -30,6 +30,7 @@ class Forgotten(Told):
     id: str
     recomputed: int = Field(description="Beliefs that it was evidence of.")
     archived: int = Field(description="Those among them that have no support any more.")
+    belief_ids: list[str] | None = Field(default=None, description="Of the first 100 of them, for a key that may read.")
 
 
 class FeedbackTold(Told):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
-from memory.forgetting.forget import forget_belief, forget_episode
+from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import STORABLE
@@ -14,6 +14,9 @@ from memory.mcp.answers import FeedbackTold, Forgotten, Saved
 from memory.mcp.callers import Caller, Refused
 from memory.models import Permission
 from memory.recall.feedback import Feedback, give_feedback
+
+_MOST_IDS = 100
+DIGITS = 4  # of numbers that a model reads: further ones say nothing
 
 MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
@@ -81,10 +84,13 @@ def forget(
         gone = forget_episode(episode=caller.episode(id), **told)
     else:
         gone = forget_belief(belief=caller.belief_to_change(id), even_pinned=caller.may(Permission.CURATE), **told)
-    return Forgotten(id=id, recomputed=len(gone.bereft.beliefs), archived=len(gone.bereft.archived))
+    bereft, ids = gone.bereft, None
+    if caller.may(Permission.READ):
+        ids = sorted(bereft_in_sight(bereft=bereft, viewer=caller.viewer).beliefs)[:_MOST_IDS]
+    return Forgotten(id=id, recomputed=len(bereft.beliefs), archived=len(bereft.archived), belief_ids=ids)
 
 
 def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
     """Say whether a memory was of use."""
     memory = caller.episode(id) if id.startswith("ep_") else caller.belief(id)
-    return FeedbackTold(id=id, feedback=give_feedback(memory=memory, value=value))
+    return FeedbackTold(id=id, feedback=round(give_feedback(memory=memory, value=value), DIGITS))

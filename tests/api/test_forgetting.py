@@ -19,7 +19,7 @@ def episode(workspace: Workspace) -> Episode:
 
 
 def test_an_episode_is_forgotten(episode: Episode, writer: Caller) -> None:
-    """B19: the answer says what that meant for beliefs; its actor is the key."""
+    """B19: the answer says what that meant for beliefs, not which to a key that may not read; its actor is the key."""
     response = writer.request("DELETE", f"/memories/{episode.pk}?reason=private")
     assert response.status_code == 200
     assert response.json() == {
@@ -28,6 +28,19 @@ def test_an_episode_is_forgotten(episode: Episode, writer: Caller) -> None:
     change = Transition.objects.get(episode=episode)
     assert (change.new, change.reason, change.actor[:10]) == ("forgotten", "private", "key engram")
     assert Belief.objects.get().status == "archived"
+
+
+def test_who_may_read_is_told_which_beliefs_it_meant(workspace: Workspace, episode: Episode) -> None:
+    """B19, B21: of those that the key may see."""
+    project = factories.project(workspace=workspace)
+    inside = remembered("Tabs.", workspace=workspace, project=project)
+    shown = believed("Mara likes tabs.", workspace=workspace, project=project)
+    for belief in (shown, Belief.objects.get(statement="Mara prefers tea.")):
+        factories.evidence(belief=belief, episode=inside)
+    limited = caller("read", "write", workspace=workspace, projects=(project,))
+    answer = limited.request("DELETE", f"/memories/{inside.pk}").json()
+    assert answer["beliefs"] == {"recomputed": 2, "archived": 1}
+    assert answer["belief_ids"] == {"recomputed": [shown.pk], "archived": [shown.pk]}
 
 
 def test_nobody_is_shown_it_afterwards(episode: Episode, workspace: Workspace) -> None:
@@ -108,12 +121,13 @@ def owner(workspace: Workspace) -> Caller:
 
 def test_an_episode_is_erased(episode: Episode, owner: Caller) -> None:
     """B19: the belief that it only supported is computed anew, and archived without support."""
-    response = owner.request("DELETE", f"/memories/{episode.pk}?erase=true")
+    response, belief = owner.request("DELETE", f"/memories/{episode.pk}?erase=true"), Belief.objects.get()
     assert (response.status_code, response.json()) == (
         200,
         {
             "id": episode.pk, "status": "erased", "released": 0,
             "beliefs": {"recomputed": 1, "archived": 1, "erased": 0},
+            "belief_ids": {"recomputed": [belief.pk], "archived": [belief.pk], "erased": []},
         },
     )  # fmt: skip
     assert not Episode.objects.exists()
@@ -155,10 +169,11 @@ def test_an_open_cycle_keeps_from_erasing(episode: Episode, owner: Caller) -> No
 def test_a_user_is_erased(workspace: Workspace, episode: Episode, owner: Caller) -> None:
     """B19: and what is nobody's, or another's, stays."""
     remembered("Tabs.", workspace=workspace, user="mara")
-    believed("Mara likes tabs.", workspace=workspace, user="mara")
+    gone = believed("Mara likes tabs.", workspace=workspace, user="mara").pk
     response = owner.post("/erase", {"user": "mara"})
     assert response.json() == {
         "episodes": 1, "beliefs": 1, "calls": 0, "released": 0, "recomputed": 0, "archived": 0,
+        "belief_ids": {"recomputed": [], "archived": [], "erased": [gone]},
     }  # fmt: skip
     assert (Episode.objects.get().pk, Belief.objects.count()) == (episode.pk, 1)
 

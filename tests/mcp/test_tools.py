@@ -232,9 +232,15 @@ def test_what_is_forgotten_is_gone(rows: Rows) -> None:
     """B19: and the belief that rested on it has lost its support."""
     key = factories.key("write", workspace=rows.workspace)[1]
     told = call("memory_forget", key, id=rows.episode.pk, reason="asked for")
-    assert told.recomputed == 2
+    assert (told.recomputed, told.belief_ids) == (2, None)
     with pytest.raises(Refusal, match="There is no"):
         call("memory_forget", key, id=rows.episode.pk)
+
+
+def test_who_may_read_is_told_which_beliefs_lost_evidence(rows: Rows) -> None:
+    """B19."""
+    told = call("memory_forget", factories.key(workspace=rows.workspace)[1], id=rows.episode.pk)
+    assert told.belief_ids == sorted(Belief.objects.values_list("pk", flat=True))
 
 
 def test_what_was_forgotten_is_not_saved_again(rows: Rows) -> None:
@@ -276,7 +282,8 @@ def test_where_beliefs_are_off_none_is_corrected(rows: Rows) -> None:
 def test_feedback_moves_no_confidence(rows: Rows) -> None:
     """L13."""
     key = factories.key("write", workspace=rows.workspace)[1]
-    assert call("memory_feedback", key, id=rows.belief.pk, value=Feedback.WRONG).feedback < 0
+    told = [call("memory_feedback", key, id=rows.belief.pk, value=Feedback.WRONG).feedback for _ in range(3)]
+    assert told == [-0.3, -0.51, -0.657]
     assert Belief.objects.get(pk=rows.belief.pk).confidence == rows.belief.confidence
 
 

@@ -70,13 +70,13 @@ def rebuild_beliefs(
 
 def rebuild_some(
     *, workspace: Workspace, beliefs: Collection[str], fallen: Sequence[StructuralJob], now: datetime
-) -> int:
-    """Let some beliefs alone stand as the record has it that is left after a loss; return how many did not.
+) -> frozenset[str]:
+    """Let some beliefs alone stand as the record has it that is left after a loss; return those that did not.
 
     Changes of structure that fell with the loss, and those that cannot be repeated, are left to the next cycle.
     """
     if not beliefs:
-        return 0
+        return frozenset()
     _hold_still(workspace)
     record = read_record(workspace=workspace)
     stands = take_stock(beliefs=record.made.keys() | record.others)
@@ -87,7 +87,7 @@ def rebuild_some(
     repair(differences=differences, now=now)
     give_up(lost={difference.id for difference in differences if difference.is_lost}, stood=stands)
     decide_anew(unrepeated=[*fallen, *(job for job in unrepeated if job.belief_id in beliefs)])
-    return len(differences)
+    return frozenset(difference.id for difference in differences)
 
 
 def check_no_cycle_open(*, workspace: Workspace) -> None:
