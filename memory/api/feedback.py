@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access.visibility import visible_beliefs, visible_episodes
+from memory.api.recall import RoundedField
 from memory.api.requests import StrictSerializer, read_body, viewer_from
 from memory.api.schema import documented
 from memory.models import Belief, Episode, Permission
@@ -28,7 +29,7 @@ class FeedbackSerializer(serializers.Serializer[Any]):
     """How a memory's feedback stands. Nothing else is told: whoever may write need not be allowed to read."""
 
     id = serializers.CharField()
-    feedback = serializers.FloatField(min_value=-1, max_value=1, help_text="From -1, wrong, to 1, useful.")
+    feedback = RoundedField(min_value=-1, max_value=1, help_text="From -1, wrong, to 1, useful.")
 
 
 class NoBody(StrictSerializer):

@@ -13,6 +13,7 @@ from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
+from memory.api.recall import RoundedField
 from memory.api.requests import NoQuery, read_query, viewer_from
 from memory.api.schema import KNOWLEDGE, documented
 from memory.models import Episode, Permission, Transition
@@ -21,6 +22,11 @@ from memory.recall.episode_cards import read_episode_card
 from memory.recall.use import read_use
 
 MEMORY_ID = OpenApiParameter("memory_id", location=OpenApiParameter.PATH, description="`ep_…` or `bl_…`.")
+
+
+def feedback_field() -> RoundedField:
+    """Declare how a memory's feedback stands."""
+    return RoundedField(help_text="From -1, wrong, to 1, useful.")
 
 
 class TransitionSerializer(serializers.ModelSerializer[Transition]):
@@ -61,6 +67,8 @@ class EpisodePartsSerializer(serializers.Serializer[Any]):
 class ExpandedEpisodeSerializer(EpisodeSerializer):
     """An episode, whole."""
 
+    feedback = feedback_field()
+
     class Meta:
         model = Episode
         fields = (
@@ -88,7 +96,7 @@ class BeliefUseSerializer(serializers.Serializer[Any]):
     accessed_at = serializers.DateTimeField(allow_null=True)
     stability = serializers.FloatField(help_text="How slowly it fades; grows with every recall.")
     retrieval_strength = serializers.FloatField(help_text="How easily it comes to mind now, 0 to 1.")
-    feedback = serializers.FloatField(help_text="From -1, wrong, to 1, useful.")
+    feedback = feedback_field()
 
 
 class ExpandedBeliefSerializer(BeliefUseSerializer, BeliefCardSerializer):

@@ -24,11 +24,14 @@ class DenyUnlessDeclared(BasePermission):
             return True  # there is nothing to open: the view answers that it knows no such method
         key = holder_of(request).key
         if key.is_limited and getattr(view, "is_for_whole_workspace", False):
-            self.message = "This key is limited to projects."
+            self.message = "This key is limited to projects: that takes a key without such a limit."
             return False
         return self._is_granted(request, view)
 
     def _is_granted(self, request: Request, view: Any) -> bool:
         needed: dict[str, Any] = getattr(view, "permission_for", {})
         method = "GET" if request.method == "HEAD" else request.method or ""
-        return method in needed and grants(key=holder_of(request).key, permission=needed[method])
+        if method not in needed:
+            return False
+        self.message = f"This key may not do that: it takes a key with the permission {needed[method]}."
+        return grants(key=holder_of(request).key, permission=needed[method])

@@ -14,6 +14,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
 from memory.access.visibility import BeyondProjects
+from memory.api.requests import NoSuchProject
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
@@ -69,6 +70,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
 
 def _known_problem(error: Exception) -> dict[str, Any] | None:
     """Return the body for an error that we know, None for one that we do not."""
+    if isinstance(error, NoSuchProject):
+        return problem(status=404, detail=str(error), errors={"project": [str(error)]})
     if isinstance(error, (Http404, Gone)):
         return problem(status=404, detail=NOT_FOUND)
     if isinstance(error, ValidationError):

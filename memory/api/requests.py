@@ -18,14 +18,31 @@ from memory.models import Belief, Project
 MAX_NAME = 200
 
 
+class NoSuchProject(Http404):
+    """A project that is not there, or not for the caller to see."""
+
+
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it does not declare."""
+    """Refuses fields that it does not declare, and says what a closed set holds."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            _name_choices(field)
+        return fields
 
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
         if unknown:
             raise serializers.ValidationError({_sendable(name): ["There is no such field."] for name in unknown})
         return super().to_internal_value(data)
+
+
+def _name_choices(field: Any) -> None:
+    closed = getattr(field, "child", field)
+    if isinstance(closed, serializers.ChoiceField):
+        names = ", ".join(map(str, closed.choices))
+        closed.error_messages["invalid_choice"] = f"One of these is expected: {names}."
 
 
 class NoQuery(StrictSerializer):
@@ -63,12 +80,12 @@ def belief_to_change(request: Request, belief_id: str) -> Belief:
 
 
 def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:
-    """Return the project of this name, None for no name; one the viewer may not see does not exist."""
+    """Return the project of this name, None for no name; raise NoSuchProject for one the viewer may not see."""
     if not slug:
         return None
     project = visible_projects(viewer=viewer).filter(slug=slug).first()
     if project is None:
-        raise Http404
+        raise NoSuchProject(f"There is no project {slug!r} that this key may see.")
     return project
 
 

@@ -31,7 +31,7 @@ RECALL_PROFILES = choices_of(RecallProfile)
 _DETAILS = {
     400: "The body is not JSON.",
     401: "Authentication credentials were not provided.",
-    403: "You do not have permission to perform this action.",
+    403: "This key may not do that: it takes a key with the permission curate.",
     404: "There is no such thing here.",
     409: "What is there stands in the way, such as a running cycle.",
     413: "The body is too large.",

@@ -13,7 +13,7 @@ from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
 from memory.mcp.callers import Caller
-from memory.mcp.saving import MemoryId
+from memory.mcp.saving import DIGITS, MemoryId
 from memory.models import Belief, Transition
 from memory.models.beliefs import Timeframe
 
@@ -85,7 +85,7 @@ def _told(belief: Belief) -> BeliefTold:
     return BeliefTold(
         id=belief.pk,
         statement=belief.statement,
-        confidence=round(belief.confidence, 4),
+        confidence=round(belief.confidence, DIGITS),
         status=belief.status,
         is_pinned=belief.is_pinned,
     )

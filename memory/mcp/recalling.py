@@ -9,7 +9,7 @@ from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
 from memory.mcp.answers import BudgetTold, EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
 from memory.mcp.callers import Caller, Refused
-from memory.mcp.saving import MemoryId, ProjectName, UserName
+from memory.mcp.saving import DIGITS, MemoryId, ProjectName, UserName
 from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
 from memory.recall.episode_cards import read_episode_card
@@ -22,7 +22,6 @@ from memory.recall.search import RecallScope
 from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
-_DIGITS = 4
 
 
 def recall(
@@ -87,8 +86,8 @@ def _told(memory: RecalledMemory) -> Memory:
         id=memory.id,
         text=memory.text,
         knowledge=memory.knowledge,
-        score=round(memory.score, _DIGITS),
-        confidence=None if memory.confidence is None else round(memory.confidence, _DIGITS),
+        score=round(memory.score, DIGITS),
+        confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
         occurred_at=memory.occurred_at,
     )
 
@@ -114,7 +113,7 @@ def _episode(episode: Episode, caller: Caller) -> Expanded:
         occurred_at=episode.occurred_at,
         is_evidence_of=[
             WordTold(
-                belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, _DIGITS)
+                belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, DIGITS)
             )
             for word in card.beliefs
         ],
@@ -132,8 +131,8 @@ def _belief(belief: Belief, caller: Caller) -> Expanded:
         project=belief.project.slug if belief.project else None,
         user=belief.user or None,
         created_at=belief.created_at,
-        confidence=round(belief.confidence, _DIGITS),
-        interval=[round(bound, _DIGITS) for bound in interval_of(belief)],
+        confidence=round(belief.confidence, DIGITS),
+        interval=[round(bound, DIGITS) for bound in interval_of(belief)],
         subject=belief.subject or None,
         context=belief.context or None,
         timeframe=belief.timeframe,
@@ -143,7 +142,7 @@ def _belief(belief: Belief, caller: Caller) -> Expanded:
                 episode=row.episode,
                 text=row.text,
                 verdict=row.verdict,
-                weight=round(row.weight, _DIGITS),
+                weight=round(row.weight, DIGITS),
                 reason=row.reason,
                 occurred_at=row.occurred_at,
             )

@@ -24,7 +24,7 @@ def test_words_add_up_between_minus_one_and_one(workspace: Workspace, writer: Ca
     said = say(writer, memory.pk, "useful", "useful", "wrong", "wrong")
     assert said == pytest.approx([0.3, 0.51, 0.057, -0.2601])
     memory.refresh_from_db()
-    assert memory.feedback == said[-1]
+    assert (memory.feedback, said[:2]) == (pytest.approx(said[-1]), [0.3, 0.51])  # as people read numbers
 
 
 def test_no_number_of_words_leaves_the_range(workspace: Workspace, writer: Caller) -> None:
@@ -61,6 +61,12 @@ def test_a_bad_word_is_named(workspace: Workspace, writer: Caller, body: object,
     response = writer.post(f"/memories/{memory.pk}/feedback", body)
     assert is_problem(response, 422)
     assert list(response.json()["errors"]) == [field]
+
+
+def test_a_closed_set_says_what_is_in_it(workspace: Workspace, writer: Caller) -> None:
+    memory = remembered("Tea!", workspace=workspace)
+    response = writer.post(f"/memories/{memory.pk}/feedback", {"value": "great"})
+    assert response.json()["errors"] == {"value": ["One of these is expected: useful, wrong."]}
 
 
 def test_a_commitment_is_resolved_once(workspace: Workspace, writer: Caller) -> None:

@@ -32,6 +32,43 @@ def test_a_name_that_cannot_be_sent_back_is_a_422(path: str, workspace: Workspac
     assert is_problem(caller(workspace=workspace).post(path, {"\ud800": 1}), 422)
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "field", "told"),
+    [
+        ("/beliefs", {"status": "gone"}, "status", "One of these is expected: active, challenged"),
+        ("/recall", {"query": "tea", "types": ["dream"]}, "types", "One of these is expected: episode, belief."),
+        ("/recall", {"query": "tea", "mode": "all"}, "mode", "expected: facts_only, facts_plus_rules, full_context."),
+    ],
+)
+def test_a_choice_that_is_none_is_told_the_choices(
+    reader: Caller, path: str, query: dict[str, object], field: str, told: str
+) -> None:
+    response = reader.post(path, query) if path == "/recall" else reader.get(path, **query)
+    assert is_problem(response, 422)
+    assert told in str(response.json()["errors"][field])
+
+
+@pytest.mark.parametrize("path", ["/recall", "/recollections", "/episodes", "/beliefs"])
+def test_a_project_that_is_not_there_is_named(reader: Caller, path: str) -> None:
+    """B21: a 404 as ever, that says which field is to blame."""
+    asked = {"query": "tea", "project": "nowhere"}
+    response = reader.get(path, project="nowhere") if path in ("/episodes", "/beliefs") else reader.post(path, asked)
+    assert is_problem(response, 404)
+    assert response.json()["errors"] == {"project": ["There is no project 'nowhere' that this key may see."]}
+
+
+@pytest.mark.parametrize(
+    ("held", "method", "path", "needed"),
+    [("write", "GET", "/beliefs", "read"), ("read", "POST", "/erase", "owner"), ("read", "POST", "/episodes", "write")],
+)
+def test_a_key_without_the_permission_is_told_which_it_takes(
+    workspace: Workspace, held: str, method: str, path: str, needed: str
+) -> None:
+    response = caller(held, workspace=workspace).request(method, path)
+    assert is_problem(response, 403)
+    assert response.json()["detail"] == f"This key may not do that: it takes a key with the permission {needed}."
+
+
 def test_a_head_is_a_get_without_a_body(reader: Caller) -> None:
     response = reader.request("HEAD", "/beliefs")
     assert (response.status_code, response.content) == (200, b"")
