@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import Model, Q
 
 from memory.domain.lifecycle import JobState
+from memory.forgetting.planner import look_anew
 from memory.forgetting.traces import Traces
 from memory.models import (
     CallOutcome,
@@ -115,5 +116,4 @@ def clear_statistics(*, workspace: Workspace) -> None:
     """Count words anew, where they were counted, and let the planner forget those that it kept."""
     if TextStatistics.objects.for_workspace(workspace.pk).exists():
         count_words(workspace_id=workspace.pk, waits=True)
-    with connection.cursor() as cursor:
-        cursor.execute(f"ANALYZE {', '.join(_TABLES)}")
+    look_anew(tables=_TABLES)

@@ -13,11 +13,13 @@ from tqdm import tqdm
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.forgetting.vacuum import scrub_tables, tables_to_scrub
+from memory.forgetting.vacuum import StillSeen, scrub_tables, tables_to_scrub
 from memory.management.failures import named_workspace, usage_error
 from memory.management.naming import named_memory
 from memory.management.wording import counted
 from memory.models import Belief, Episode, Workspace
+
+WAIT_SECONDS = 60.0
 
 
 class Command(BaseCommand):
@@ -39,16 +41,22 @@ class Command(BaseCommand):
             help="afterwards, write every table anew, so that no file of the database holds what was erased; locks one "
             "table after the other, and needs room for a copy of the greatest",
         )
+        parser.add_argument(
+            "--wait",
+            type=float,
+            default=WAIT_SECONDS,
+            help="seconds for which --scrub waits for the end of transactions that still see what was erased",
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, ids: list[str], scrub: bool, as_json: bool, **options: Any) -> None:
+    def handle(self, *, ids: list[str], scrub: bool, wait: float, as_json: bool, **options: Any) -> None:
         _check_usage(ids, options, scrub=scrub)
         try:
             done = _erase(ids, **options)
         except CycleIsOpen as error:
             raise CommandError(str(error), returncode=1) from None
         if scrub:
-            _scrub(show=not as_json)
+            _scrub(wait, show=not as_json)
         self._show(done, is_scrubbed=scrub, as_json=as_json)
 
     def _show(self, done: dict[str, int], *, is_scrubbed: bool, as_json: bool) -> None:
@@ -100,10 +108,14 @@ def _erase_named(ids: list[str], actor: Actor) -> dict[str, int]:
     return total
 
 
-def _scrub(*, show: bool) -> None:
-    tables = tables_to_scrub()
-    for _ in tqdm(scrub_tables(), total=len(tables), unit="table", disable=not (show and sys.stderr.isatty())):
-        pass
+def _scrub(wait_seconds: float, *, show: bool) -> None:
+    tables, is_quiet = scrub_tables(wait_seconds=wait_seconds), not (show and sys.stderr.isatty())
+    try:
+        for _ in tqdm(tables, total=len(tables_to_scrub()), unit="table", disable=is_quiet):
+            pass
+    except StillSeen as error:
+        message = f"{error} All is erased, and no file is scrubbed: see to its end, then `erase --scrub` again."
+        raise CommandError(message, returncode=1) from None
 
 
 def _in_words(done: dict[str, int]) -> str:
