@@ -73,10 +73,13 @@ def count_of_user(*, kind: VectorKind, model: str, reach: Reach, most: int) -> i
     return int(count)
 
 
+# Grouped in the order of the index over active vectors, which alone is read, before anything is joined.
 _RECOUNT = """
 WITH counted AS (
-    SELECT v.workspace_id, v.project_id, v.model, count(*) AS active FROM memory_{kind}embedding v
-    JOIN memory_workspace w ON w.id = v.workspace_id WHERE v.is_active GROUP BY 1, 2, 3
+    SELECT v.* FROM (
+        SELECT workspace_id, project_id, model, count(*) AS active FROM memory_{kind}embedding
+        WHERE is_active GROUP BY workspace_id, model, project_id
+    ) v JOIN memory_workspace w ON w.id = v.workspace_id
 ), gone AS (
     DELETE FROM memory_vectorcount c WHERE c.kind = '{kind}' AND NOT EXISTS (
         SELECT FROM counted n WHERE (n.workspace_id, n.model) = (c.workspace_id, c.model)
