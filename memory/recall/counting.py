@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import structlog
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from memory.domain.policy import RecallPolicy
 
@@ -14,7 +14,18 @@ _COUNT_LOCKS = 3  # the first of the two numbers that name an advisory lock
 
 def count_due_words(*, policy: RecallPolicy) -> int:
     """Count the words of every workspace that grew enough since it was counted last; return of how many."""
-    return sum(count_words(workspace_id=workspace_id) for workspace_id in list(_due(policy)))
+    return sum(_try_to_count(workspace_id) for workspace_id in list(_due(policy)))
+
+
+def _try_to_count(workspace_id: int) -> bool:
+    """Count, or log why not: those that come after it are counted all the same."""
+    try:
+        return count_words(workspace_id=workspace_id)
+    except DatabaseError as error:
+        if not connection.is_usable():
+            raise
+        log.warning("words_not_counted", workspace=workspace_id, error=str(error))
+        return False
 
 
 def _due(policy: RecallPolicy) -> Iterator[int]:

@@ -1,9 +1,11 @@
 """Approximate indexes are kept beside recall, not by it: built where there is enough to search, dropped where not."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 
 import structlog
+from django.db import DatabaseError, connection
 
 from memory.domain.policy import RecallPolicy
 from memory.models import VectorCount
@@ -20,7 +22,13 @@ from memory.models.vector_kinds import VectorKind
 
 log = structlog.get_logger(__name__)
 
+_POLL_SECONDS = 0.25  # between two looks whether whoever makes indexes is done
+
 _Owner = tuple[int, str]  # a workspace and a model
+
+
+class StillBuilding(RuntimeError):
+    """Somebody else was making indexes for as long as one would wait."""
 
 
 def keep_indexes(*, policy: RecallPolicy) -> int:
@@ -29,25 +37,69 @@ def keep_indexes(*, policy: RecallPolicy) -> int:
     Only one at a time does so; whoever comes meanwhile has nothing to do. Cannot be part of a transaction.
     """
     with only_builder() as is_ours:
-        if not is_ours:
-            return 0
-        return sum(_keep(kind, policy) for kind in VectorKind)
+        return _keep_all(policy) if is_ours else 0
+
+
+def keep_indexes_after_others(*, policy: RecallPolicy, wait_seconds: float) -> int:
+    """Keep all indexes once nobody else does; raise StillBuilding if that takes longer than one would wait.
+
+    The lock is asked for again and again: a statement that waited for it would itself be waited for, by the one that
+    makes an index beside all others.
+    """
+    gives_up_at = time.monotonic() + wait_seconds
+    while True:
+        with only_builder() as is_ours:
+            if is_ours:
+                return _keep_all(policy)
+        if time.monotonic() > gives_up_at:
+            raise StillBuilding(f"Somebody else has been making indexes for {wait_seconds:g} s.")
+        time.sleep(_POLL_SECONDS)
+
+
+def _keep_all(policy: RecallPolicy) -> int:
+    return sum(_keep(kind, policy) for kind in VectorKind if _try_to_count(kind))
+
+
+def _try_to_count(kind: VectorKind) -> bool:
+    try:
+        recount_vectors(kind=kind)
+    except DatabaseError as error:
+        _check_connected(error)
+        log.warning("vectors_not_counted", kind=kind, error=str(error))
+        return False
+    return True
+
+
+def _check_connected(error: DatabaseError) -> None:
+    """Raise the error if the connection went with it: nothing that comes after it can be done."""
+    if not connection.is_usable():
+        raise error
 
 
 def _keep(kind: VectorKind, policy: RecallPolicy) -> int:
     """Keep the indexes of one kind: what a build that was cut short left first, what another replaces last."""
-    recount_vectors(kind=kind)
     counts = _counts(kind)
     stored = stored_indexes(kind=kind)
     _drop(index for index in stored if not index.is_valid)
     valid = {index.name for index in stored if index.is_valid}
     missing = [index for index in wanted_indexes(kind=kind, counts=counts, policy=policy) if index.name not in valid]
-    for index in missing:
+    built = sum(_try_to_build(index, policy) for index in missing)
+    if built == len(missing):
+        useful = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
+        _drop(index for index in stored if index.is_valid and index.name not in useful)
+    return built
+
+
+def _try_to_build(index: VectorIndex, policy: RecallPolicy) -> bool:
+    """Build, or log why not: those that come after it are built all the same."""
+    try:
         build_index(index=index, memory_megabytes=policy.index_megabytes)
-        log.info("vector_index_built", index=index.name)
-    useful = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
-    _drop(index for index in stored if index.is_valid and index.name not in useful)
-    return len(missing)
+    except DatabaseError as error:
+        _check_connected(error)
+        log.warning("vector_index_not_built", workspace=index.workspace_id, index=index.name, error=str(error))
+        return False
+    log.info("vector_index_built", index=index.name)
+    return True
 
 
 def _counts(kind: VectorKind) -> Counter[_Owner]:
@@ -61,8 +113,13 @@ def _counts(kind: VectorKind) -> Counter[_Owner]:
 
 def _drop(indexes: Iterable[StoredIndex]) -> None:
     for index in indexes:
-        drop_index(name=index.name)
-        log.info("vector_index_dropped", index=index.name, was_complete=index.is_valid)
+        try:
+            drop_index(name=index.name)
+        except DatabaseError as error:
+            _check_connected(error)
+            log.warning("vector_index_not_dropped", workspace=index.workspace_id, index=index.name, error=str(error))
+        else:
+            log.info("vector_index_dropped", index=index.name, was_complete=index.is_valid)
 
 
 def wanted_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pytest_django import Settings
 
 from memory.consolidation import reembedding
@@ -240,6 +242,20 @@ def test_the_command_moves_to_a_server_within_the_ledger(
     assert ModelCall.objects.filter(workspace=workspace, model="served", outcome="ok").count() == 2
     counted = VectorCount.objects.filter(workspace=workspace, model="served")
     assert {row.kind: row.active for row in counted} == {"episode": 2, "belief": 1}  # recall chooses its way by these
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_another_makes_indexes_the_model_stays(workspace: Workspace, served: ModelServer) -> None:
+    """B8a: recall would compare all of the new vectors one by one; no longer than one would wait."""
+    facts = connection.settings_dict
+    with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
+        other.execute("SELECT pg_advisory_lock(4, 0)")
+        with pytest.raises(CommandError, match=r"making indexes for 0\.1 s\. What was embedded is kept") as failed:
+            call_command("reembed", "--workspace", workspace.name, "--wait", "0.1")
+    assert (failed.value.returncode, embedder_of(workspace.pk).name) == (1, OLD)
+    assert {model for _, model in vectors_of(workspace)} == {OLD, "served"}
+    call_command("reembed", "--workspace", workspace.name, "--json")
+    assert (embedder_of(workspace.pk).name, {model for _, model in vectors_of(workspace)}) == ("served", {"served"})
 
 
 def test_a_server_that_fails_leaves_the_old_vectors_and_can_be_asked_again(

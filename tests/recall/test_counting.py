@@ -2,6 +2,7 @@
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from memory.models import TermFrequency, TextStatistics, Workspace
 from memory.recall.counting import count_due_words, count_words
@@ -62,6 +63,19 @@ def test_a_tenth_that_is_no_whole_number_is_reached_too(workspace: Workspace) ->
     assert count_due_words(policy=POLICY) == 0
     _say(workspace, 1, start=99)
     assert count_due_words(policy=POLICY) == 1
+
+
+def test_a_workspace_that_cannot_be_counted_holds_up_no_other(workspace: Workspace) -> None:
+    """B17."""
+    other = factories.workspace()
+    for each in (workspace, other):
+        _say(each, 1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"ALTER TABLE memory_textstatistics ADD CONSTRAINT refused CHECK (workspace_id <> {workspace.pk})"
+        )
+    assert count_due_words(policy=POLICY) == 1
+    assert [row.workspace for row in TextStatistics.objects.all()] == [other]
 
 
 def test_a_word_that_came_since_the_count_is_the_rarest(workspace: Workspace) -> None:

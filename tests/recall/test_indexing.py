@@ -1,18 +1,20 @@
 """Approximate indexes are built where they are worth it, once, and dropped where they are not."""
 
+import threading
 from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
 
 from memory.models import EpisodeEmbedding, Workspace
-from memory.models.vector_indexes import StoredIndex, VectorIndex, drop_index, stored_indexes
+from memory.models.vector_counts import recount_vectors
+from memory.models.vector_indexes import StoredIndex, VectorIndex, build_index, drop_index, stored_indexes
 from memory.models.vector_kinds import VectorKind
-from memory.recall.indexing import keep_indexes
+from memory.recall.indexing import StillBuilding, keep_indexes, keep_indexes_after_others
 from tests import factories
-from tests.recall.memories import ask, ids, remembered
+from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,15 +100,90 @@ def test_what_a_killed_build_left_is_cleaned_up_and_built_again() -> None:
     )
 
 
-def test_there_are_never_two_builders_at_once() -> None:
+def test_there_are_never_two_builders_at_once(other: psycopg.Connection) -> None:
     """B17: whoever comes second has nothing to do, until the first is gone."""
     _filled(5)
-    facts = connection.settings_dict
-    with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
-        other.execute("SELECT pg_advisory_lock(4, 0)")
-        assert (_keep(), _names()) == (0, set())
-        other.execute("SELECT pg_advisory_unlock(4, 0)")
+    other.execute("SELECT pg_advisory_lock(4, 0)")
+    assert (_keep(), _names()) == (0, set())
+    other.execute("SELECT pg_advisory_unlock(4, 0)")
     assert _keep() == 1
+
+
+@pytest.fixture
+def other() -> Iterator[psycopg.Connection]:
+    """Yield another session, outside of any transaction."""
+    facts = connection.settings_dict
+    named = {"host": facts["HOST"], "port": facts["PORT"], "user": facts["USER"], "dbname": facts["NAME"]}
+    with psycopg.connect(**named, autocommit=True) as session:
+        yield session
+
+
+def test_who_waits_builds_once_the_other_is_done(other: psycopg.Connection) -> None:
+    """B8a: a workspace moves to a model whose index is there."""
+    workspace, _ = _filled(5), _filled(6)
+    other.execute("SELECT pg_advisory_lock(4, 0)")
+    ending = threading.Timer(0.4, other.execute, ["SELECT pg_advisory_unlock(4, 0)"])
+    ending.start()
+    assert keep_indexes_after_others(policy=settings.POLICY.recall, wait_seconds=30) == 2
+    ending.join()
+    assert _own(workspace) in _names()
+
+
+def test_who_waits_stands_in_no_builders_way(other: psycopg.Connection) -> None:
+    """B8a: the making of an index beside all others waits for every statement that began before it, and for no lock."""
+    _filled(5)
+    other.execute("SELECT pg_advisory_lock(4, 0)")
+    making = threading.Thread(target=other.execute, args=["CREATE INDEX CONCURRENTLY own ON memory_episode (id)"])
+    making.start()
+    with pytest.raises(StillBuilding, match="for 1 s"):
+        keep_indexes_after_others(policy=settings.POLICY.recall, wait_seconds=1)
+    making.join(timeout=10)
+    other.execute("DROP INDEX own")  # it waits for none either
+    assert _names() == set()
+
+
+def test_what_cannot_be_counted_holds_up_no_other_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17."""
+    workspace = factories.workspace()
+    for number in range(5):
+        believed(f"Otters like river {number}.", workspace=workspace)
+
+    def count(*, kind: VectorKind) -> None:
+        if kind == VectorKind.EPISODE:
+            raise OperationalError("deadlock detected")
+        recount_vectors(kind=kind)
+
+    monkeypatch.setattr("memory.recall.indexing.recount_vectors", count)
+    assert _keep() == 1
+    assert {index.name for index in stored_indexes(kind=VectorKind.BELIEF)} == {"belief_vectors_hnsw"}
+
+
+def test_an_index_that_cannot_be_built_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17."""
+    workspace, other, more = _filled(5), _filled(6), _filled(7)
+    _fail_to_build(_own(workspace), monkeypatch)
+    assert (_keep(), _names()) == (2, {_own(other), _own(more)})
+    monkeypatch.undo()
+    assert (_keep(), _names()) == (1, {_own(workspace), _own(other), _own(more)})
+
+
+def test_an_index_stays_until_what_replaces_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17."""
+    workspace = _filled(5)
+    build_index(index=VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL), memory_megabytes=16)
+    _fail_to_build("episode_vectors_hnsw", monkeypatch)
+    assert (_keep(), _names()) == (0, {_own(workspace)})
+    monkeypatch.undo()
+    assert (_keep(), _names()) == (1, {"episode_vectors_hnsw"})
+
+
+def _fail_to_build(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*, index: VectorIndex, memory_megabytes: int) -> None:
+        if index.name == name:
+            raise OperationalError("could not resize shared memory segment")
+        build_index(index=index, memory_megabytes=memory_megabytes)
+
+    monkeypatch.setattr("memory.recall.indexing.build_index", build)
 
 
 def test_an_indexed_workspace_answers_as_before(with_numbers: Callable[..., None]) -> None:

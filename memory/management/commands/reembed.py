@@ -17,7 +17,7 @@ from memory.llm.model import CallFailed
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
-from memory.recall.indexing import keep_indexes
+from memory.recall.indexing import StillBuilding, keep_indexes_after_others
 
 WAIT_SECONDS = 600.0
 
@@ -30,7 +30,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True)
-        parser.add_argument("--wait", type=float, default=WAIT_SECONDS, help="seconds to wait for a cycle's end")
+        parser.add_argument(
+            "--wait",
+            type=float,
+            default=WAIT_SECONDS,
+            help="seconds to wait for whoever else makes indexes, and for a cycle's end",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         try:
             moved = self._move(workspace, model, wait_seconds=options["wait"], show=not options["json"])
-        except (CallFailed, DailyCapReached, CycleGoesOn) as error:
+        except (CallFailed, DailyCapReached, CycleGoesOn, StillBuilding) as error:
             raise CommandError(f"{error} What was embedded is kept: start it again to go on.", returncode=1) from error
         found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
         self.stdout.write(json.dumps(found) if options["json"] else _told(moved, model))
@@ -59,7 +64,9 @@ class Command(BaseCommand):
                 model=model,
                 wait_seconds=wait_seconds,
                 on_progress=step,
-                before_change=lambda: keep_indexes(policy=settings.POLICY.recall),
+                before_change=lambda: keep_indexes_after_others(
+                    policy=settings.POLICY.recall, wait_seconds=wait_seconds
+                ),
             )
 
 
