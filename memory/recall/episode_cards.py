@@ -1,11 +1,11 @@
 """The full card of an episode: what became of it, and what it bears witness to (B18)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from memory.access.visibility import Viewer, visible_beliefs
-from memory.consolidation.evidence import confidence_policy, read_rows
+from memory.consolidation.evidence import confidence_policy, read_rows_of
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
 from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition
@@ -52,15 +52,23 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
         knowledge=knowledge_of_episode(category=episode.category),
         access_count=access.access_count if access else 0,
         accessed_at=access.accessed_at if access else None,
-        beliefs=[_word(row, beliefs[row.belief_id], viewer) for row in rows if row.belief_id in beliefs],
+        beliefs=list(_words(rows, beliefs, viewer)),
         hidden_beliefs=sum(row.belief_id not in beliefs for row in rows),
         transitions=list(Transition.objects.filter(episode=episode).order_by("-pk")),
     )
 
 
-def _word(row: Evidence, belief: Belief, viewer: Viewer) -> Word:
+def _words(rows: Sequence[Evidence], beliefs: Mapping[str, Belief], viewer: Viewer) -> Iterator[Word]:
+    """Yield what an episode says of each belief that is in sight."""
     policy = confidence_policy(viewer.workspace)
-    weights = weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=policy).weights
+    evidence = read_rows_of(beliefs=beliefs)
+    for row in rows:
+        if row.belief_id in beliefs:
+            weights = weigh_evidence(rows=evidence[row.belief_id], policy=policy).weights
+            yield _word(row, beliefs[row.belief_id], weights.get(row.episode_id, 0.0))
+
+
+def _word(row: Evidence, belief: Belief, weight: float) -> Word:
     return Word(
         belief=belief.pk,
         statement=belief.statement,
@@ -69,7 +77,7 @@ def _word(row: Evidence, belief: Belief, viewer: Viewer) -> Word:
         verdict=row.verdict,
         kind=row.kind,
         basis=row.basis,
-        weight=weights.get(row.episode_id, 0.0),
+        weight=weight,
         reason=row.reason,
         cycle=row.cycle_id,
     )

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memory.models import BeliefAccess, EpisodeAccess, Transition, Workspace
 from tests import factories
@@ -30,6 +32,21 @@ def test_an_episode_is_shown_with_what_it_bears_witness_to(workspace: Workspace,
     weights = [row["weight"] for row in reader.get(f"/beliefs/{belief.pk}").json()["evidence"]]
     assert sorted(weights) == [0.5, 1.0]
     assert word["weight"] in weights
+
+
+def test_a_card_takes_no_more_queries_for_more_beliefs(workspace: Workspace, reader: Caller) -> None:
+    """B18: however many beliefs an episode bears witness to, and whatever else those rest on."""
+    episode, other = (remembered(text, workspace=workspace) for text in ("I want tea.", "Tea, please."))
+    reader.get(f"/memories/{episode.pk}")  # the first use of a key is noted
+    queries = set()
+    for number in range(2, 7):
+        belief = believed(f"Mara drinks {number} cups.", workspace=workspace)
+        for witness in (episode, other):
+            factories.evidence(belief=belief, episode=witness)
+        with CaptureQueriesContext(connection) as captured:
+            card = reader.get(f"/memories/{episode.pk}").json()
+        queries.add(len(captured))
+    assert (len(card["beliefs"]), len(queries)) == (5, 1)
 
 
 def test_an_episode_tells_how_its_status_changed(workspace: Workspace, reader: Caller) -> None:
