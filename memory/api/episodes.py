@@ -13,6 +13,7 @@ from memory.api.authentication import holder_of
 from memory.api.episodes_read import EpisodeListView
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.api.schema import documented
+from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.arrival import Arrival, Outcome, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import INGEST, EpisodeLine
@@ -34,7 +35,7 @@ class EpisodesBody(RootModel[EpisodeLine | EpisodeBatch]):
 class StoredEpisode(BaseModel):
     """The episode that stands for a line: a new one, or the one that was there already."""
 
-    id: str = Field(pattern="^ep_[0-9a-f]{12}$")
+    id: str = Field(pattern=f"^{id_pattern(IdKind.EPISODE)}$")
     deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
     forgotten: Literal[True] | None = Field(
         default=None,

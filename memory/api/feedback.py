@@ -12,8 +12,9 @@ from rest_framework.views import APIView
 
 from memory.access.visibility import visible_beliefs, visible_episodes
 from memory.api.recall import RoundedField
-from memory.api.requests import StrictSerializer, read_body, viewer_from
+from memory.api.requests import Nothing, StrictSerializer, read_body, viewer_from
 from memory.api.schema import documented
+from memory.domain.ids import is_episode_id
 from memory.models import Belief, Episode, Permission
 from memory.models.choices import choices_of
 from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
@@ -30,10 +31,6 @@ class FeedbackSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     feedback = RoundedField(min_value=-1, max_value=1, help_text="From -1, wrong, to 1, useful.")
-
-
-class NoBody(StrictSerializer):
-    """Nothing can be said beside the address."""
 
 
 class ResolvedSerializer(serializers.Serializer[Any]):
@@ -79,7 +76,7 @@ class ResolveView(APIView):
     @extend_schema(
         operation_id="resolve_commitment",
         summary="Say that a commitment was done with",
-        request=NoBody,
+        request=Nothing,
         **documented(
             {200: ResolvedSerializer}, 400, 404, 409, 413, 415, 422,
             examples=[
@@ -93,7 +90,7 @@ class ResolveView(APIView):
         ),
     )  # fmt: skip
     def post(self, request: Request, memory_id: str) -> Response:
-        read_body(NoBody, request)
+        read_body(Nothing, request)
         memory = _memory(request, memory_id)
         resolved_at = resolve_commitment(memory=memory, now=timezone.now())
         return Response(ResolvedSerializer({"id": memory.pk, "resolved_at": resolved_at}).data)
@@ -101,7 +98,7 @@ class ResolveView(APIView):
 
 def _memory(request: Request, memory_id: str) -> Episode | Belief:
     viewer = viewer_from(request)
-    is_episode = memory_id.startswith("ep_")
+    is_episode = is_episode_id(memory_id)
     visible = visible_episodes(viewer=viewer) if is_episode else visible_beliefs(viewer=viewer)
     memory: Episode | Belief = get_object_or_404(visible.defer("search"), pk=memory_id)
     return memory

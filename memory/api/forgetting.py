@@ -19,13 +19,13 @@ from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import documented
 from memory.consolidation.leaving import Bereft
+from memory.domain.ids import is_episode_id
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
 
 _REASON_LENGTH = 200
 _MOST_IDS = 100
-_EPISODES = "ep_"
 
 _EXAMPLES = [
     OpenApiExample(
@@ -159,7 +159,7 @@ class ForgetView(APIView):
 def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     holder, viewer = holder_of(request), viewer_from(request)
     told: dict[str, Any] = {"actor": holder.actor, "now": timezone.now(), "reason": reason}
-    if memory_id.startswith(_EPISODES):
+    if is_episode_id(memory_id):
         bereft = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told).bereft
     else:
         bereft = _forget_belief(belief_to_change(request, memory_id), holder, told)
@@ -187,7 +187,7 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
     holder = holder_of(request)
     if holder.key.is_limited or not grants(key=holder.key, permission=Permission.OWNER):
         raise PermissionDenied("Only a key with owner, and with no limit to projects, erases.")
-    is_episode = memory_id.startswith(_EPISODES)
+    is_episode = is_episode_id(memory_id)
     mine: QuerySet[Any] = (Episode if is_episode else Belief).objects.for_workspace(holder.workspace)
     get_object_or_404(mine, pk=memory_id)
     erasure = erase_memories(

@@ -14,8 +14,9 @@ from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardParts
 from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.recall import RoundedField
-from memory.api.requests import NoQuery, read_query, viewer_from
+from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.schema import KNOWLEDGE, documented
+from memory.domain.ids import is_episode_id
 from memory.models import Episode, Permission, Transition
 from memory.recall.cards import read_card
 from memory.recall.episode_cards import read_episode_card
@@ -152,8 +153,8 @@ class MemoryView(ForgetView):
         **documented({200: _CARD}, 404, 422, examples=[_EXAMPLE]),
     )
     def get(self, request: Request, memory_id: str) -> Response:
-        read_query(NoQuery, request)
-        show = _episode if memory_id.startswith("ep_") else _belief
+        read_query(Nothing, request)
+        show = _episode if is_episode_id(memory_id) else _belief
         return Response(show(memory_id, viewer_from(request)))
 
 

@@ -45,8 +45,8 @@ def _name_choices(field: Any) -> None:
         closed.error_messages["invalid_choice"] = f"One of these is expected: {names}."
 
 
-class NoQuery(StrictSerializer):
-    """Nothing can be asked for."""
+class Nothing(StrictSerializer):
+    """Nothing can be said beside the address."""
 
 
 def _sendable(name: str) -> str:

@@ -20,6 +20,7 @@ from memory.api.schema import documented
 from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, split_belief
 from memory.consolidation.handmade import Hand, Wording, embed_wordings
 from memory.consolidation.proposing import better_evidenced
+from memory.domain.ids import IdKind, id_pattern
 from memory.domain.verdicts import Verdict
 from memory.ingest.corrections import correct_belief
 from memory.models import FactType, Permission
@@ -49,7 +50,7 @@ class WordingSerializer(StrictSerializer):
 class TestimonySerializer(StrictSerializer):
     """An episode, and what it says of the belief."""
 
-    episode = serializers.RegexField("^ep_[0-9a-f]{12}$")
+    episode = serializers.RegexField(f"^{id_pattern(IdKind.EPISODE)}$")
     verdict = serializers.ChoiceField([(v.value, v.value) for v in EVIDENCE_VERDICTS], default=Verdict.SUPPORTS.value)
 
 
@@ -86,7 +87,7 @@ class MergeRequest(StrictSerializer):
     """Two beliefs that say the same."""
 
     beliefs = serializers.ListField(
-        child=serializers.RegexField("^bl_[0-9a-f]{12}$"), min_length=2, max_length=2, help_text="Two ids."
+        child=serializers.RegexField(f"^{id_pattern(IdKind.BELIEF)}$"), min_length=2, max_length=2, help_text="Two ids."
     )
     statement = serializers.CharField(
         max_length=_STATEMENT_LENGTH, required=False, help_text="Else the better evidenced one's."

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.requests import NoQuery, read_query, viewer_from
+from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.schema import documented
 from memory.models import PauseReason, Permission
 from memory.status import read_status
@@ -80,6 +80,6 @@ class StatusView(APIView):
         operation_id="read_status", summary="Count memories by status", **documented({200: StatusSerializer}, 422)
     )
     def get(self, request: Request) -> Response:
-        read_query(NoQuery, request)
+        read_query(Nothing, request)
         status = read_status(viewer=viewer_from(request), now=timezone.now())
         return Response(StatusSerializer(status).data)

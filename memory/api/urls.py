@@ -16,24 +16,25 @@ from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitVi
 from memory.api.status import StatusView
 from memory.api.transfer import ExportView, ImportView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
+from memory.domain.ids import IdKind, id_pattern
 
 
 class BeliefIdConverter(StringConverter):
     """A belief's id; anything else names nothing."""
 
-    regex = "bl_[0-9a-f]{12}"
+    regex = id_pattern(IdKind.BELIEF)
 
 
 class MemoryIdConverter(StringConverter):
     """An episode's id, or a belief's."""
 
-    regex = "(?:ep|bl)_[0-9a-f]{12}"
+    regex = id_pattern(IdKind.EPISODE, IdKind.BELIEF)
 
 
 class CycleIdConverter(StringConverter):
     """A cycle's id."""
 
-    regex = "cy_[0-9a-f]{12}"
+    regex = id_pattern(IdKind.CYCLE)
 
 
 class ActConverter(StringConverter):

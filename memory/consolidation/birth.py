@@ -14,6 +14,7 @@ from memory.consolidation.sayings import find_same, find_tombstone, was_erased
 from memory.consolidation.sources import BeliefSource, EpisodeSource, read_members
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.ids import IdKind
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.workspace_model import embedder_of
@@ -118,7 +119,11 @@ def _create(
     *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], vector: Vectors
 ) -> Belief:
     belief = conceive(
-        belief_id=draw_unused_id("bl", Belief), cycle=cycle, job=job, candidate=candidate, fact_type=_fact_type(members)
+        belief_id=draw_unused_id(IdKind.BELIEF, Belief),
+        cycle=cycle,
+        job=job,
+        candidate=candidate,
+        fact_type=_fact_type(members),
     )
     store_new_belief(belief=belief, vector=vector, model=embedder_of(job.workspace_id).name)
     return belief

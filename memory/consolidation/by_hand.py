@@ -33,6 +33,7 @@ from memory.consolidation.sources import hash_statement
 from memory.consolidation.status import change_status
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
 from memory.domain.gates.decisions import LIVE
+from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
@@ -130,7 +131,7 @@ def _conceive(workspace: Workspace, wording: Wording, episodes: Sequence[Episode
     project = projects.pop() if len(projects) == 1 else None
     subject = (wording.subject or "")[:200]
     return Belief(
-        id=draw_unused_id("bl", Belief),
+        id=draw_unused_id(IdKind.BELIEF, Belief),
         workspace=workspace,
         scope=Scope.GLOBAL if project is None else Scope.PROJECT,
         project_id=project,

@@ -11,6 +11,7 @@ from memory.consolidation.cycle import budget_policy
 from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.sources import BeliefSource, hash_statement
 from memory.domain.actor import Actor
+from memory.domain.ids import IdKind
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.refusals import Refusal, refuse_statement
@@ -181,7 +182,7 @@ def conceive_after(*, parents: Sequence[Belief], wording: Wording, now: datetime
     first = parents[0]
     subject = (first.subject if wording.subject is None else wording.subject)[:200]
     return Belief(
-        id=draw_unused_id("bl", Belief),
+        id=draw_unused_id(IdKind.BELIEF, Belief),
         workspace=first.workspace,
         scope=first.scope,
         project_id=first.project_id,

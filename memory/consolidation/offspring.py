@@ -20,6 +20,7 @@ from memory.consolidation.structural import refuse
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.gates import GateDecision
+from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
@@ -148,7 +149,7 @@ def _replace(*, job: StructuralJob, cycle: Cycle, children: Sequence[StructuralC
 
 def _make(*, cycle: Cycle, parents: Sequence[Belief], child: StructuralChild) -> Belief:
     """Store a child with its evidence; it has a new id and remembers no surprise."""
-    belief = conceive_child(belief_id=draw_unused_id("bl", Belief), parents=parents, child=child, cycle=cycle)
+    belief = conceive_child(belief_id=draw_unused_id(IdKind.BELIEF, Belief), parents=parents, child=child, cycle=cycle)
     store_new_belief(belief=belief, vector=_vector_of(child), model=child.vector_model)
     endow(belief=belief, child=child, cycle=cycle)
     return belief

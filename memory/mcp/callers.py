@@ -15,6 +15,7 @@ from memory.access.visibility import (
     visible_projects,
 )
 from memory.domain.actor import Actor
+from memory.domain.ids import is_episode_id
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
 
 Row = TypeVar("Row", Belief, Episode)
@@ -78,6 +79,10 @@ class Caller:
         episodes = visible_episodes(viewer=self.viewer).select_related("workspace", "project").defer("search")
         episode: Episode | None = episodes.filter(pk=episode_id).first()
         return _found(episode, episode_id)
+
+    def memory(self, memory_id: str) -> Episode | Belief:
+        """Return an episode or a belief that the key may see."""
+        return self.episode(memory_id) if is_episode_id(memory_id) else self.belief(memory_id)
 
 
 def _found(row: Row | None, named: str) -> Row:

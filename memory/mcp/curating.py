@@ -9,6 +9,7 @@ from pydantic import Field
 from memory.consolidation.by_hand import Reshaped
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Hand, Wording
+from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
@@ -17,7 +18,7 @@ from memory.mcp.saving import DIGITS, MemoryId
 from memory.models import Belief, Transition
 from memory.models.beliefs import Timeframe
 
-BeliefId = Annotated[str, Field(pattern="^bl_[0-9a-f]{12}$", description="A belief's id: bl_….")]
+BeliefId = Annotated[str, Field(pattern=f"^{id_pattern(IdKind.BELIEF)}$", description="A belief's id: bl_….")]
 Reason = Annotated[str, Field(min_length=1, max_length=200, description="Why; kept in the history."), STORABLE]
 
 
@@ -66,7 +67,7 @@ def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Re
 
 def status_history(caller: Caller, *, id: MemoryId) -> StatusHistory:
     """List the changes of a memory's status."""
-    memory = caller.episode(id) if id.startswith("ep_") else caller.belief(id)
+    memory = caller.memory(id)
     changes = Transition.objects.for_workspace(caller.workspace).filter(Q(episode=id) | Q(belief=id)).order_by("pk")
     told = [ChangeTold(at=row.at, old=row.old, new=row.new, reason=row.reason, actor=row.actor) for row in changes]
     return StatusHistory(id=id, status=memory.status, changes=told)

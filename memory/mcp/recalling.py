@@ -5,6 +5,7 @@ from typing import Annotated
 from django.conf import settings
 from pydantic import Field
 
+from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
 from memory.mcp.answers import BudgetTold, EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
@@ -94,7 +95,7 @@ def _told(memory: RecalledMemory) -> Memory:
 
 def expand(caller: Caller, *, id: MemoryId) -> Expanded:
     """Show all that the key may see of one memory."""
-    return _episode(caller.episode(id), caller) if id.startswith("ep_") else _belief(caller.belief(id), caller)
+    return _episode(caller.episode(id), caller) if is_episode_id(id) else _belief(caller.belief(id), caller)
 
 
 def _episode(episode: Episode, caller: Caller) -> Expanded:

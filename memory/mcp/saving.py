@@ -6,6 +6,7 @@ from pydantic import Field
 
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
+from memory.domain.ids import IdKind, id_pattern, is_episode_id
 from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
@@ -18,7 +19,9 @@ from memory.recall.feedback import Feedback, give_feedback
 _MOST_IDS = 100
 DIGITS = 4  # of numbers that a model reads: further ones say nothing
 
-MemoryId = Annotated[str, Field(pattern="^(ep|bl)_[0-9a-f]{12}$", description="An id: ep_… or bl_….")]
+MemoryId = Annotated[
+    str, Field(pattern=f"^{id_pattern(IdKind.EPISODE, IdKind.BELIEF)}$", description="An id: ep_… or bl_….")
+]
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
 UserName = Annotated[str, Field(max_length=200, description="Whose memory it is, where several people share one.")]
 
@@ -80,7 +83,7 @@ def forget(
 ) -> Forgotten:
     """Forget an episode or a belief."""
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
-    if id.startswith("ep_"):
+    if is_episode_id(id):
         gone = forget_episode(episode=caller.episode(id), **told)
     else:
         gone = forget_belief(belief=caller.belief_to_change(id), even_pinned=caller.may(Permission.CURATE), **told)
@@ -92,5 +95,5 @@ def forget(
 
 def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
     """Say whether a memory was of use."""
-    memory = caller.episode(id) if id.startswith("ep_") else caller.belief(id)
+    memory = caller.memory(id)
     return FeedbackTold(id=id, feedback=round(give_feedback(memory=memory, value=value), DIGITS))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import Knowledge
 from memory.domain.matter import matter_of
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
@@ -80,7 +81,7 @@ def test_a_session_is_told_what_it_was_shown(workspace: Workspace) -> None:
     assert {session for session, _, _ in rows} == {"s-1"}
     assert sorted(belief or episode for _, belief, episode in rows) == sorted({*shown, *seen})
     told = surfaced_beliefs(workspace=workspace, session="s-1")
-    assert told == {key for key in {*shown, *seen} if key.startswith("bl_")}
+    assert told == {key for key in {*shown, *seen} if not is_episode_id(key)}
 
 
 @pytest.mark.usefixtures("memories")
