@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 from mcp import Client
 
@@ -154,6 +155,35 @@ def test_the_first_recall_answers_with_both_kinds(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+def test_stored_episodes_answer_as_the_readme_shows(printed: list[str]) -> None:
+    [sample] = _sample("episodes")
+    answers = _list(_documents(printed[1])[-1]["episodes"])
+
+    assert _told(answers[0]) == _told(sample)
+
+
+@pytest.mark.slow
+def test_a_recall_answers_as_the_readme_shows(printed: list[str]) -> None:
+    """Fields, texts and numbers; ids and times differ on every run."""
+    answers = _list(_documents(printed[4])[-1]["results"])
+
+    for sample in _sample("results"):
+        assert _told(sample) in [_told(answer) for answer in answers]
+
+
+def _sample(name: str) -> list[dict[str, object]]:
+    """Return the rows of the one answer that the README shows under a name."""
+    [shown] = [block for block in blocks(README, "json") if block.startswith(f'{{"{name}"')]
+    return _list(json.loads(shown.replace(", …", ""))[name])
+
+
+def _told(row: dict[str, object]) -> dict[str, object]:
+    """Return a row as it is told again: numbers as people read them, and only that there is an id and a time."""
+    shown = {name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()}
+    return shown | dict.fromkeys(shown.keys() & {"id", "occurred_at"}, "…")
+
+
+@pytest.mark.slow
 def test_status_readiness_and_beliefs_are_well(printed: list[str]) -> None:
     status, ready = _documents(printed[5])
 
@@ -280,6 +310,23 @@ def test_a_workspace_moves_to_another_installation(stack: Stack, tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_a_key_opens_its_workspace_and_its_projects_alone(stack: Stack) -> None:
+    """docs/operations.md, Workspaces, projects and keys: each command, and what its key may then."""
+    lines = _run(_block("manage.py create_workspace bakery --owner"), stack=stack).splitlines()
+    agent, limited = [line for line in lines if line.startswith("engram_")]
+
+    assert lines[0] == "Created workspace bakery, owned by admin."
+    statuses = [_store(stack, *told) for told in ((agent, "cellar"), (limited, "ovens"), (limited, "attic"))]
+    assert statuses == [201, 201, 403]
+
+
+def _store(stack: Stack, key: str, project: str) -> int:
+    address, headers = f"http://{stack.address}/api/v1/episodes", {"Authorization": f"Bearer {key}"}
+    line = {"text": "The big oven is lit at three.", "project": project}
+    return httpx.post(address, json=line, headers=headers, trust_env=False).status_code
+
+
+@pytest.mark.slow
 def test_a_workspace_that_has_the_model_already_is_not_embedded_anew(stack: Stack) -> None:
     """docs/operations.md, Changing the model: the command is safe to repeat."""
     printed = _run(_block("manage.py reembed"), stack=stack)
@@ -291,6 +338,16 @@ def _block(command: str) -> str:
     """Return the one shell block of docs/operations.md with this command."""
     [found] = [block for block in blocks(OPERATIONS, "sh") if command in block]
     return found
+
+
+def test_every_shell_block_is_run_by_a_test() -> None:
+    """Those of the README all are; those of other pages by name, above."""
+    source = Path(__file__).read_text()
+    named = re.findall(r'_block\("([^"]+)"\)', source)
+
+    for page in PAGES:
+        unrun = [body for body in blocks(page, "sh") if page != README and not any(name in body for name in named)]
+        assert not unrun, page.name
 
 
 def test_the_targets_that_pages_name_exist() -> None:
