@@ -92,7 +92,8 @@ TOOLS: tuple[Tool, ...] = (
             "a phrase. Beliefs come as `[B] (day, confidence: 0.85) … — ID: bl_…`, episodes as `[E] (day) …`. A belief "
             "of low confidence is contested: say so, or look at its evidence with memory_expand. Name the project to "
             "get its memories beside general ones, and your session, so that repeating what you were told is not taken "
-            "for news. Nothing found means that nothing is remembered, not that it is not so."
+            "for news. It answers with the nearest that there is, even where nothing fits: take what bears on your "
+            "question, and leave the rest. What is not found is not remembered; that does not make it untrue."
         ),
         run=recalling.recall,
         permission=Permission.READ,
@@ -143,8 +144,8 @@ TOOLS: tuple[Tool, ...] = (
         name="memory_feedback",
         title="Say whether a memory was of use",
         description=(
-            "Say of a recalled memory that it was `useful` for what you did, or `wrong` for it. It moves what is kept "
-            "and shown first; no confidence moves by it. Use it once you know, at most once for a memory and task. "
+            "Say of a recalled memory that it was `useful` for what you did, or `wrong` for it. That is noted on the "
+            "memory, for people to see; no confidence moves by it. Use it once you know, once for a memory and task. "
             "Where a person says what is right instead, use memory_correct."
         ),
         run=saving.feedback,
@@ -167,8 +168,9 @@ TOOLS: tuple[Tool, ...] = (
         name="memory_update_status",
         title="Set a belief's status",
         description=(
-            "Set a belief's status by hand: `challenged` keeps it and marks it as doubtful, `archived` takes it out of "
-            "recall until a person restores it, `active` restores it. To say what is right instead use memory_correct."
+            "Set a belief's status by hand. `challenged` marks it as doubtful: it is not recalled until somebody "
+            "restores it, and still gathers evidence. `archived` puts it away, with what says the same, until somebody "
+            "restores it. `active` restores it. To say what is right instead use memory_correct."
         ),
         run=curating.update_status,
         permission=Permission.CURATE,

@@ -43,7 +43,10 @@ def recall(
     types: Annotated[list[MemoryType], Field(min_length=1, description="Both if left out.")] | None = None,
     mode: Annotated[
         RecallMode,
-        Field(description="Only facts, facts and how things are done, or also what happened."),
+        Field(
+            description="Only facts, facts and how things are done, or also what happened, which an episode without a "
+            "category counts as."
+        ),
     ] = RecallMode.FULL_CONTEXT,
     occurred_after: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
     occurred_before: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
