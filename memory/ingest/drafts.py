@@ -17,7 +17,8 @@ from memory.models import Episode, Source
 
 ECHO = "echo"
 
-_OUTSIDE = Rejected(status=403, detail="This key is limited to some projects, and this is none of them.")
+_BEYOND = "This key is limited to some projects, and this is none of them."
+_OUTSIDE = Rejected(status=403, detail=_BEYOND, errors={"project": [_BEYOND]})
 
 
 def draft_episodes(*, lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Episode | Rejected]:
