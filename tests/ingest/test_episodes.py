@@ -90,7 +90,8 @@ def test_duplicate_changes_no_other_status(workspace: Workspace, status: str) ->
     """L4: over all statuses; what was forgotten is not stored again under its origin."""
     episode = episode_of(take("Tabs.", workspace=workspace)[0])
     Episode.objects.update(status=status)
-    assert take("Tabs.", workspace=workspace) == [Stored(id=episode.pk, is_duplicate=True)]
+    stands = Stored(id=episode.pk, is_duplicate=True, is_forgotten=status == "forgotten")
+    assert take("Tabs.", workspace=workspace) == [stands]
     assert Episode.objects.get().status == status
 
 
