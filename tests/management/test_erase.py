@@ -30,10 +30,12 @@ def test_memories_are_erased_by_their_ids(workspace: Workspace, capsys: pytest.C
 def test_a_user_is_erased(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     factories.episode(workspace=workspace, user="mara")
     left = factories.episode(workspace=workspace, user="toma")
+    gone = factories.belief(workspace=workspace, user="mara")
     call_command("erase", "--workspace", "mill", "--user", "mara", "--json")
     told = json.loads(capsys.readouterr().out)
     assert told == {
-        "episodes": 1, "beliefs": 0, "calls": 0, "released": 0, "recomputed": 0, "archived": 0, "scrubbed": False,
+        "episodes": 1, "beliefs": 1, "calls": 0, "released": 0, "recomputed": 0, "archived": 0, "scrubbed": False,
+        "belief_ids": {"recomputed": [], "archived": [], "erased": [gone.pk]},
     }  # fmt: skip
     assert Episode.objects.get() == left
 

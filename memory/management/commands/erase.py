@@ -52,16 +52,18 @@ class Command(BaseCommand):
     def handle(self, *, ids: list[str], scrub: bool, wait: float, as_json: bool, **options: Any) -> None:
         _check_usage(ids, options, scrub=scrub)
         try:
-            done = _erase(ids, **options)
+            done = _erase(ids, **options)  # one for each workspace
         except CycleIsOpen as error:
             raise CommandError(str(error), returncode=1) from None
         if scrub:
             _scrub(wait, show=not as_json)
         self._show(done, is_scrubbed=scrub, as_json=as_json)
 
-    def _show(self, done: dict[str, int], *, is_scrubbed: bool, as_json: bool) -> None:
+    def _show(self, erasures: list[Erasure], *, is_scrubbed: bool, as_json: bool) -> None:
+        none = Erasure(episodes=0, beliefs=0, calls=0).counts
+        done = {name: sum(one.counts[name] for one in erasures) for name in none}
         if as_json:
-            self.stdout.write(json.dumps({**done, "scrubbed": is_scrubbed}))
+            self.stdout.write(json.dumps({**done, "belief_ids": _ids(erasures), "scrubbed": is_scrubbed}))
             return
         if any(done.values()) or not is_scrubbed:
             self.stdout.write(_in_words(done))
@@ -81,31 +83,39 @@ def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> Non
         raise usage_error("Name what is to be erased.")
 
 
-def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: bool, **_: Any) -> dict[str, int]:
+def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: bool, **_: Any) -> list[Erasure]:
     actor = Actor(kind=ActorKind.COMMAND, name=f"erase of {getpass.getuser()}")
     if workspace is None:
         return _erase_named(ids, actor)
     place = named_workspace(workspace)
     if is_all:
-        return erase_workspace(workspace=place, actor=actor).counts
-    return erase_user(workspace=place, user=user or "", actor=actor, now=timezone.now()).counts
+        return [erase_workspace(workspace=place, actor=actor)]
+    return [erase_user(workspace=place, user=user or "", actor=actor, now=timezone.now())]
 
 
-def _erase_named(ids: list[str], actor: Actor) -> dict[str, int]:
+def _erase_named(ids: list[str], actor: Actor) -> list[Erasure]:
     by_workspace: dict[int, list[Episode | Belief]] = defaultdict(list)
     for memory in [named_memory(text) for text in ids]:
         by_workspace[memory.workspace_id].append(memory)
-    total = Erasure(episodes=0, beliefs=0, calls=0).counts
-    for workspace_id, memories in sorted(by_workspace.items()):
-        erasure = erase_memories(
+    return [
+        erase_memories(
             workspace=Workspace.objects.get(pk=workspace_id),
             episodes=Episode.objects.filter(pk__in=[one.pk for one in memories if isinstance(one, Episode)]),
             beliefs=[one.pk for one in memories if isinstance(one, Belief)],
             actor=actor,
             now=timezone.now(),
         )
-        total = {name: count + erasure.counts[name] for name, count in total.items()}
-    return total
+        for workspace_id, memories in sorted(by_workspace.items())
+    ]
+
+
+def _ids(erasures: list[Erasure]) -> dict[str, list[str]]:
+    """Name the beliefs that the numbers are about; of a workspace that was erased as a whole, none."""
+    return {
+        "recomputed": sorted(key for one in erasures for key in one.ids.recomputed),
+        "archived": sorted(key for one in erasures for key in one.ids.archived),
+        "erased": sorted(key for one in erasures for key in one.ids.erased),
+    }
 
 
 def _scrub(wait_seconds: float, *, show: bool) -> None:
