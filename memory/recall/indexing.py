@@ -1,5 +1,6 @@
 """Approximate indexes are kept beside recall, not by it: built where there is enough to search, dropped where not."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -84,9 +85,11 @@ def _keep(kind: VectorKind, policy: RecallPolicy) -> int:
     valid = {index.name for index in stored if index.is_valid}
     missing = [index for index in wanted_indexes(kind=kind, counts=counts, policy=policy) if index.name not in valid]
     built = sum(_try_to_build(index, policy) for index in missing)
-    if built == len(missing):
-        useful = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
-        _drop(index for index in stored if index.is_valid and index.name not in useful)
+    useful = useful_indexes(kind=kind, counts=counts, policy=policy)
+    if built < len(missing):  # whatever one that could not be built is to replace stays
+        useful += [VectorIndex(kind=kind), *_worth(kind, counts, least=_least_kept(policy), share=math.inf)]
+    names = {index.name for index in useful}
+    _drop(index for index in stored if index.is_valid and index.name not in names)
     return built
 
 
@@ -129,10 +132,14 @@ def wanted_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallP
 
 def useful_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:
     """Name the indexes that are not dropped yet: what they are for may have shrunk well below what is worth one."""
-    least = int(policy.drop_index_share * policy.exact_vectors)
+    least = _least_kept(policy)
     shared = _worth(kind, counts, least=least, share=policy.drop_index_share * policy.own_index_share)[:1]
     own = _worth(kind, counts, least=least, share=policy.own_index_share)
     return [*(index for index in shared if index.workspace_id is None), *own]
+
+
+def _least_kept(policy: RecallPolicy) -> int:
+    return int(policy.drop_index_share * policy.exact_vectors)
 
 
 def _worth(kind: VectorKind, counts: Counter[_Owner], *, least: int, share: float) -> list[VectorIndex]:

@@ -167,6 +167,15 @@ def test_an_index_that_cannot_be_built_holds_up_no_other(monkeypatch: pytest.Mon
     assert (_keep(), _names()) == (1, {_own(workspace), _own(other), _own(more)})
 
 
+def test_an_index_that_cannot_be_built_keeps_none_of_a_workspace_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17."""
+    workspace, gone, other = _filled(5), _filled(6), _filled(7)
+    _keep()
+    gone.delete()
+    _fail_to_build(_own(_filled(8)), monkeypatch)
+    assert (_keep(), _names()) == (0, {_own(workspace), _own(other)})
+
+
 def test_an_index_stays_until_what_replaces_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """B17."""
     workspace = _filled(5)
