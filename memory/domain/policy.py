@@ -217,10 +217,12 @@ class RecallPolicy:
     belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
     belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 2.0
     best_belief_floor: Annotated[float, "B17: the same, for the best of the beliefs found"] = 1.0
-    least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.2
+    least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.0
     most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
-    least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.2
+    least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125
     enough_coverage: Annotated[Share, "B17: coverage of the query from which the text arm weighs most"] = 0.6
+    session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.25
+    session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
     next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4
     second_share: Annotated[Share, "B17: share of a match's text score for the turns two away"] = 0.2
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
@@ -230,8 +232,9 @@ class RecallPolicy:
     recount_least: Annotated[Count, "B17: new texts after which a workspace's words are counted"] = 100
     recount_share: Annotated[Share, "B17: the same, as a share of those counted, where that is more"] = 0.1
     length_sample: Annotated[Count, "B17: texts measured for their mean length before they are counted"] = 1_000
-    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 4.0
-    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.5
+    least_deviation: Annotated[Positive, "B17: deviation of fused scores below which they are not stretched to 1"] = 0.1
+    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 5.0
+    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.4
     candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
     near_misses: Annotated[Count, "B17: near-misses that an X-ray tells of"] = 5
     query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64

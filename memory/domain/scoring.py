@@ -1,6 +1,8 @@
 """How recall scores beliefs and episodes, and blends the two (B17)."""
 
 import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +26,16 @@ class BeliefScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeScores:
-    """Episodes' standardised scores by either arm, the text arm's weight, and what comes of them in 0..1."""
+    """Episodes' standardised scores by either arm, the text arm's weight, what sessions add, the sum, and it in 0..1.
+
+    The sum is standardised.
+    """
 
     vector: Scores
     text: Scores
     text_weight: float
+    session: Scores
+    together: Scores
     score: Scores
 
 
@@ -68,15 +75,52 @@ def text_weight(*, coverage: ArrayLike, policy: RecallPolicy) -> float:
     return policy.least_text_weight + (policy.most_text_weight - policy.least_text_weight) * trust
 
 
-def score_episodes(*, similarity: ArrayLike, text: ArrayLike, weight: float, policy: RecallPolicy) -> EpisodeScores:
-    """Score each candidate: the weighted sum of its standardised scores, through one logistic.
+def score_episodes(
+    *,
+    similarity: ArrayLike,
+    text: ArrayLike,
+    sessions: Sequence[Hashable | None] = (),
+    weight: float,
+    policy: RecallPolicy,
+) -> EpisodeScores:
+    """Score each candidate: its standardised scores, weighed, and its session's, standardised anew, through a logistic.
 
-    `weight` is the text arm's. The logistic's constants are fixed, so that a score means the same from query to query.
+    `weight` is the text arm's; a session of None is none. The logistic's constants are fixed, so that a score means
+    the same from query to query, whatever the weight.
     """
     by_vector, by_text = standardise(values=similarity), standardise(values=text)
-    fused = (1 - weight) * by_vector + weight * by_text
-    score = 1.0 / (1.0 + np.exp(-policy.logistic_slope * (fused - policy.logistic_midpoint)))
-    return EpisodeScores(vector=by_vector, text=by_text, text_weight=weight, score=np.asarray(score))
+    own = (1 - weight) * by_vector + weight * by_text
+    by_session = policy.session_weight * score_sessions(scores=own, sessions=sessions, best=policy.session_turns)
+    together = _stretch(own + by_session, least=policy.least_deviation)
+    score = 1.0 / (1.0 + np.exp(-policy.logistic_slope * (together - policy.logistic_midpoint)))
+    return EpisodeScores(
+        vector=by_vector,
+        text=by_text,
+        text_weight=weight,
+        session=by_session,
+        together=together,
+        score=np.asarray(score),
+    )
+
+
+def score_sessions(*, scores: ArrayLike, sessions: Sequence[Hashable | None], best: int) -> Scores:
+    """Return how well each episode's session answers: the mean of its `best` best scores, 0 for each that it lacks.
+
+    Scores are standardised. The mean over all episodes that have a session is taken off, so that one session alone
+    changes nothing; an episode of none has 0.
+    """
+    members: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for place, session in enumerate(sessions):
+        if session is not None:
+            members[session].append(place)
+    array = _floats(scores)
+    found = np.zeros_like(array)
+    for places in members.values():
+        found[places] = np.sort(array[places])[-best:].sum() / best
+    if members:
+        inside = [place for places in members.values() for place in places]
+        found[inside] -= found[inside].mean()
+    return found
 
 
 def fit_among(
@@ -119,6 +163,13 @@ def standardise(*, values: ArrayLike, by: ArrayLike | None = None) -> Scores:
     if not deviation > 0 or measure.min() == measure.max():
         return np.zeros_like(array)
     return np.asarray((array - measure.mean()) / deviation)
+
+
+def _stretch(values: Scores, *, least: float) -> Scores:
+    """Return values of mean 0 and deviation 1; of less, if theirs is below `least`: rounding must not stand out."""
+    if not values.size:
+        return values
+    return np.asarray((values - values.mean()) / max(float(values.std()), least))
 
 
 def _floats(values: Any) -> Scores:

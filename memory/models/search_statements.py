@@ -51,7 +51,7 @@ def episodes_statement(*, arm: VectorArm, words: int, live: str = LIVE_EPISODE, 
             GROUP BY n.id
         )
         SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage,
-            coalesce(b.score, 0) AS context_score, p.lifecycle_state, p.verification
+            coalesce(b.score, 0) AS context_score, p.session, p.project_id, p.lifecycle_state, p.verification
         FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
         JOIN memory_episode p ON p.id = found.id {score_of("p")}
         LEFT JOIN beside b ON b.id = p.id

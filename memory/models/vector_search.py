@@ -64,6 +64,8 @@ class EpisodeCandidate:
     text_score: float
     coverage: float
     context_score: float
+    session: str = ""
+    project_id: int | None = None
     lifecycle_state: str = ""
     verification: str = ""
 

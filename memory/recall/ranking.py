@@ -41,6 +41,7 @@ def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, p
     scores = score_episodes(
         similarity=_filled(similarity),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
+        sessions=[(candidate.project_id, candidate.session) if candidate.session else None for candidate in candidates],
         weight=_text_weight(candidates, policy),
         policy=policy.recall,
     )
@@ -51,6 +52,8 @@ def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, p
         "standard_vector": scores.vector,
         "standard_text": scores.text,
         "text_weight": np.full(len(candidates), scores.text_weight),
+        "session": scores.session,
+        "standard_sum": scores.together,
     }
     return _ranked(MemoryType.EPISODE, candidates, scores.score, components)
 

@@ -11,6 +11,7 @@ from memory.domain.scoring import (
     scale_min_max,
     score_beliefs,
     score_episodes,
+    score_sessions,
     standardise,
     text_weight,
 )
@@ -50,9 +51,9 @@ def test_a_belief_is_measured_against_the_episodes_found() -> None:
     assert fit == pytest.approx([2.0, 0.5, -1.5])
 
 
-@pytest.mark.parametrize(("coverage", "weight"), [([], 0.2), ([0.1], 0.2), ([0.4, 0.0], 0.45), ([0.3, 0.9], 0.7)])
+@pytest.mark.parametrize(("coverage", "weight"), [([], 0.0), ([0.1], 0.0), ([0.22, 0.0], 0.14), ([0.3, 0.9], 0.7)])
 def test_words_are_trusted_as_far_as_they_cover_the_query(coverage: list[float], weight: float) -> None:
-    """B17: from 0.2 up to a coverage of 0.2, to 0.7 from one of 0.6 on, by the best text."""
+    """B17: not at all up to a coverage of an eighth, to 0.7 from one of 0.6 on, by the best text."""
     assert text_weight(coverage=coverage, policy=POLICY) == pytest.approx(weight)
 
 
@@ -79,6 +80,43 @@ def test_each_arm_can_lift_an_episode() -> None:
     by_text = score_episodes(similarity=[0.5, 0.5, 0.5], text=[0, 0, 9], weight=0.5, policy=POLICY).score
 
     assert (int(np.argmax(by_vector)), int(np.argmax(by_text))) == (0, 2)
+
+
+def test_scores_mean_the_same_whatever_the_arms_weigh() -> None:
+    """B17: the sum is standardised anew, so that the one that stands out scores as high by one arm as by both."""
+    similarity, text = [0.9, 0.1, 0.2, 0.1], [7, 1, 1, 2]
+    by_one = score_episodes(similarity=similarity, text=text, weight=0.0, policy=POLICY)
+    by_both = score_episodes(similarity=similarity, text=text, weight=0.5, policy=POLICY)
+
+    assert (by_one.together.std(), by_both.together.std()) == pytest.approx((1.0, 1.0))
+    assert by_one.score[0] == pytest.approx(by_both.score[0], abs=0.01)
+
+
+def test_what_differs_by_rounding_alone_is_not_stretched() -> None:
+    """B17: where one arm takes back what the other gives, all are equal."""
+    scores = score_episodes(similarity=[0.1, 0.2, 0.6], text=[0.6, 0.5, 0.1], weight=0.5, policy=POLICY)
+
+    assert scores.together == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+
+
+def test_a_session_answers_as_its_best_ten_do_on_average() -> None:
+    """B17: what it lacks of ten counts as average, and the mean over all is taken off."""
+    scores = score_sessions(scores=[3, 2, -1, 1], sessions=["a", "a", None, "b"], best=10)
+
+    assert scores == pytest.approx([0.5 - 1.1 / 3, 0.5 - 1.1 / 3, 0.0, 0.1 - 1.1 / 3])
+
+
+def test_only_a_sessions_best_tell_how_it_answers() -> None:
+    """B17: a long session is not worse for what else was said in it."""
+    scores = score_sessions(scores=[3, 2, -4, 1], sessions=["a", "a", "a", "b"], best=2)
+
+    assert scores[0] - scores[3] == pytest.approx(2.5 - 0.5)
+
+
+@pytest.mark.parametrize("sessions", [[], [None, None], ["a", "a"]])
+def test_where_sessions_do_not_differ_they_change_nothing(sessions: list[str | None]) -> None:
+    """B17: nor where there are none."""
+    assert score_sessions(scores=[2, -1], sessions=sessions, best=10).tolist() == [0.0, 0.0]
 
 
 def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:

@@ -68,6 +68,28 @@ def test_stop_words_find_no_row_of_unknown_language(workspace: Workspace) -> Non
     assert ids(ask("where is the parrot", workspace=workspace)) == {wanted.pk}
 
 
+def test_of_two_that_say_the_same_the_one_whose_session_is_about_it_comes_first(workspace: Workspace) -> None:
+    """B17: what else was said in a session tells what a turn of it is about."""
+    for number, (text, session) in enumerate(
+        [("The kettle leaks.", "kitchen"), ("Rain is expected.", "kitchen"), ("Parrots talk.", "birds")]
+    ):
+        remembered(text, workspace=workspace, session=session, occurred_at=NOW + timedelta(hours=number))
+    apart = remembered("It was a joy.", workspace=workspace, session="kitchen", occurred_at=NOW + timedelta(days=1))
+    among = remembered("It was a joy!", workspace=workspace, session="birds", occurred_at=NOW + timedelta(days=1))
+    results = [result.id for result in ask("which birds are there that talk", workspace=workspace).results]
+    assert results.index(among.pk) < results.index(apart.pk)
+
+
+def test_a_session_of_another_project_is_another_one(workspace: Workspace) -> None:
+    """B17, B21."""
+    here, there = factories.project(workspace=workspace), factories.project(workspace=workspace)
+    remembered("Parrots talk.", workspace=workspace, session="1", project=there)
+    remembered("The kettle leaks.", workspace=workspace, session="1", project=here)
+    results = ask("do parrots talk", workspace=workspace, is_explained=True).results
+    lifts = [result.explain.components["session"] or 0.0 for result in results if result.explain]
+    assert lifts[0] > 0.0 > lifts[1]
+
+
 def test_quotes_and_operators_in_a_query_are_words(workspace: Workspace) -> None:
     wanted = factories.episode(workspace=workspace, text="Don't use C:\\temp & friends", language="en")
     assert ids(ask("don't | use: C:\\temp & !(friends) 'x' <-> ''", workspace=workspace)) == {wanted.pk}

@@ -1,5 +1,6 @@
 """X-ray: a recall explains its answer, and what fell short of it."""
 
+import numpy as np
 import pytest
 
 from memory.models import BeliefAccess, EpisodeAccess, Workspace
@@ -20,7 +21,8 @@ def test_an_episode_tells_each_channels_rank_and_every_component(workspace: Work
     remembered("The kettle in the kitchen leaks.", workspace=workspace)
     remembered("Rain is expected.", workspace=workspace)
     wanted = remembered("Parrots talk in the morning.", workspace=workspace)
-    first = ask("do parrots talk", workspace=workspace, is_explained=True).results[0]
+    results = ask("do parrots talk", workspace=workspace, is_explained=True).results
+    first = results[0]
     assert first.id == wanted.pk
     assert first.explain is not None
     assert (first.explain.channels["text"].rank, first.explain.channels["vector"].rank) == (1, 1)
@@ -28,7 +30,14 @@ def test_an_episode_tells_each_channels_rank_and_every_component(workspace: Work
     weight, by_vector, by_text = parts["text_weight"], parts["standard_vector"], parts["standard_text"]
     assert weight == pytest.approx(0.7)
     fused = (1 - weight) * by_vector + weight * by_text
-    assert first.score == pytest.approx(1 / (1 + 2.718281828 ** (-0.5 * (fused - 4))))
+    others = [memory.explain.components for memory in results[1:] if memory.explain]
+    sums = [
+        fused,
+        *((1 - weight) * (each["standard_vector"] or 0) + weight * (each["standard_text"] or 0) for each in others),
+    ]
+    assert parts["session"] == 0.0
+    assert parts["standard_sum"] == pytest.approx((fused - np.mean(sums)) / np.std(sums))
+    assert first.score == pytest.approx(1 / (1 + 2.718281828 ** (-0.4 * (parts["standard_sum"] - 5))))
 
 
 def test_a_beliefs_parts_add_up_to_its_score(workspace: Workspace) -> None:
