@@ -135,6 +135,9 @@ def _database() -> dict[str, Any]:
 DATABASES = {"default": _database()}
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("ENGRAM_CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# Only what asks for it is prepared; PgBouncer before 1.21 cannot have that when it pools transactions.
+if env.bool("ENGRAM_PREPARED_STATEMENTS", default=True):
+    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = sys.maxsize
 # A new connection costs the server some 30 ms, spread over the first look at each table. Where many workers share one
 # server, connections are the scarcer thing: they are given back during model calls and between tasks.
 ENGRAM_KEEP_CONNECTIONS = env.bool("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)

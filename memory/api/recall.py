@@ -152,7 +152,10 @@ class RecalledSerializer(serializers.Serializer[Any]):
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         shown = super().to_representation(instance)
-        return {name: value for name, value in shown.items() if name != "near_misses" or value}
+        return {name: value for name, value in shown.items() if name != "near_misses" or instance.is_explained}
+
+
+_RECALLED = RecalledSerializer()  # one for all answers: a new one copies all its fields, which takes a millisecond
 
 
 class RecollectionSerializer(serializers.Serializer[Any]):
@@ -214,7 +217,7 @@ class RecallView(APIView):
             session=asked.get("session") or "",
             now=timezone.now(),
         )
-        return Response(RecalledSerializer(recalled).data)
+        return Response(_RECALLED.to_representation(recalled))
 
 
 class RecollectionView(APIView):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -58,12 +59,12 @@ def read_body(serializer: type[StrictSerializer], request: Request) -> dict[str,
     """Return the checked body of a request."""
     if not isinstance(request.data, Mapping):
         raise serializers.ValidationError({api_settings.NON_FIELD_ERRORS_KEY: ["A JSON object is expected."]})
-    return _checked(serializer(data=request.data))
+    return _checked(serializer, request.data)
 
 
 def read_query(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
     """Return the checked query parameters of a request."""
-    return _checked(serializer(data=request.query_params.dict()))
+    return _checked(serializer, request.query_params.dict())
 
 
 def viewer_from(request: Request) -> Viewer:
@@ -135,7 +136,12 @@ def query_field(**options: Any) -> serializers.CharField:
     return serializers.CharField(max_length=settings.POLICY.recall.query_characters, **options)
 
 
-def _checked(serializer: StrictSerializer) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
+def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = _one(serializer).run_validation(data)
     return values
+
+
+@cache
+def _one(serializer: type[StrictSerializer]) -> StrictSerializer:
+    """Make a serializer once: checking leaves nothing in it, and a new one copies all its fields."""
+    return serializer()

@@ -76,11 +76,14 @@ BELIEF_WANTED = f"""
         WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
 """
 # A viewer limited to projects sees a global belief if all that it rests on is of those.
-LIVE_BELIEF = f"""
-    {{row}}.status = 'active' AND {{row}}.confidence > %(min_confidence)s AND {BELIEF_WANTED}
-    AND (%(unlimited)s OR {{row}}.project_id IS NOT NULL OR (
-        EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = {{row}}.id)
+EPISODE_SEEN = "(%(unlimited)s OR {row}.project_id = ANY(%(allowed)s))"
+_BELIEF_SEEN = """(%(unlimited)s OR {row}.project_id IS NOT NULL OR (
+        EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = {row}.id)
         AND NOT EXISTS (
             SELECT FROM memory_evidence x JOIN memory_episode o ON o.id = x.episode_id
-            WHERE x.belief_id = {{row}}.id AND (o.project_id IS NULL OR o.project_id <> ALL(%(allowed)s)))))
-"""  # noqa: S608  (conditions of this module; values travel as parameters)
+            WHERE x.belief_id = {row}.id AND (o.project_id IS NULL OR o.project_id <> ALL(%(allowed)s)))))"""
+BELIEF_SEEN = f"({{row}}.project_id IS NULL OR {EPISODE_SEEN}) AND {_BELIEF_SEEN}"
+LIVE_BELIEF = f"""
+    {{row}}.status = 'active' AND {{row}}.confidence > %(min_confidence)s AND {BELIEF_WANTED}
+    AND {_BELIEF_SEEN}
+"""

@@ -8,11 +8,13 @@ from typing import Self, TypeVar
 import psycopg
 from django.db import DatabaseError, connection, transaction
 
+from memory.models.numbered import run_numbered
+
 Result = TypeVar("Result")
 
 # An invalid value of pgvector's settings only warns, and a scan then stops early: what is set is read back. The vector
 # has its library loaded first. Plans are compiled (jit) in more time than these statements take.
-_SETTINGS = """
+_SETTINGS = b"""
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
     set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
 FROM (SELECT '[1]'::halfvec) loaded
@@ -63,10 +65,10 @@ class TimedSearch:
             self._open.enter_context(transaction.atomic())
             if is_inside:
                 self._open.callback(transaction.set_rollback, True)
-        with connection.cursor() as cursor:
-            cursor.execute(_SETTINGS, {"milliseconds": milliseconds, "effort": self._effort})
-            if cursor.fetchone()[2:] != (str(self._effort), "relaxed_order"):
-                raise DatabaseError("The database does not take the settings of a search.")
+        asked = {"milliseconds": milliseconds, "effort": self._effort}
+        row = run_numbered(statement=_SETTINGS, parameters=asked, keeps_plan=True).fetchone()
+        if row is None or row[2:] != (str(self._effort), "relaxed_order"):
+            raise DatabaseError("The database does not take the settings of a search.")
         self._milliseconds = milliseconds
 
     def _end(self, *, has_failed: bool = False) -> None:

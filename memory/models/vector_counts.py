@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db import connection, models
 
 from memory.models.choices import choices_of
+from memory.models.numbered import run_numbered
 from memory.models.reach import BELIEF_PROJECTS, BELIEF_SCOPE, EPISODE_PROJECTS, EPISODE_SCOPE, Reach
 from memory.models.search_statements import VectorArm
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
@@ -57,12 +58,11 @@ def measure_reach(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
     for kind in VectorKind:
         own = VectorIndex(kind=kind, workspace_id=reach.workspace_id, model=model)
         parameters |= {f"{kind}_own": own.name, f"{kind}_all": VectorIndex(kind=kind).name}
-    with connection.cursor() as cursor:
-        cursor.execute(_MEASURE, parameters)
-        return {
-            VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0)
-            for kind, count, index, indexed in cursor.fetchall()
-        }
+    rows = run_numbered(statement=_MEASURE, parameters=parameters, keeps_plan=True).fetchall()
+    return {
+        VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0)
+        for kind, count, index, indexed in rows
+    }
 
 
 def count_of_user(*, kind: VectorKind, model: str, reach: Reach, most: int) -> int:
@@ -100,14 +100,15 @@ _MEASURE = " UNION ALL ".join(
           AND {projects.format(row="c")}
     ) kept LEFT JOIN (
         SELECT greatest(r.reltuples, 0) AS rows,
-            CASE WHEN r.relname = %({kind}_own)s THEN '{VectorArm.OWN_INDEX}' ELSE '{VectorArm.SHARED_INDEX}' END AS arm
+            CASE WHEN r.relname = %({kind}_own)s::text
+                THEN '{VectorArm.OWN_INDEX}' ELSE '{VectorArm.SHARED_INDEX}' END AS arm
         FROM pg_class r JOIN pg_index i ON i.indexrelid = r.oid
-        WHERE i.indisvalid AND r.oid IN (to_regclass(%({kind}_own)s), to_regclass(%({kind}_all)s))
-        ORDER BY r.relname = %({kind}_own)s DESC LIMIT 1
+        WHERE i.indisvalid AND r.oid IN (to_regclass(%({kind}_own)s::text), to_regclass(%({kind}_all)s::text))
+        ORDER BY r.relname = %({kind}_own)s::text DESC LIMIT 1
     ) index ON true
     """  # noqa: S608  (conditions of this package; values travel as parameters)
     for kind, projects in _PROJECTS.items()
-)
+).encode()
 _BOUNDED = {
     kind: f"""
         SELECT count(*) FROM (

@@ -1,16 +1,15 @@
 """Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pgvector import HalfVector
 
+from memory.models.numbered import run_numbered
 from memory.models.reach import Reach
 from memory.models.search_statements import VectorArm, beliefs_statement, episodes_statement
-from memory.models.vectors import Vectors, raw_cursor
+from memory.models.vectors import Vectors
 
 # Nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted. A scan gets them for
 # nothing, an index goes on searching for them, and further if that was not enough.
@@ -51,12 +50,11 @@ class SearchQuery:
     is_further: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeCandidate:
+class EpisodeCandidate(NamedTuple):
     """A found episode; similarity is the raw cosine, None where it has no vector of the model.
 
     `coverage` is the share of the query's weight that its own words have, `context_score` what it takes from matches
-    beside it.
+    beside it. A tuple, for there are hundreds in each recall: a row of the database becomes one as it is.
     """
 
     id: str
@@ -70,9 +68,8 @@ class EpisodeCandidate:
     verification: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeliefCandidate:
-    """A found belief, with what its score is made of."""
+class BeliefCandidate(NamedTuple):
+    """A found belief, with what its score is made of; a row of the database as it is."""
 
     id: str
     similarity: float | None
@@ -127,28 +124,18 @@ def fetch_candidates(
     *, kind: type[Candidate], statement: bytes, parameters: dict[str, Any], arm: VectorArm
 ) -> Candidates[Candidate]:
     """Run a statement that is never prepared: a generic plan would not know how much a scope holds."""
-    numbered, order = _number(statement)
-    with raw_cursor(is_numbered=True) as cursor:
-        rows = cursor.execute(numbered, [parameters[name] for name in order], prepare=False).fetchall()
-        names = [column.name for column in cursor.description or ()][2:]
-    found = [kind(**dict(zip(names, values, strict=True))) for _, _, *values in rows]
+    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=False)
+    rows = cursor.fetchall()
+    names = tuple(column.name for column in cursor.description or ())[2:]
+    if names != kind._fields:
+        raise TypeError(f"The statement gives {names}, a {kind.__name__} has {kind._fields}.")
+    found = [kind._make(row[2:]) for row in rows]
     seen, near = rows[0][:2] if rows else (parameters["seen"], 0)  # where nothing was found, nobody has counted
     return Candidates(
         found=found,
         is_short=_is_short(arm, is_cut=seen == parameters["seen"], is_enough=near == parameters["candidates"]),
         may_go_further=arm.is_index and seen == parameters["seen"],
     )
-
-
-@cache
-def _number(statement: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Give a statement's named parameters numbers, once: psycopg would take half a millisecond each time."""
-    order: dict[bytes, int] = {}
-    numbered = _PARAMETER.sub(lambda match: b"$%d" % order.setdefault(match[1], len(order) + 1), statement)
-    return numbered, tuple(name.decode() for name in order)
-
-
-_PARAMETER = re.compile(rb"%\((\w+)\)[sb]")
 
 
 def _is_short(arm: VectorArm, *, is_cut: bool, is_enough: bool) -> bool:
@@ -167,6 +154,7 @@ def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, matc
         "matching": matching,
         "scored": candidates * _SCORED,
         "rare": words.rare,
+        "any": " | ".join(word for word, _ in words.each),
         "lexemes": list(words.lexemes),
         "words": list(words.words),
         "weights": list(words.weights),

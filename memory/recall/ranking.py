@@ -1,9 +1,9 @@
 """From candidates to scores, and from the two kinds of memory to one list (B17)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,26 @@ class MemoryType(StrEnum):
     BELIEF = "belief"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """A memory's place in the answer, before its text is read, and the numbers that its score is made of."""
+class Ranked(NamedTuple):
+    """A memory's place in the answer, before its text is read.
+
+    The numbers that its score is made of stand at `place` of each column: few are ever asked for.
+    """
 
     type: MemoryType
     id: str
     score: float
-    components: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[float]]
+    place: int
+
+    def part(self, name: str) -> float:
+        """Return one number that the score is made of."""
+        return self.columns[name][self.place]
+
+    @property
+    def components(self) -> dict[str, float]:
+        """Return all numbers that the score is made of."""
+        return {name: values[self.place] for name, values in self.columns.items()}
 
 
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
@@ -154,14 +166,9 @@ def collect_ranked(
     components: Components,
 ) -> list[Ranked]:
     """Put each candidate's score and its components together; all of one length."""
-    named = {name: values.tolist() for name, values in components.items()}
+    columns = {name: values.tolist() for name, values in components.items()}
     return [
-        Ranked(
-            type=kind,
-            id=candidate.id,
-            score=score,
-            components={name: values[place] for name, values in named.items()},
-        )
+        Ranked(kind, candidate.id, score, columns, place)
         for place, (kind, candidate, score) in enumerate(zip(kinds, candidates, scores.tolist(), strict=True))
     ]
 
@@ -170,6 +177,8 @@ def boost_ranked(
     *, ranked: Sequence[Ranked], episodes: Sequence[EpisodeCandidate], policy: LifecyclePolicy
 ) -> list[Ranked]:
     """Add to episodes' scores what their policy state gives, within 0..1; what has none is untouched (L14)."""
+    if not policy.enabled:
+        return list(ranked)
     boosts = {
         episode.id: boost
         for episode in episodes
@@ -180,4 +189,5 @@ def boost_ranked(
 
 def _boosted(item: Ranked, boost: float) -> Ranked:
     score = min(max(item.score + boost, 0.0), 1.0)
-    return replace(item, score=score, components={**item.components, "boost": boost})
+    columns = {name: [value] for name, value in item.components.items()} | {"boost": [boost]}
+    return item._replace(score=score, columns=columns, place=0)

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+
+from django.db.models import FloatField, Value
+from django.db.models.functions import Coalesce
 
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.domain.knowledge import Knowledge, knowledge_of_belief, knowledge_of_episode
 from memory.history.as_of import beliefs_as_of
-from memory.models import Belief, BeliefEvent, Episode
+from memory.models.texts import Text, read_texts
 from memory.recall.ranking import MemoryType, Ranked
 from memory.recall.xray import Explanation
 
@@ -35,47 +37,38 @@ def read_memories(
     *, ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None, explained: Mapping[str, Explanation]
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
-    ids = [item.id for item in ranked]
-    memories = _as_they_are(ranked, viewer) if as_of is None else _as_they_stood(ids, viewer, as_of)
-    shown = [item for item in ranked if item.id in memories]
-    return tuple(_result(item, memories[item.id], explained.get(item.id)) for item in shown)
+    if as_of is None:
+        texts = read_texts(
+            episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE],
+            beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
+            workspace_id=viewer.workspace.pk,
+            allowed=viewer.projects,
+        )
+    else:
+        texts = _as_they_stood([item.id for item in ranked], viewer, as_of)
+    return tuple(_result(item, texts[item.id], explained.get(item.id)) for item in ranked if item.id in texts)
 
 
-def _as_they_are(ranked: Sequence[Ranked], viewer: Viewer) -> dict[str, Any]:
-    """Read what is there; a kind that nothing is of is not asked for."""
-    of_kind = {kind: [item.id for item in ranked if item.type == kind] for kind in MemoryType}
-    columns = ("text", "category", "occurred_at")
-    episodes = visible_episodes(viewer=viewer).active().only(*columns).in_bulk(of_kind[MemoryType.EPISODE])
-    shown = ("statement", "confidence", "fact_type", "created_at", "last_reinforced_at")
-    return episodes | visible_beliefs(viewer=viewer).active().only(*shown).in_bulk(of_kind[MemoryType.BELIEF])
-
-
-def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Any]:
+def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Text]:
     """Read beliefs as history has them; an episode's text never changes."""
-    stored = visible_episodes(viewer=viewer).filter(created_at__lte=at)
-    episodes: dict[str, Any] = stored.only("text", "category", "occurred_at").in_bulk(ids)
+    stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
+    episodes = stored.values_list("pk", "text", "category", "occurred_at", Value(None, output_field=FloatField()))
     beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
-    return episodes | {event.pgh_obj_id: event for event in beliefs}
+    dated = Coalesce("last_reinforced_at", "created_at")
+    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence")
+    return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
 
-def _result(item: Ranked, memory: Episode | Belief | BeliefEvent, explanation: Explanation | None) -> RecalledMemory:
-    own = _of_episode(memory) if isinstance(memory, Episode) else _of_belief(memory)
-    return RecalledMemory(type=item.type, id=item.id, score=item.score, explain=explanation, **own)
-
-
-def _of_episode(episode: Episode) -> dict[str, Any]:
-    return {
-        "text": episode.text,
-        "knowledge": knowledge_of_episode(category=episode.category),
-        "occurred_at": episode.occurred_at,
-        "dated": episode.occurred_at,
-    }
-
-
-def _of_belief(belief: Belief | BeliefEvent) -> dict[str, Any]:
-    return {
-        "text": belief.statement,
-        "knowledge": knowledge_of_belief(fact_type=belief.fact_type),
-        "confidence": belief.confidence,
-        "dated": belief.last_reinforced_at or belief.created_at,
-    }
+def _result(item: Ranked, text: Text, explanation: Explanation | None) -> RecalledMemory:
+    is_episode = item.type == MemoryType.EPISODE
+    return RecalledMemory(
+        type=item.type,
+        id=item.id,
+        text=text.text,
+        knowledge=knowledge_of_episode(category=text.kind) if is_episode else knowledge_of_belief(fact_type=text.kind),
+        score=item.score,
+        dated=text.dated,
+        confidence=text.confidence,
+        occurred_at=text.dated if is_episode else None,
+        explain=explanation,
+    )

@@ -4,27 +4,32 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+import structlog
 from django.conf import settings
 
 from memory.access.visibility import Viewer
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.workspace_model import embedder_of
-from memory.models import Evidence
+from memory.models.search_time import SearchFailed, TimedSearch
+from memory.models.texts import resting_on
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
+from memory.recall.channels import Channel
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
 from memory.recall.reading import RecalledMemory, read_memories
 from memory.recall.search import Found, RecallScope, find_candidates
 from memory.recall.surfacing import note_surfaced
-from memory.recall.xray import Explanation, NearMiss, explain
+from memory.recall.xray import Explanation, explain
+
+log = structlog.get_logger(__name__)
 
 BELOW_THE_LAST = "below_the_last"  # a smaller score than that of the last result
 FITS_NO_BETTER = "fits_no_better"  # a belief that is no nearer to the query than the episodes found
 TOO_UNLIKE = "too_unlike"  # less like the query than the associative profile asks for
-ENOUGH_OF_ITS_KIND = "enough_of_its_kind"  # better ones of that kind took its places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,7 @@ class Recalled:
     results: tuple[RecalledMemory, ...]
     degraded: tuple[str, ...]
     near_misses: tuple[Missed, ...] = ()
+    is_explained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +76,25 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ans
     """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22)."""
     policy: Policy = settings.POLICY
     model = embedder_of(scope.viewer.workspace)
-    found = find_candidates(
-        scope=question.narrow(scope=scope, policy=policy.lifecycle),
-        query=question.query,
-        types=_kinds(question, scope),
-        count=max(policy.recall.candidates, question.limit),
-        embedder=model,
-        now=now,
-        as_of=question.as_of,
-        policy=policy.recall,
-    )
-    ranked = _rank(found=found, question=question, profile=model.profile, now=question.as_of or now, policy=policy)
-    return Answer(recalled=_tell(ranked, question, scope.viewer, found.degraded, policy), found=found)
+    with TimedSearch(effort=policy.recall.search_effort) as timed:
+        found = find_candidates(
+            timed=timed,
+            scope=question.narrow(scope=scope, policy=policy.lifecycle),
+            query=question.query,
+            types=_kinds(question, scope),
+            count=max(policy.recall.candidates, question.limit),
+            embedder=model,
+            now=now,
+            as_of=question.as_of,
+            policy=policy.recall,
+        )
+        tell = partial(_tell, found, question, scope.viewer, model.profile, question.as_of or now, policy)
+        try:
+            recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
+        except SearchFailed as error:
+            log.warning("recall.reading_failed", error=str(error))
+            recalled = Recalled(results=(), degraded=tuple(Channel), is_explained=question.is_explained)
+    return Answer(recalled=recalled, found=found)
 
 
 def count_shown(*, results: Sequence[RecalledMemory], found: Found, now: datetime) -> None:
@@ -102,11 +115,11 @@ def _kinds(question: Question, scope: RecallScope) -> Collection[MemoryType]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranking:
-    """All candidates with their scores, those that answer, and the others, best first."""
+    """All candidates with their scores, those that answer, best first, and why others may not."""
 
     candidates: Sequence[Ranked]
     ranked: Sequence[Ranked]
-    near_misses: Sequence[NearMiss]
+    barred: Mapping[str, str]
 
 
 def _rank(*, found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> _Ranking:
@@ -119,10 +132,8 @@ def _rank(*, found: Found, question: Question, profile: Profile, now: datetime, 
         barred = {}  # no kind takes another's places
     else:
         barred = dict.fromkeys(_unfit(candidates, found, question.limit, policy), FITS_NO_BETTER)
-    ranked, missed = _share_out(best(ranked=[item for item in candidates if item.id not in barred]), question)
-    missed += [NearMiss(ranked=item, reason=barred[item.id]) for item in candidates if item.id in barred]
-    missed.sort(key=lambda miss: (-miss.ranked.score, miss.ranked.id))
-    return _Ranking(candidates=candidates, ranked=ranked, near_misses=missed)
+    ordered = best(ranked=[item for item in candidates if item.id not in barred])
+    return _Ranking(candidates=candidates, ranked=_share_out(ordered, question), barred=barred)
 
 
 def _score(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
@@ -139,7 +150,7 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
 
 def _is_unlike(item: Ranked, policy: Policy) -> bool:
     """R5: tell whether a memory is less like the query than asked for; without a vector that is not known."""
-    return item.components["similarity"] < policy.associative.min_similarity  # never true of NaN
+    return item.part("similarity") < policy.associative.min_similarity  # never true of NaN
 
 
 def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Policy) -> set[str]:
@@ -149,47 +160,47 @@ def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Polic
     first = best(ranked=[item for item in candidates if item.type == MemoryType.EPISODE], limit=1)[0]
     beliefs = best(ranked=[item for item in candidates if item.type == MemoryType.BELIEF])
     floors = [policy.recall.best_belief_floor, *[policy.recall.belief_floor] * (len(beliefs) - 1)]
-    unfit = {item.id for item, floor in zip(beliefs, floors, strict=True) if item.components["fit"] < floor}
-    return unfit - _resting_on(first.id, found)
+    unfit = {item.id for item, floor in zip(beliefs, floors, strict=True) if item.part("fit") < floor}
+    # Where all that was found says the same, nothing stands out, least of all the belief made of it.
+    return unfit - resting_on(episode_id=first.id, beliefs=list(unfit)) if unfit else unfit
 
 
-def _resting_on(episode_id: str, found: Found) -> set[str]:
-    """Name the beliefs found for which an episode is evidence.
-
-    Where all that was found says the same, nothing stands out, least of all the belief made of it.
-    """
-    rows = Evidence.objects.filter(episode=episode_id, belief__in=[belief.id for belief in found.beliefs])
-    return set(rows.values_list("belief_id", flat=True))
-
-
-def _share_out(ordered: Sequence[Ranked], question: Question) -> tuple[list[Ranked], list[NearMiss]]:
+def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:
     """Give the places to the best, to those of a kind no more than its quota."""
     taken: Counter[MemoryType] = Counter()
     ranked: list[Ranked] = []
-    missed: list[NearMiss] = []
     for item in ordered:
-        if taken[item.type] == question.quotas.get(item.type, question.limit):
-            missed.append(NearMiss(ranked=item, reason=ENOUGH_OF_ITS_KIND if question.quotas else BELOW_THE_LAST))
-        elif len(ranked) == question.limit:
-            missed.append(NearMiss(ranked=item, reason=BELOW_THE_LAST))
-        else:
+        if len(ranked) == question.limit:
+            break
+        if taken[item.type] < question.quotas.get(item.type, question.limit):
             taken[item.type] += 1
             ranked.append(item)
-    return ranked, missed
+    return ranked
 
 
-def _tell(ranking: _Ranking, question: Question, viewer: Viewer, degraded: tuple[str, ...], policy: Policy) -> Recalled:
-    """Read the texts of the results and, if asked for, of the nearest misses."""
+def _tell(
+    found: Found, question: Question, viewer: Viewer, profile: Profile, now: datetime, policy: Policy
+) -> Recalled:
+    """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
+    ranking = _rank(found=found, question=question, profile=profile, now=now, policy=policy)
     if not question.is_explained:
-        return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=degraded)
+        return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=found.degraded)
     explained = explain(candidates=ranking.candidates)
-    missed = {miss.ranked.id: miss for miss in ranking.near_misses[: policy.recall.near_misses]}
-    memories = _read([miss.ranked for miss in missed.values()], question, viewer, explained)
+    missed = _read(_missed(ranking, policy), question, viewer, explained)
     return Recalled(
         results=_read(ranking.ranked, question, viewer, explained),
-        degraded=degraded,
-        near_misses=tuple(Missed(memory=memory, reason=missed[memory.id].reason) for memory in memories),
+        degraded=found.degraded,
+        is_explained=True,
+        near_misses=tuple(
+            Missed(memory=memory, reason=ranking.barred.get(memory.id, BELOW_THE_LAST)) for memory in missed
+        ),
     )
+
+
+def _missed(ranking: _Ranking, policy: Policy) -> list[Ranked]:
+    answered = {item.id for item in ranking.ranked}
+    others = [item for item in ranking.candidates if item.id not in answered]
+    return best(ranked=others, limit=policy.recall.near_misses)
 
 
 def _read(

@@ -71,6 +71,7 @@ class Found:
 
 def find_candidates(
     *,
+    timed: TimedSearch,
     scope: RecallScope,
     query: str,
     types: Collection[MemoryType],
@@ -85,14 +86,13 @@ def find_candidates(
     reach = reach_of(scope=scope, now=as_of or now)
     searches = _now(reach, count, policy) if as_of is None else _then(scope, reach, as_of, count, policy)
     asked = SearchQuery(vector=vector, model=embedder.name, words=None)
-    with TimedSearch(effort=policy.search_effort) as timed:
-        channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
-        channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
-        return Found(
-            episodes=channels.find_episodes() if MemoryType.EPISODE in types else [],
-            beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
-            degraded=channels.degraded,
-        )
+    channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
+    channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
+    return Found(
+        episodes=channels.find_episodes() if MemoryType.EPISODE in types else [],
+        beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
+        degraded=channels.degraded,
+    )
 
 
 def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:

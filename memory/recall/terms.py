@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from django.db import connection
-
 from memory.domain.policy import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+from memory.models.numbered import run_numbered
 from memory.models.vector_search import Words
 
 _STEMMING = tuple(dict.fromkeys(CONFIGURATIONS.values()))
@@ -28,18 +27,14 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
     Stop words of the query's likeliest language are left out, for rows of other languages too: there they would be the
     rarest of all.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _PARSE,
-            {
-                "query": query,
-                "simple": UNKNOWN_CONFIGURATION,
-                "configurations": list(_STEMMING),
-                "workspace": workspace_id,
-                "sample": policy.length_sample,
-            },
-        )
-        rows = cursor.fetchall()
+    asked = {
+        "query": query,
+        "simple": UNKNOWN_CONFIGURATION,
+        "configurations": list(_STEMMING),
+        "workspace": workspace_id,
+        "sample": policy.length_sample,
+    }
+    rows = run_numbered(statement=_PARSE, parameters=asked, keeps_plan=True).fetchall()
     if not rows:
         return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())
     documents, mean_length = rows[0][3], rows[0][4]
@@ -82,9 +77,9 @@ def _condition(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> 
 
 # A row for each word of the query: its lexemes, in how many texts they stand, how many texts there are, and how long.
 # What has not been counted yet is counted on the spot: that is a young workspace.
-_PARSE = """
+_PARSE = rb"""
 WITH words AS (
-    SELECT word FROM unnest(tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s))) word
+    SELECT word FROM unnest(tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s::text))) word
 ), stems AS (
     SELECT c.name, w.word, ts_lexize((c.name || '_stem')::regdictionary, w.word) AS stem
     FROM unnest(%(configurations)s::text[]) AS c(name), words w
@@ -114,7 +109,7 @@ FROM forms f, measured m CROSS JOIN LATERAL (
     ELSE
         (SELECT count(*) FROM memory_episode e WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
            AND e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
-               SELECT '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted) q)::tsquery)
+               SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery)
     END AS documents
 ) frequency
 """

@@ -23,14 +23,6 @@ class Explanation:
     components: Mapping[str, float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearMiss:
-    """A candidate that is not in the answer, and why."""
-
-    ranked: Ranked
-    reason: str
-
-
 # What each channel goes by; a rank among candidates with the same number is shared.
 _CHANNELS = {"vector": ("similarity",), "text": ("text", "context")}
 

@@ -1,0 +1,65 @@
+"""What recalled memories say, and what they rest on: read in one statement each, however many there are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from memory.models.numbered import run_numbered
+from memory.models.reach import BELIEF_SEEN, EPISODE_SEEN
+
+
+class Text(NamedTuple):
+    """An active memory's words; `kind` is an episode's category, a belief's fact type.
+
+    `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence.
+    """
+
+    id: str
+    text: str
+    kind: str
+    dated: datetime
+    confidence: float | None
+
+
+def read_texts(
+    *, episodes: Sequence[str], beliefs: Sequence[str], workspace_id: int, allowed: Sequence[int] | None
+) -> dict[str, Text]:
+    """Return by id the active ones of these memories, as far as a workspace holds them and a viewer sees them (B21).
+
+    `allowed` are the projects that the viewer is limited to, None for no limit. A kind of which there is none is not
+    looked at.
+    """
+    parts = [part for part, ids in ((_EPISODES, episodes), (_BELIEFS, beliefs)) if ids]
+    if not parts:
+        return {}
+    asked = {
+        "episodes": list(episodes),
+        "beliefs": list(beliefs),
+        "workspace": workspace_id,
+        "unlimited": allowed is None,
+        "allowed": list(allowed or ()),
+    }
+    rows = run_numbered(statement=b" UNION ALL ".join(parts), parameters=asked, keeps_plan=True).fetchall()
+    return {row[0]: Text._make(row) for row in rows}
+
+
+def resting_on(*, episode_id: str, beliefs: Sequence[str]) -> set[str]:
+    """Name those of these beliefs for which an episode is evidence."""
+    asked = {"episode": episode_id, "beliefs": list(beliefs)}
+    return {key for (key,) in run_numbered(statement=_RESTING, parameters=asked, keeps_plan=True)}
+
+
+_EPISODES = f"""
+    SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8 FROM memory_episode p
+    WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
+      AND {EPISODE_SEEN.format(row="p")}
+""".encode()  # noqa: S608  (conditions of this package; values travel as parameters)
+_BELIEFS = f"""
+    SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence
+    FROM memory_belief p
+    WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
+      AND {BELIEF_SEEN.format(row="p")}
+""".encode()  # noqa: S608  (as above)
+_RESTING = b"""
+    SELECT belief_id FROM memory_evidence WHERE episode_id = %(episode)s::text AND belief_id = ANY(%(beliefs)s::text[])
+"""
