@@ -17,7 +17,7 @@ CANDIDATES, LIMIT, WEIGHT = 50, 10, 0.5
 
 
 class HybridSql:
-    """One connection that searches a scope: nearest vectors and best texts, joined, scored, and the best ten."""
+    """One connection that searches a scope for both kinds: nearest vectors, best texts, scored, and the best ten."""
 
     def __init__(self, *, scope: Scope) -> None:
         from django.db import connection
@@ -30,11 +30,11 @@ class HybridSql:
             host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"], autocommit=True
         )
         register_vector(self._connection)
-        self._arm = self._choose()
+        self._arms = self._choose()
         for setting in ("hnsw.iterative_scan = relaxed_order", "hnsw.ef_search = 100", "jit = off"):
             self._connection.execute(f"SET {setting}".encode())
 
-    def _choose(self) -> "VectorArm":
+    def _choose(self) -> "tuple[VectorArm, VectorArm]":
         """Look for vectors the way that recall does: whole statements are compared, not ways of looking."""
         from django.conf import settings
         from django.utils import timezone
@@ -48,7 +48,8 @@ class HybridSql:
             workspace_id=self._scope.workspace_id, projects=projects, allowed=None, user="", now=timezone.now()
         )
         arms = Arms(reach=reach, policy=settings.POLICY.recall)
-        return arms(kind=VectorKind.EPISODE, model=self._model.name)
+        episodes, beliefs = (arms(kind=VectorKind(kind), model=self._model.name) for kind in _KINDS)
+        return episodes, beliefs
 
     def prepare(self, query: str) -> dict[str, Any]:
         """Return what the statement needs to know of a query."""
@@ -67,40 +68,62 @@ class HybridSql:
     def run(self, prepared: dict[str, Any], *, is_exact: bool) -> float:
         """Search, exactly or as recall would look for vectors, and return the milliseconds that it took."""
         began = time.perf_counter()
-        statement = _statement(self._arm, is_exact=is_exact, has_project=self._scope.project_id is not None)
+        statement = _statement(self._arms, is_exact=is_exact, has_project=self._scope.project_id is not None)
         self._connection.execute(statement, prepared, prepare=False).fetchall()
         return (time.perf_counter() - began) * 1000
 
 
 @cache
-def _statement(arm: "VectorArm", *, is_exact: bool, has_project: bool) -> bytes:
+def _statement(arms: "tuple[VectorArm, VectorArm]", *, is_exact: bool, has_project: bool) -> bytes:
+    parts = [
+        _part(kind, arm, is_exact=is_exact, has_project=has_project) for kind, arm in zip(_KINDS, arms, strict=True)
+    ]
+    found = "SELECT * FROM episode_scored UNION ALL SELECT * FROM belief_scored ORDER BY score DESC NULLS LAST"
+    return f"WITH {', '.join(parts)} {found} LIMIT {LIMIT}".encode()
+
+
+def _part(kind: str, arm: "VectorArm", *, is_exact: bool, has_project: bool) -> str:
+    """Find one kind by both arms; a belief's confidence weighs its likeness, and how lately it was used adds to it."""
     distance = "v.vector <=> %(vector)b::halfvec"
-    own = "AND {row}.project_id = %(project)s::bigint" if has_project else ""
+    own = "AND ({row}.project_id = %(project)s::bigint OR {nobody})" if has_project else ""
+    own = own.replace("{nobody}", "{row}.project_id IS NULL" if kind == "belief" else "false")
     order, more = distance, ""
     if is_exact or not arm.is_index:
         order = f"({distance}) + 0"
     elif arm == "shared index":
         more = "AND length(v.model) > 0"
+    text, likeness, use, strength = _KINDS[kind]
     return f"""
-        WITH near AS MATERIALIZED (
-            SELECT v.episode_id AS id, {distance} AS distance FROM memory_episodeembedding v
+        {kind}_near AS MATERIALIZED (
+            SELECT v.{kind}_id AS id, {distance} AS distance FROM memory_{kind}embedding v
             WHERE v.workspace_id = %(workspace)s::bigint {own.format(row="v")} AND v.is_active
               AND v.model = %(model)s {more}
             ORDER BY {order} LIMIT {CANDIDATES}
-        ), matching AS MATERIALIZED (
-            SELECT e.id FROM memory_episode e {_SCORE}
+        ), {kind}_matching AS MATERIALIZED (
+            SELECT e.id FROM memory_{kind} e {_SCORE}
             WHERE e.workspace_id = %(workspace)s::bigint {own.format(row="e")} AND e.status = 'active'
               AND e.search @@ {"%(any)s" if is_exact else "%(rare)s"}::tsquery
             ORDER BY s.score DESC LIMIT {CANDIDATES}
-        )
-        SELECT e.id, e.text, {1 - WEIGHT} * (1 - ({distance})) + {WEIGHT} * s.score / max(s.score) OVER () AS score
-        FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-        JOIN memory_episode e ON e.id = found.id {_SCORE}
-        LEFT JOIN memory_episodeembedding v ON v.episode_id = e.id AND v.model = %(model)s
-        ORDER BY 3 DESC NULLS LAST LIMIT {LIMIT}
-    """.encode()  # noqa: S608  (parts of this module; values travel as parameters)
+        ), {kind}_scored AS (
+            SELECT e.id, {text} AS text, {1 - WEIGHT} * {likeness} * (1 - ({distance})) + {strength}
+                + {WEIGHT} * s.score / max(s.score) OVER () AS score
+            FROM (SELECT id FROM {kind}_near UNION SELECT id FROM {kind}_matching) found
+            JOIN memory_{kind} e ON e.id = found.id {_SCORE}
+            LEFT JOIN memory_{kind}embedding v ON v.{kind}_id = e.id AND v.model = %(model)s {use}
+        )"""  # noqa: S608  (parts of this module; values travel as parameters)
 
 
+# Of each kind: its text, what weighs its likeness, where its use is noted, and what that adds.
+_KINDS = {
+    "episode": ("e.text", "1", "", "0"),
+    "belief": (
+        "e.statement",
+        "e.confidence",
+        "LEFT JOIN memory_beliefaccess a ON a.belief_id = e.id",
+        "0.15 * exp(-extract(epoch FROM now() - coalesce(a.accessed_at, e.created_at)) / 86400.0"
+        " / coalesce(a.stability, 30.0))",
+    ),
+}
 _SCORE = """CROSS JOIN LATERAL (
     SELECT coalesce(sum(w.weight * w.times * 2.2
         / (w.times + 1.2 * (0.25 + 0.75 * length(e.search) / %(mean_length)s))), 0)::float8 AS score

@@ -225,6 +225,7 @@ class RecallPolicy:
     session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
     next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4
     second_share: Annotated[Share, "B17: share of a match's text score for the turns two away"] = 0.2
+    context_matches: Annotated[Count, "B17: best matches that what stands beside them is looked at of"] = 20
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
     rare_share: Annotated[Share, "B17: share of texts that a word must stay below to choose candidates"] = 0.05
     rare_terms: Annotated[Count, "B17: most words that choose candidates"] = 4

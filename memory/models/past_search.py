@@ -9,6 +9,7 @@ from memory.models.search_statements import VectorArm, episodes_statement, score
 from memory.models.vector_search import (
     BeliefCandidate,
     Candidates,
+    Context,
     EpisodeCandidate,
     SearchQuery,
     count_words,
@@ -18,11 +19,11 @@ from memory.models.vector_search import (
 
 
 def search_past_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: tuple[float, float], at: datetime
+    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: Context, at: datetime
 ) -> Candidates[EpisodeCandidate]:
     """Find the episodes stored by then and active then, as `search_episodes` does; none that was forgotten since."""
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
-    parameters |= {"next_share": context[0], "second_share": context[1], "at": at}
+    parameters |= context._asdict() | {"at": at}
     statement = episodes_statement(arm=query.arm, words=count_words(query), live=_LIVE_THEN, active="TRUE")
     return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 

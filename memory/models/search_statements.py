@@ -46,14 +46,17 @@ def episodes_statement(*, arm: VectorArm, words: int, live: str = LIVE_EPISODE, 
         matching AS MATERIALIZED ({_matching("episode", words, EPISODE_SCOPE, live)}),
         beside AS (
             SELECT n.id, sum(m.score * n.share)::float8 AS score
-            FROM matching m CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
+            FROM (SELECT * FROM matching ORDER BY score DESC, id LIMIT %(context_matches)s) m
+            CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
             WHERE m.session <> ''
             GROUP BY n.id
         )
-        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage,
-            coalesce(b.score, 0) AS context_score, p.session, p.project_id, p.lifecycle_state, p.verification
+        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
+            coalesce(m.coverage, s.coverage) AS coverage, coalesce(b.score, 0) AS context_score, p.session,
+            p.project_id, p.lifecycle_state, p.verification
         FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
-        JOIN memory_episode p ON p.id = found.id {score_of("p")}
+        JOIN memory_episode p ON p.id = found.id
+        LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
         LEFT JOIN beside b ON b.id = p.id
         {_vectors("episode", arm)}
         ORDER BY p.id
@@ -66,10 +69,11 @@ def beliefs_statement(*, arm: VectorArm, words: int) -> bytes:
     return f"""
         WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
         matching AS MATERIALIZED ({_matching("belief", words, BELIEF_SCOPE, LIVE_BELIEF)})
-        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, s.score AS text_score, s.coverage, p.confidence,
-            p.created_at, a.accessed_at, a.stability
+        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
+            coalesce(m.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
         FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-        JOIN memory_belief p ON p.id = found.id {score_of("p")}
+        JOIN memory_belief p ON p.id = found.id
+        LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
         {_vectors("belief", arm)}
         LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
         ORDER BY p.id
@@ -118,10 +122,10 @@ def _matching(kind: str, words: int, scope: str, live: str) -> str:
     """
     place = "p.session, p.occurred_at, p.number, p.project_id," if kind == "episode" else ""
     if not words:
-        return f"SELECT p.id, {place} 0::float8 AS score FROM memory_{kind} p WHERE false"
+        return f"SELECT p.id, {place} 0::float8 AS score, 0::float8 AS coverage FROM memory_{kind} p WHERE false"
     held = " + ".join(f"%(weight_{n})s * (p.search @@ %(word_{n})s::tsquery)::int" for n in range(words))
     return f"""
-        SELECT p.id, {place} s.score FROM (
+        SELECT p.id, {place} s.score, s.coverage FROM (
             SELECT * FROM (
                 SELECT p.id, {place} p.search, ({held})::float8 AS held FROM memory_{kind} p
                 WHERE {scope.format(row="p")} AND {live.format(row="p")} AND p.search @@ %(rare)s::tsquery
@@ -143,10 +147,11 @@ def _vectors(kind: str, arm: VectorArm) -> str:
     return f"LEFT JOIN memory_{kind}embedding v ON v.{kind}_id = p.id AND v.model = %(model)s"
 
 
-def score_of(row: str) -> str:
+def score_of(row: str, *, unless: str = "false") -> str:
     """Score a row's text, and tell the share of the query that it covers; a lateral table named s.
 
     Most rows that were found by vector share no word with the query: to see that is cheaper than to take them apart.
+    What is known already is not scored again: it has 0 here.
     """
     return f"""CROSS JOIN LATERAL (
         SELECT coalesce(sum(w.weight * w.times * 2.2
@@ -156,7 +161,7 @@ def score_of(row: str) -> str:
         FROM (
             SELECT max((%(weights)s::float8[])[u.place]) AS weight, sum(u.times) AS times FROM (
                 SELECT array_position(%(lexemes)s::text[], lexeme) AS place, cardinality(positions) AS times
-                FROM unnest(CASE WHEN {row}.search @@ %(any)s::tsquery THEN {row}.search END)
+                FROM unnest(CASE WHEN {row}.search @@ %(any)s::tsquery AND NOT {unless} THEN {row}.search END)
                 WHERE lexeme = ANY(%(lexemes)s::text[])
             ) u
             GROUP BY (%(words)s::int[])[u.place]

@@ -16,6 +16,7 @@ Result = TypeVar("Result")
 # has its library loaded first. Plans are compiled (jit) in more time than these statements take.
 _SETTINGS = b"""
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
+    set_config('plan_cache_mode', 'force_custom_plan', true),
     set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
@@ -67,7 +68,7 @@ class TimedSearch:
                 self._open.callback(transaction.set_rollback, True)
         asked = {"milliseconds": milliseconds, "effort": self._effort}
         row = run_numbered(statement=_SETTINGS, parameters=asked, keeps_plan=True).fetchone()
-        if row is None or row[2:] != (str(self._effort), "relaxed_order"):
+        if row is None or row[3:] != (str(self._effort), "relaxed_order"):
             raise DatabaseError("The database does not take the settings of a search.")
         self._milliseconds = milliseconds
 

@@ -50,6 +50,17 @@ class SearchQuery:
     is_further: bool = False
 
 
+class Context(NamedTuple):
+    """The shares of a match's text score for what stands next to it in its session, and for what comes after that.
+
+    In either direction, and for so many of the best matches.
+    """
+
+    next_share: float
+    second_share: float
+    context_matches: int
+
+
 class EpisodeCandidate(NamedTuple):
     """A found episode; similarity is the raw cosine, None where it has no vector of the model.
 
@@ -97,15 +108,14 @@ class Candidates(Generic[Candidate]):
 
 
 def search_episodes(
-    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: tuple[float, float]
+    *, reach: Reach, query: SearchQuery, candidates: int, matching: int, context: Context
 ) -> Candidates[EpisodeCandidate]:
     """Find the episodes nearest by vector and those best by text, at most `candidates` of each, and what is beside.
 
-    Of those that match, at most `matching` are compared. `context` are the shares of a match's text score for what
-    stands next to it in its session, and for what comes after that, in either direction.
+    Of those that match, at most `matching` are compared.
     """
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
-    parameters |= {"next_share": context[0], "second_share": context[1]}
+    parameters |= context._asdict()
     statement = episodes_statement(arm=query.arm, words=count_words(query))
     return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
@@ -124,7 +134,7 @@ def fetch_candidates(
     *, kind: type[Candidate], statement: bytes, parameters: dict[str, Any], arm: VectorArm
 ) -> Candidates[Candidate]:
     """Run a statement that is never prepared: a generic plan would not know how much a scope holds."""
-    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=False)
+    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=True)
     rows = cursor.fetchall()
     names = tuple(column.name for column in cursor.description or ())[2:]
     if names != kind._fields:

@@ -6,6 +6,7 @@ Django's own cursor sends a vector as 15 kB of text (about 3 ms); here it is 1.5
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import psycopg
@@ -50,8 +51,13 @@ def raw_cursor(*, is_numbered: bool = False) -> psycopg.Cursor[Any]:
     connection.close_if_health_check_failed()  # as Django's own cursors do
     connection.ensure_connection()
     raw = connection.connection
-    register_halfvec_info(raw, _halfvec_type(connection.alias, str(connection.settings_dict["NAME"])))
+    if raw not in _KNOWING:
+        register_halfvec_info(raw, _halfvec_type(connection.alias, str(connection.settings_dict["NAME"])))
+        _KNOWING.add(raw)
     return psycopg.RawCursor(raw) if is_numbered else psycopg.Cursor(raw)
+
+
+_KNOWING: WeakSet[psycopg.Connection[Any]] = WeakSet()  # connections that know vectors
 
 
 @cache

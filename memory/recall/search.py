@@ -21,6 +21,7 @@ from memory.models.search_statements import VectorArm
 from memory.models.search_time import TimedSearch
 from memory.models.vector_search import (
     BeliefCandidate,
+    Context,
     EpisodeCandidate,
     SearchQuery,
     search_beliefs,
@@ -103,7 +104,7 @@ def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
             reach=reach,
             candidates=count,
             matching=policy.matching_texts,
-            context=(policy.next_share, policy.second_share),
+            context=_context(policy),
         ),
         beliefs=partial(
             search_beliefs,
@@ -124,7 +125,7 @@ def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: Re
             reach=reach,
             candidates=count,
             matching=policy.matching_texts,
-            context=(policy.next_share, policy.second_share),
+            context=_context(policy),
             at=at,
         ),
         beliefs=partial(
@@ -135,6 +136,12 @@ def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: Re
             min_confidence=policy.min_confidence,
             events=partial(_events_of, scope, reach, at),
         ),
+    )
+
+
+def _context(policy: RecallPolicy) -> Context:
+    return Context(
+        next_share=policy.next_share, second_share=policy.second_share, context_matches=policy.context_matches
     )
 
 

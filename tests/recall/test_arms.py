@@ -113,6 +113,7 @@ def _plan(workspace: Workspace, arm: VectorArm) -> str:
     parameters = search_parameters(reach=_reach(workspace), query=query, candidates=50, matching=100) | {
         "next_share": 0.4,
         "second_share": 0.2,
+        "context_matches": 20,
     }
     with raw_cursor() as cursor:
         statement = b"EXPLAIN " + episodes_statement(arm=arm, words=0)
