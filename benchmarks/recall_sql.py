@@ -2,7 +2,7 @@
 
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 from pgvector import HalfVector
@@ -51,25 +51,29 @@ class HybridSql:
         episodes, beliefs = (arms(kind=VectorKind(kind), model=self._model.name) for kind in _KINDS)
         return episodes, beliefs
 
-    def prepare(self, query: str) -> dict[str, Any]:
-        """Return what the statement needs to know of a query."""
+    def embed(self, query: str) -> HalfVector:
+        """Return the query's vector: what a database cannot know by itself."""
+        return HalfVector(self._model.embed([query])[0])
+
+    def run(self, query: str, vector: HalfVector, *, is_exact: bool) -> float:
+        """Search, exactly or as recall would look for vectors, and return the milliseconds that it took.
+
+        That is two statements: how common the query's words are, and the search.
+        """
         from django.conf import settings
 
         from memory.recall.terms import words_of
 
-        words = words_of(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)
-        return {
-            "workspace": self._scope.workspace_id, "project": self._scope.project_id, "model": self._model.name,
-            "vector": HalfVector(self._model.embed([query])[0]), "rare": words.rare,
-            "any": " | ".join(word for word, _ in words.each), "lexemes": list(words.lexemes),
-            "words": list(words.words), "weights": list(words.weights), "mean_length": words.mean_length,
-        }  # fmt: skip
-
-    def run(self, prepared: dict[str, Any], *, is_exact: bool) -> float:
-        """Search, exactly or as recall would look for vectors, and return the milliseconds that it took."""
         began = time.perf_counter()
+        words = words_of(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)
+        asked = {
+            "workspace": self._scope.workspace_id, "project": self._scope.project_id, "model": self._model.name,
+            "vector": vector, "rare": words.rare, "any": " | ".join(word for word, _ in words.each),
+            "lexemes": list(words.lexemes), "words": list(words.words), "weights": list(words.weights),
+            "mean_length": words.mean_length,
+        }  # fmt: skip
         statement = _statement(self._arms, is_exact=is_exact, has_project=self._scope.project_id is not None)
-        self._connection.execute(statement, prepared, prepare=False).fetchall()
+        self._connection.execute(statement, asked, prepare=False).fetchall()
         return (time.perf_counter() - began) * 1000
 
 
@@ -106,7 +110,7 @@ def _part(kind: str, arm: "VectorArm", *, is_exact: bool, has_project: bool) -> 
             ORDER BY s.score DESC LIMIT {CANDIDATES}
         ), {kind}_scored AS (
             SELECT e.id, {text} AS text, {1 - WEIGHT} * {likeness} * (1 - ({distance})) + {strength}
-                + {WEIGHT} * s.score / max(s.score) OVER () AS score
+                + {WEIGHT} * coalesce(s.score / nullif(max(s.score) OVER (), 0), 0) AS score
             FROM (SELECT id FROM {kind}_near UNION SELECT id FROM {kind}_matching) found
             JOIN memory_{kind} e ON e.id = found.id {_SCORE}
             LEFT JOIN memory_{kind}embedding v ON v.{kind}_id = e.id AND v.model = %(model)s {use}

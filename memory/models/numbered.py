@@ -20,7 +20,7 @@ def run_numbered(*, statement: bytes, parameters: Mapping[str, Any], keeps_plan:
     """
     numbered, order = _number(statement)
     cursor = raw_cursor(is_numbered=True)
-    return cursor.execute(numbered, [parameters[name] for name in order], prepare=keeps_plan)
+    return cursor.execute(numbered, [parameters[name] for name in order], prepare=keeps_plan, binary=True)
 
 
 @cache

@@ -34,12 +34,14 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
         "workspace": workspace_id,
         "sample": policy.length_sample,
     }
-    rows = run_numbered(statement=_PARSE, parameters=asked, keeps_plan=True).fetchall()
+    for statement in (_COUNTED, _COUNT):  # without a word to ask for, neither finds anything
+        if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=True).fetchall():
+            break
     if not rows:
         return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())
-    documents, mean_length = rows[0][3], rows[0][4]
+    documents, mean_length = rows[0][2:]
     found = sorted(
-        (_Word(lexemes=tuple(lexemes), documents=frequency) for _, lexemes, frequency, _, _ in rows),
+        (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, _, _ in rows),
         key=lambda word: (word.documents, word.lexemes),
     )[: policy.query_terms]
     return _weigh(found, documents=documents, mean_length=mean_length, policy=policy)
@@ -75,9 +77,8 @@ def _condition(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> 
     return _any(few or rare[:1])
 
 
-# A row for each word of the query: its lexemes, in how many texts they stand, how many texts there are, and how long.
-# What has not been counted yet is counted on the spot: that is a young workspace.
-_PARSE = rb"""
+# The words of a query, each with the lexemes that rows of any language keep it as.
+_WORDS = rb"""
 WITH words AS (
     SELECT word FROM unnest(tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s::text))) word
 ), stems AS (
@@ -91,28 +92,38 @@ WITH words AS (
     FROM stems s CROSS JOIN LATERAL (SELECT unnest(s.stem) UNION SELECT s.word) AS form(lexeme)
     WHERE NOT EXISTS (SELECT FROM stems t JOIN spoken USING (name) WHERE t.word = s.word AND t.stem = '{}')
     GROUP BY s.word
-), counted AS (
-    SELECT documents, mean_length FROM memory_textstatistics WHERE workspace_id = %(workspace)s
-), measured AS (
-    SELECT documents, mean_length FROM counted
-    UNION ALL
-    SELECT count(*), coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)
+)
+"""
+# A row for each word: its lexemes, in how many texts they stand, how many texts there are, and how long.
+_COUNTED = (
+    _WORDS
+    + rb"""
+SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
+FROM forms f, memory_textstatistics m CROSS JOIN LATERAL (
+    SELECT coalesce(max(t.documents), 0) AS documents FROM memory_termfrequency t
+    WHERE t.workspace_id = %(workspace)s AND t.lexeme = ANY(f.lexemes)
+) frequency
+WHERE m.workspace_id = %(workspace)s
+"""
+)
+# The same of what has not been counted yet: that is a young workspace.
+_COUNT = (
+    _WORDS
+    + rb"""
+, measured AS (
+    SELECT count(*) AS documents, coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)::float8 AS mean_length
     FROM (SELECT length(search) AS length, row_number() OVER () AS number FROM memory_episode
           WHERE workspace_id = %(workspace)s AND status = 'active') e
-    WHERE NOT EXISTS (SELECT FROM counted) HAVING NOT EXISTS (SELECT FROM counted)
 )
-SELECT f.word, f.lexemes, frequency.documents, m.documents, m.mean_length
+SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
 FROM forms f, measured m CROSS JOIN LATERAL (
-    SELECT CASE WHEN EXISTS (SELECT FROM counted) THEN
-        (SELECT coalesce(max(t.documents), 0) FROM memory_termfrequency t
-         WHERE t.workspace_id = %(workspace)s AND t.lexeme = ANY(f.lexemes))
-    ELSE
-        (SELECT count(*) FROM memory_episode e WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
-           AND e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
-               SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery)
-    END AS documents
+    SELECT count(*) AS documents FROM memory_episode e
+    WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
+      AND e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
+          SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery
 ) frequency
 """
+)
 
 
 def _any(words: Sequence[_Word]) -> str:
