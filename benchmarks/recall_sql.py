@@ -48,7 +48,7 @@ class HybridSql:
             workspace_id=self._scope.workspace_id, projects=projects, allowed=None, user="", now=timezone.now()
         )
         arms = Arms(reach=reach, policy=settings.POLICY.recall)
-        episodes, beliefs = (arms(kind=VectorKind(kind), model=self._model.name) for kind in _KINDS)
+        episodes, beliefs = (arms(kind=VectorKind(kind), model=self._model.name, documents=0).arm for kind in _KINDS)
         return episodes, beliefs
 
     def embed(self, query: str) -> HalfVector:

@@ -247,6 +247,10 @@ class RecallPolicy:
     least_index_share: Annotated[Share, "B17: share of an index's vectors that must be in question to use it"] = 0.01
     own_index_share: Annotated[Share, "B17: share of all vectors from which no workspace needs its own index"] = 0.5
     drop_index_share: Annotated[Share, "B17: share of what is worth an index below which it is dropped"] = 0.5
+    least_own_share: Annotated[
+        Share, "B17: share of all texts from which an index over words finds mostly one's own"
+    ] = 0.1
+    exact_texts: Annotated[Count, "B17: texts of a workspace up to which all are looked at for words"] = 5_000
     search_effort: Annotated[Count, "B17: vectors that an index keeps in view while it searches (ef_search)"] = 64
     index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
     index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0

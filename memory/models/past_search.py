@@ -78,7 +78,6 @@ SELECT 0 AS seen, 0 AS near, b.id, 1 - b.distance AS similarity, s.score AS text
     b.created_at, NULL::timestamptz AS accessed_at, NULL::float8 AS stability
 FROM (SELECT id FROM near UNION SELECT id FROM matching) found
 JOIN open b USING (id) {score}
-ORDER BY b.id
 """.format(  # noqa: S608  (names of this module; values travel as parameters)
     configuration=_CONFIGURATION, wanted=BELIEF_WANTED.format(row="b"), score=score_of("b")
-).encode()
+)

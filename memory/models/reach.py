@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 
@@ -44,44 +45,93 @@ class Reach:
             "hidden_states": list(self.hidden_states),
         }
 
+    def resolve(self, statement: str) -> str:
+        """Leave out of a statement what does not narrow this reach: the less it says, the sooner it is planned."""
+        return _resolve(statement, tuple(flag for flag, is_so in self._flags().items() if is_so))
+
+    def _flags(self) -> dict[str, bool]:
+        return {
+            _EVERYTHING: self.projects is None,
+            _UNLIMITED: self.allowed is None,
+            _ANY_USER: not self.user,
+            _ANY_AGENT: not self.agent,
+            _ANY_TIME: self.occurred == (None, None),
+            _ANY_CATEGORY: self.categories is None,
+            _ANY_FACT_TYPE: self.fact_types is None,
+            _NONE_HIDDEN: not self.hidden_states,
+        }
+
+
+@cache
+def _resolve(statement: str, flags: tuple[str, ...]) -> str:
+    for flag in flags:
+        statement = statement.replace(flag, "TRUE")
+    while (start := statement.find(_TRUE_OR)) >= 0:
+        end = _closing(statement, start)
+        statement = f"{statement[:start]}TRUE{statement[end + 1 :]}"
+    return statement
+
+
+def _closing(statement: str, start: int) -> int:
+    """Return the place of the bracket that closes the one at `start`; no text of a condition has any in quotes."""
+    depth = 0
+    for place in range(start, len(statement)):
+        depth += {"(": 1, ")": -1}.get(statement[place], 0)
+        if not depth:
+            return place
+    raise ValueError(f"A bracket is never closed: {statement[start:]}")
+
+
+_TRUE_OR = "(TRUE OR "
+
+
+# What makes the rest of a condition say nothing.
+_EVERYTHING = "%(everything)s"
+_UNLIMITED = "%(unlimited)s"
+_ANY_USER = "%(user)s::text = ''"
+_ANY_AGENT = "%(agent)s::text = ''"
+_ANY_TIME = "(%(occurred_from)s::timestamptz IS NULL AND %(occurred_until)s::timestamptz IS NULL)"
+_ANY_CATEGORY = "%(categories)s::text[] IS NULL"
+_ANY_FACT_TYPE = "%(fact_types)s::text[] IS NULL"
+_NONE_HIDDEN = "cardinality(%(hidden_states)s::text[]) = 0"
 
 # Conditions on columns that a memory and its vector both have; `{row}` is either.
 EPISODE_PROJECTS = (
-    "(%(everything)s OR {row}.project_id = ANY(%(projects)s) OR (%(unlimited)s AND {row}.project_id IS NULL))"
+    f"({_EVERYTHING} OR {{row}}.project_id = ANY(%(projects)s) OR ({_UNLIMITED} AND {{row}}.project_id IS NULL))"
 )
-BELIEF_PROJECTS = "(%(everything)s OR {row}.project_id = ANY(%(projects)s) OR {row}.project_id IS NULL)"
+BELIEF_PROJECTS = f"({_EVERYTHING} OR {{row}}.project_id = ANY(%(projects)s) OR {{row}}.project_id IS NULL)"
 _HERE = "{row}.workspace_id = %(workspace)s::bigint"
-_USER = "(%(user)s::text = '' OR {row}.\"user\" IN ('', %(user)s))"
+_USER = f"({_ANY_USER} OR {{row}}.\"user\" IN ('', %(user)s))"
 EPISODE_SCOPE = f"{_HERE} AND {EPISODE_PROJECTS} AND {_USER}"
 BELIEF_SCOPE = f"{_HERE} AND {BELIEF_PROJECTS} AND {_USER}"
 
 # Conditions on what only the memory's own row knows.
 _VALID = "(%(with_expired)s OR {row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
-_OCCURRED = """
-    (%(occurred_from)s::timestamptz IS NULL OR {row}.occurred_at >= %(occurred_from)s)
-    AND (%(occurred_until)s::timestamptz IS NULL OR {row}.occurred_at < %(occurred_until)s)
+_OCCURRED = f"""({_ANY_TIME} OR (
+    (%(occurred_from)s::timestamptz IS NULL OR {{row}}.occurred_at >= %(occurred_from)s)
+    AND (%(occurred_until)s::timestamptz IS NULL OR {{row}}.occurred_at < %(occurred_until)s)))
 """
 EPISODE_WANTED = f"""
     {_VALID} AND {_OCCURRED}
-    AND (%(agent)s::text = '' OR {{row}}.agent IN ('', %(agent)s))
-    AND (%(categories)s::text[] IS NULL OR {{row}}.category = ANY(%(categories)s))
-    AND {{row}}.lifecycle_state <> ALL(%(hidden_states)s)
+    AND ({_ANY_AGENT} OR {{row}}.agent IN ('', %(agent)s))
+    AND ({_ANY_CATEGORY} OR {{row}}.category = ANY(%(categories)s))
+    AND ({_NONE_HIDDEN} OR {{row}}.lifecycle_state <> ALL(%(hidden_states)s))
 """
 LIVE_EPISODE = f"{{row}}.status = 'active' AND {EPISODE_WANTED}"
 # A belief is of a time if what it rests on occurred then.
 BELIEF_WANTED = f"""
-    {_VALID} AND (%(fact_types)s::text[] IS NULL OR {{row}}.fact_type = ANY(%(fact_types)s))
-    AND (%(occurred_from)s::timestamptz IS NULL AND %(occurred_until)s::timestamptz IS NULL OR EXISTS (
+    {_VALID} AND ({_ANY_FACT_TYPE} OR {{row}}.fact_type = ANY(%(fact_types)s))
+    AND ({_ANY_TIME} OR EXISTS (
         SELECT FROM memory_evidence t JOIN memory_episode o ON o.id = t.episode_id
         WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
 """
 # A viewer limited to projects sees a global belief if all that it rests on is of those.
-EPISODE_SEEN = "(%(unlimited)s OR {row}.project_id = ANY(%(allowed)s))"
-_BELIEF_SEEN = """(%(unlimited)s OR {row}.project_id IS NOT NULL OR (
-        EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = {row}.id)
+EPISODE_SEEN = f"({_UNLIMITED} OR {{row}}.project_id = ANY(%(allowed)s))"
+_BELIEF_SEEN = f"""({_UNLIMITED} OR {{row}}.project_id IS NOT NULL OR (
+        EXISTS (SELECT FROM memory_evidence x WHERE x.belief_id = {{row}}.id)
         AND NOT EXISTS (
             SELECT FROM memory_evidence x JOIN memory_episode o ON o.id = x.episode_id
-            WHERE x.belief_id = {row}.id AND (o.project_id IS NULL OR o.project_id <> ALL(%(allowed)s)))))"""
+            WHERE x.belief_id = {{row}}.id AND (o.project_id IS NULL OR o.project_id <> ALL(%(allowed)s)))))"""  # noqa: S608  (as above)
 BELIEF_SEEN = f"({{row}}.project_id IS NULL OR {EPISODE_SEEN}) AND {_BELIEF_SEEN}"
 LIVE_BELIEF = f"""
     {{row}}.status = 'active' AND {{row}}.confidence > %(min_confidence)s AND {BELIEF_WANTED}

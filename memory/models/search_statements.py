@@ -35,15 +35,33 @@ class VectorArm(StrEnum):
         return self in (VectorArm.OWN_INDEX, VectorArm.SHARED_INDEX)
 
 
+class Lookup(StrEnum):
+    """By what rows that hold words are found: as the planner sees fit, by their words, or among all of a workspace.
+
+    The last two need no look at what is asked, so that one plan serves every query.
+    """
+
+    PLANNED = "planned"
+    BY_WORDS = "by words"
+    BY_WORKSPACE = "by workspace"
+
+
 @cache
-def episodes_statement(*, arm: VectorArm, words: int, live: str = LIVE_EPISODE, active: str = "v.is_active") -> bytes:
+def episodes_statement(
+    *,
+    arm: VectorArm,
+    words: int,
+    lookup: Lookup = Lookup.PLANNED,
+    live: str = LIVE_EPISODE,
+    active: str = "v.is_active",
+) -> str:
     """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector.
 
     `words` is the number of the query's words to go by; 0 for no search by text.
     """
     return f"""
         WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active)},
-        matching AS MATERIALIZED ({_matching("episode", words, EPISODE_SCOPE, live)}),
+        matching AS MATERIALIZED ({_matching("episode", words, lookup, EPISODE_SCOPE, live)}),
         beside AS (
             SELECT n.id, sum(m.score * n.share)::float8 AS score
             FROM (SELECT * FROM matching ORDER BY score DESC, id LIMIT %(context_matches)s) m
@@ -59,16 +77,15 @@ def episodes_statement(*, arm: VectorArm, words: int, live: str = LIVE_EPISODE, 
         LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
         LEFT JOIN beside b ON b.id = p.id
         {_vectors("episode", arm)}
-        ORDER BY p.id
-    """.encode()
+    """
 
 
 @cache
-def beliefs_statement(*, arm: VectorArm, words: int) -> bytes:
+def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLANNED) -> str:
     """Return the statement that finds beliefs by these arms."""
     return f"""
         WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
-        matching AS MATERIALIZED ({_matching("belief", words, BELIEF_SCOPE, LIVE_BELIEF)})
+        matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)})
         SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
             coalesce(m.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
         FROM (SELECT id FROM near UNION SELECT id FROM matching) found
@@ -76,8 +93,7 @@ def beliefs_statement(*, arm: VectorArm, words: int) -> bytes:
         LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
         {_vectors("belief", arm)}
         LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
-        ORDER BY p.id
-    """.encode()
+    """
 
 
 _COUNTS = "(SELECT count(*) FROM nearest) AS seen, (SELECT count(*) FROM near) AS near"
@@ -115,7 +131,7 @@ def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> s
         )"""
 
 
-def _matching(kind: str, words: int, scope: str, live: str) -> str:
+def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> str:
     """Choose the memories that match best; of very many matches, some are as good as others.
 
     Only what would be best if no word came twice is scored in full, which takes ten times as long.
@@ -128,13 +144,21 @@ def _matching(kind: str, words: int, scope: str, live: str) -> str:
         SELECT p.id, {place} s.score, s.coverage FROM (
             SELECT * FROM (
                 SELECT p.id, {place} p.search, ({held})::float8 AS held FROM memory_{kind} p
-                WHERE {scope.format(row="p")} AND {live.format(row="p")} AND p.search @@ %(rare)s::tsquery
+                WHERE {_holding(lookup, scope.format(row="p"))} AND {live.format(row="p")}
                 LIMIT %(matching)s
             ) p
             ORDER BY p.held / (1.3 + 0.9 * length(p.search) / %(mean_length)s) DESC, p.id LIMIT %(scored)s
         ) p {score_of("p")}
         ORDER BY s.score DESC, p.id LIMIT %(candidates)s
     """
+
+
+def _holding(lookup: Lookup, scope: str) -> str:
+    """Ask for a scope's rows with the words, and keep the planner from the index that is not to be used."""
+    if lookup == Lookup.BY_WORDS:
+        scope = scope.replace("p.workspace_id =", "p.workspace_id + 0 =")
+    held = "p.search @@ %(rare)s::tsquery"
+    return f"{scope} AND {f'({held}) IS TRUE' if lookup == Lookup.BY_WORKSPACE else held}"
 
 
 def _similarity(arm: VectorArm) -> str:
@@ -172,7 +196,7 @@ def score_of(row: str, *, unless: str = "false") -> str:
 def _beside(direction: str, order: str, live: str) -> str:
     """Take the two live episodes of a match's session that come next in one direction, and their shares."""
     return f"""(
-        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s ELSE %(second_share)s END AS share FROM (
+        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s::float8 ELSE %(second_share)s::float8 END AS share FROM (
             SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
             FROM memory_episode p
             WHERE {EPISODE_SCOPE.format(row="p")} AND {live.format(row="p")}

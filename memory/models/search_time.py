@@ -13,16 +13,18 @@ from memory.models.numbered import run_numbered
 Result = TypeVar("Result")
 
 # An invalid value of pgvector's settings only warns, and a scan then stops early: what is set is read back. The vector
-# has its library loaded first. Half the time of a search in a small scope goes into planning it: statements are
-# prepared, yet planned for what is asked (a plan for anything would not know how much a scope holds); tables are joined
-# as they are written down, the few ways that could matter are left to choose from, and nothing is compiled (jit).
-_SETTINGS = b"""
+# has its library loaded first. Half the time of a search in a small scope goes into planning it. So statements whose
+# ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
+# and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
+# written down, fewer ways are left to choose from, and nothing is compiled (jit).
+_SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
-    set_config('plan_cache_mode', 'force_custom_plan', true), set_config('join_collapse_limit', '1', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true), set_config('join_collapse_limit', '1', true),
     set_config('from_collapse_limit', '1', true), set_config('enable_mergejoin', 'off', true),
     set_config('enable_memoize', 'off', true), set_config('enable_material', 'off', true),
-    set_config('enable_incremental_sort', 'off', true)
+    set_config('enable_incremental_sort', 'off', true), set_config('enable_seqscan', 'off', true),
+    set_config('enable_sort', 'off', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
 

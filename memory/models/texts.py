@@ -39,7 +39,7 @@ def read_texts(
         "unlimited": allowed is None,
         "allowed": list(allowed or ()),
     }
-    rows = run_numbered(statement=b" UNION ALL ".join(parts), parameters=asked, keeps_plan=True).fetchall()
+    rows = run_numbered(statement=" UNION ALL ".join(parts), parameters=asked, keeps_plan=True).fetchall()
     return {row[0]: Text._make(row) for row in rows}
 
 
@@ -53,13 +53,13 @@ _EPISODES = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8 FROM memory_episode p
     WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {EPISODE_SEEN.format(row="p")}
-""".encode()  # noqa: S608  (conditions of this package; values travel as parameters)
+"""  # noqa: S608  (conditions of this package; values travel as parameters)
 _BELIEFS = f"""
     SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence
     FROM memory_belief p
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {BELIEF_SEEN.format(row="p")}
-""".encode()  # noqa: S608  (as above)
-_RESTING = b"""
+"""  # noqa: S608  (as above)
+_RESTING = """
     SELECT belief_id FROM memory_evidence WHERE episode_id = %(episode)s::text AND belief_id = ANY(%(beliefs)s::text[])
 """

@@ -45,11 +45,15 @@ def recount_vectors(*, kind: VectorKind) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachSize:
-    """About how many active vectors of a kind are in question, and the narrowest index over them with its size."""
+    """About how many active vectors of a kind are in question, and the narrowest index over them with its size.
+
+    `stored` are about all memories of the kind, whosever they are.
+    """
 
     count: int
     index: VectorArm
     indexed: int
+    stored: int
 
 
 def measure_reach(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
@@ -60,8 +64,8 @@ def measure_reach(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
         parameters |= {f"{kind}_own": own.name, f"{kind}_all": VectorIndex(kind=kind).name}
     rows = run_numbered(statement=_MEASURE, parameters=parameters, keeps_plan=True).fetchall()
     return {
-        VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0)
-        for kind, count, index, indexed in rows
+        VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0, stored=stored)
+        for kind, count, index, indexed, stored in rows
     }
 
 
@@ -94,7 +98,9 @@ _PROJECTS = {VectorKind.EPISODE: EPISODE_PROJECTS, VectorKind.BELIEF: BELIEF_PRO
 _SCOPES = {VectorKind.EPISODE: EPISODE_SCOPE, VectorKind.BELIEF: BELIEF_SCOPE}
 _MEASURE = " UNION ALL ".join(
     f"""
-    SELECT '{kind}', kept.active::bigint, index.arm, index.rows::bigint FROM (
+    SELECT '{kind}', kept.active::bigint, index.arm, index.rows::bigint,
+        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'memory_{kind}'::regclass)
+    FROM (
         SELECT coalesce(sum(c.active), 0) AS active FROM memory_vectorcount c
         WHERE c.workspace_id = %(workspace)s AND c.kind = '{kind}' AND c.model = %(model)s
           AND {projects.format(row="c")}
@@ -108,7 +114,7 @@ _MEASURE = " UNION ALL ".join(
     ) index ON true
     """  # noqa: S608  (conditions of this package; values travel as parameters)
     for kind, projects in _PROJECTS.items()
-).encode()
+)
 _BOUNDED = {
     kind: f"""
         SELECT count(*) FROM (

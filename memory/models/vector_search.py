@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pgvector import HalfVector
 
 from memory.models.numbered import run_numbered
 from memory.models.reach import Reach
-from memory.models.search_statements import VectorArm, beliefs_statement, episodes_statement
+from memory.models.search_statements import Lookup, VectorArm, beliefs_statement, episodes_statement
 from memory.models.vectors import Vectors
 
 # Nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted. A scan gets them for
@@ -24,7 +25,7 @@ class Words:
     """A query's lexemes, each with the number of its word and that word's weight; together they weigh `mass`.
 
     `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate; `each` are those of the
-    single words with their weights, the rarest first.
+    single words with their weights, the rarest first. `documents` are all texts of the workspace.
     """
 
     lexemes: tuple[str, ...]
@@ -34,19 +35,22 @@ class Words:
     mean_length: float
     rare: str
     each: tuple[tuple[str, float], ...]
+    documents: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
     """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
 
-    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors.
+    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors. `lookup` is
+    how rows with the words are found.
     """
 
     vector: Vectors | None
     model: str
     words: Words | None
     arm: VectorArm = VectorArm.NONE
+    lookup: Lookup = Lookup.PLANNED
     is_further: bool = False
 
 
@@ -116,8 +120,8 @@ def search_episodes(
     """
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= context._asdict()
-    statement = episodes_statement(arm=query.arm, words=count_words(query))
-    return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
+    statement = episodes_statement(arm=query.arm, words=count_words(query), lookup=query.lookup)
+    return _fetch(EpisodeCandidate, reach, query, statement, parameters)
 
 
 def search_beliefs(
@@ -126,26 +130,49 @@ def search_beliefs(
     """Find the active beliefs above a confidence nearest by vector and best by text, at most `candidates` of each."""
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"min_confidence": min_confidence}
-    statement = beliefs_statement(arm=query.arm, words=count_words(query))
-    return fetch_candidates(kind=BeliefCandidate, statement=statement, parameters=parameters, arm=query.arm)
+    statement = beliefs_statement(arm=query.arm, words=count_words(query), lookup=query.lookup)
+    return _fetch(BeliefCandidate, reach, query, statement, parameters)
+
+
+def _fetch(
+    kind: type[Candidate], reach: Reach, query: SearchQuery, statement: str, parameters: dict[str, Any]
+) -> Candidates[Candidate]:
+    """Keep a plan where no way is left to choose: an index of one workspace would not be in a plan for all."""
+    return fetch_candidates(
+        kind=kind,
+        statement=reach.resolve(statement),
+        parameters=parameters,
+        arm=query.arm,
+        keeps_plan=query.lookup != Lookup.PLANNED and query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX),
+    )
 
 
 def fetch_candidates(
-    *, kind: type[Candidate], statement: bytes, parameters: dict[str, Any], arm: VectorArm
+    *,
+    kind: type[Candidate],
+    statement: str,
+    parameters: dict[str, Any],
+    arm: VectorArm,
+    keeps_plan: bool = False,
 ) -> Candidates[Candidate]:
-    """Run a statement that is never prepared: a generic plan would not know how much a scope holds."""
-    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=True)
+    """Run a search's statement; its plan is kept only where that would know how much a scope holds."""
+    constants = {name: parameters[name] for name in _LIMITS if name in parameters}
+    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=keeps_plan, constants=constants)
     rows = cursor.fetchall()
     names = tuple(column.name for column in cursor.description or ())[2:]
     if names != kind._fields:
         raise TypeError(f"The statement gives {names}, a {kind.__name__} has {kind._fields}.")
-    found = [kind._make(row[2:]) for row in rows]
+    found = sorted((kind._make(row[2:]) for row in rows), key=attrgetter("id"))
     seen, near = rows[0][:2] if rows else (parameters["seen"], 0)  # where nothing was found, nobody has counted
     return Candidates(
         found=found,
         is_short=_is_short(arm, is_cut=seen == parameters["seen"], is_enough=near == parameters["candidates"]),
         may_go_further=arm.is_index and seen == parameters["seen"],
     )
+
+
+# How many rows a part of a statement takes: an index is worth its while for few.
+_LIMITS = ("candidates", "seen", "matching", "scored", "context_matches")
 
 
 def _is_short(arm: VectorArm, *, is_cut: bool, is_enough: bool) -> bool:
@@ -181,4 +208,4 @@ def count_words(query: SearchQuery) -> int:
     return len(query.words.each[:_MOST_WORDS]) if query.words else 0
 
 
-_NO_WORDS = Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())
+_NO_WORDS = Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)

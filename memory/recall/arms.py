@@ -1,30 +1,46 @@
-"""Which way the nearest vectors are searched for: it goes by how many there are (B17)."""
+"""Which ways memories are searched: that goes by how many there are (B17)."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from memory.domain.policy import RecallPolicy
 from memory.models.reach import Reach
-from memory.models.search_statements import VectorArm
+from memory.models.search_statements import Lookup, VectorArm
 from memory.models.vector_counts import ReachSize, count_of_user, measure_reach
 from memory.models.vector_kinds import VectorKind
 
 
+class Ways(NamedTuple):
+    """How a kind of memory is searched by vector, and by words."""
+
+    arm: VectorArm
+    lookup: Lookup
+
+
 class Arms:
-    """The vector arm for each kind of memory in a reach, measured once, when first asked for."""
+    """The ways for each kind of memory in a reach, measured once, when first asked for."""
 
     def __init__(self, *, reach: Reach, policy: RecallPolicy) -> None:
         self._reach, self._policy = reach, policy
         self._sizes: dict[VectorKind, ReachSize] = {}
 
-    def __call__(self, *, kind: VectorKind, model: str) -> VectorArm:
-        """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound."""
+    def __call__(self, *, kind: VectorKind, model: str, documents: int) -> Ways:
+        """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound.
+
+        `documents` are the texts of the workspace.
+        """
         if not self._sizes:
             self._sizes = measure_reach(model=model, reach=self._reach)
         size, most = self._sizes[kind], self._policy.exact_vectors
         if self._reach.user and size.count > most:
             count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
             size = replace(size, count=count) if count <= most else size
-        return choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy)
+        return Ways(
+            arm=choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy),
+            lookup=choose_lookup(
+                documents=documents, stored=self._sizes[VectorKind.EPISODE].stored, policy=self._policy
+            ),
+        )
 
 
 def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPolicy) -> VectorArm:
@@ -37,3 +53,14 @@ def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPoli
     if index == VectorArm.NONE or share <= policy.least_index_share or count * share <= policy.exact_vectors:
         return VectorArm.SCAN
     return index
+
+
+def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> Lookup:
+    """Choose by a workspace's share of all texts that are stored.
+
+    An index over words finds everybody's: for a workspace with few of many, all of its own are looked at instead, and
+    for one that has many of far more yet, the planner weighs that for each query.
+    """
+    if documents >= policy.least_own_share * stored:
+        return Lookup.BY_WORDS
+    return Lookup.BY_WORKSPACE if documents <= policy.exact_texts else Lookup.PLANNED

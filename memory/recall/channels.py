@@ -21,6 +21,7 @@ from memory.models.vector_search import (
     SearchQuery,
     Words,
 )
+from memory.recall.arms import Ways
 
 log = structlog.get_logger(__name__)
 
@@ -41,9 +42,9 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searches:
-    """How each kind of memory is searched, complete but for what is looked for, and which vector arm suits a kind."""
+    """How each kind of memory is searched, complete but for what is looked for, and which ways suit it."""
 
-    arm: Callable[..., VectorArm]
+    ways: Callable[..., Ways]
     episodes: Search[EpisodeCandidate]
     beliefs: Search[BeliefCandidate]
 
@@ -133,7 +134,11 @@ class Channels:
         return self._timed.run(read, seconds=min(self._seconds, ends_at - time.monotonic()))
 
     def _with_arm(self, kind: VectorKind, query: SearchQuery) -> SearchQuery:
-        return query if query.vector is None else replace(query, arm=self._searches.arm(kind=kind, model=query.model))
+        if query.vector is None:
+            return query
+        documents = query.words.documents if query.words else 0
+        arm, lookup = self._searches.ways(kind=kind, model=query.model, documents=documents)
+        return replace(query, arm=arm, lookup=lookup)
 
 
 def _note(error: SearchFailed) -> None:

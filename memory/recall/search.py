@@ -17,7 +17,7 @@ from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
 from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
-from memory.models.search_statements import VectorArm
+from memory.models.search_statements import Lookup, VectorArm
 from memory.models.search_time import TimedSearch
 from memory.models.vector_search import (
     BeliefCandidate,
@@ -28,7 +28,7 @@ from memory.models.vector_search import (
     search_episodes,
 )
 from memory.models.vectors import Vectors
-from memory.recall.arms import Arms
+from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
@@ -98,7 +98,7 @@ def find_candidates(
 
 def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
     return Searches(
-        arm=Arms(reach=reach, policy=policy),
+        ways=Arms(reach=reach, policy=policy),
         episodes=partial(
             search_episodes,
             reach=reach,
@@ -119,7 +119,7 @@ def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
 def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: RecallPolicy) -> Searches:
     """Search among memories as they stood at a time; what was active then is in no index."""
     return Searches(
-        arm=lambda **_: VectorArm.SCAN,
+        ways=lambda **_: Ways(arm=VectorArm.SCAN, lookup=Lookup.PLANNED),
         episodes=partial(
             search_past_episodes,
             reach=reach,

@@ -1,4 +1,5 @@
 """A query's words: how each text search configuration stems them, and how much each tells."""
+# ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
         if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=True).fetchall():
             break
     if not rows:
-        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=())
+        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)
     documents, mean_length = rows[0][2:]
     found = sorted(
         (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, _, _ in rows),
@@ -62,6 +63,7 @@ def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy
         mean_length=max(mean_length, 1.0),
         rare=_condition(found, documents, policy),
         each=tuple((_any([word]), weight) for word, weight in zip(found, weights, strict=True)),
+        documents=documents,
     )
 
 
@@ -78,7 +80,7 @@ def _condition(found: Sequence[_Word], documents: int, policy: RecallPolicy) -> 
 
 
 # The words of a query, each with the lexemes that rows of any language keep it as.
-_WORDS = rb"""
+_WORDS = r"""
 WITH words AS (
     SELECT word FROM unnest(tsvector_to_array(to_tsvector(%(simple)s::regconfig, %(query)s::text))) word
 ), stems AS (
@@ -95,9 +97,7 @@ WITH words AS (
 )
 """
 # A row for each word: its lexemes, in how many texts they stand, how many texts there are, and how long.
-_COUNTED = (
-    _WORDS
-    + rb"""
+_COUNTED = f"""{_WORDS}
 SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
 FROM forms f, memory_textstatistics m CROSS JOIN LATERAL (
     SELECT coalesce(max(t.documents), 0) AS documents FROM memory_termfrequency t
@@ -105,11 +105,8 @@ FROM forms f, memory_textstatistics m CROSS JOIN LATERAL (
 ) frequency
 WHERE m.workspace_id = %(workspace)s
 """
-)
 # The same of what has not been counted yet: that is a young workspace.
-_COUNT = (
-    _WORDS
-    + rb"""
+_COUNT = rf"""{_WORDS}
 , measured AS (
     SELECT count(*) AS documents, coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)::float8 AS mean_length
     FROM (SELECT length(search) AS length, row_number() OVER () AS number FROM memory_episode
@@ -123,7 +120,6 @@ FROM forms f, measured m CROSS JOIN LATERAL (
           SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery
 ) frequency
 """
-)
 
 
 def _any(words: Sequence[_Word]) -> str:

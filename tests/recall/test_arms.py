@@ -116,7 +116,7 @@ def _plan(workspace: Workspace, arm: VectorArm) -> str:
         "context_matches": 20,
     }
     with raw_cursor() as cursor:
-        statement = b"EXPLAIN " + episodes_statement(arm=arm, words=0)
+        statement = ("EXPLAIN " + episodes_statement(arm=arm, words=0)).encode()
         return "\n".join(line for (line,) in cursor.execute(statement, parameters, prepare=False))
 
 

@@ -12,9 +12,10 @@ from django.conf import settings
 from django.db import connection
 
 from memory.models import EpisodeAccess, Workspace
-from memory.models.search_statements import VectorArm
+from memory.models.search_statements import Lookup, VectorArm
 from memory.models.search_time import TimedSearch
 from memory.models.vector_search import Candidates, SearchQuery
+from memory.recall.arms import Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from tests import factories
@@ -97,7 +98,9 @@ def test_all_searches_of_a_kind_end_in_twice_the_time_of_a_channel() -> None:
         return Candidates(found=[], is_short=True, may_go_further=True)
 
     policy = replace(settings.POLICY.recall, channel_seconds=0.1)
-    searches = Searches(arm=lambda **_: VectorArm.OWN_INDEX, episodes=look, beliefs=look)
+    searches = Searches(
+        ways=lambda **_: Ways(arm=VectorArm.OWN_INDEX, lookup=Lookup.PLANNED), episodes=look, beliefs=look
+    )
     query = SearchQuery(vector=np.ones(2, dtype=np.float32), model="any", words=None)
     with TimedSearch(effort=policy.search_effort) as timed:
         channels = Channels(timed=timed, searches=searches, query=query, policy=policy)
