@@ -30,6 +30,7 @@ from benchmarks.stage import set_up
 SIZES = (10_000, 100_000)
 SHARES = (0.1, 0.01)
 LIMIT = 10
+WARM = 64  # queries first: each of the server's eight threads has a connection, which comes to know its statements
 CLIENT_BARS = {1: 10.0, 8: 60.0}  # milliseconds on an idle machine with two processors
 CLIENT_SIZE = 10_000
 
@@ -104,12 +105,11 @@ def measure(*, size: int, queries: int) -> tuple[list[Row], list[Bar]]:
 
 
 def measure_scope(*, size: int, scope: Scope, queries: int, port: int) -> Row:
-    """Put every query to the API, the hybrid SQL and the exact SQL; the first few only warm up.
+    """Put every query to the API, the hybrid SQL and the exact SQL; the first ones only warm up.
 
     Whoever asks second finds warm what the first one read: each is first in turn.
     """
-    warm = max(3, queries // 4)
-    asked = questions(drawn=scope.drawn, count=queries + warm)
+    asked = questions(drawn=scope.drawn, count=queries + WARM)
     client, sql = Client(port=port, scope=scope), HybridSql(scope=scope)
     found: list[list[str]] = []
 
@@ -139,7 +139,7 @@ def measure_scope(*, size: int, scope: Scope, queries: int, port: int) -> Row:
         memories=len(scope.drawn),
         agreement=statistics.fmean(_agreement(one, other) for one, other in zip(found, exact, strict=True)),
         fewest=min(map(len, found)),
-        **{name: statistics.median(taken[warm:]) for name, taken in times.items()},
+        **{name: statistics.median(taken[WARM:]) for name, taken in times.items()},
     )
 
 
@@ -171,7 +171,7 @@ def measure_clients(*, scope: Scope, port: int) -> list[Bar]:
     asked = questions(drawn=scope.drawn, count=240, seed=23)
     bars = []
     for clients, bar in CLIENT_BARS.items():
-        recall_at_once(port=port, scope=scope, queries=asked[:40], clients=clients)
+        recall_at_once(port=port, scope=scope, queries=asked[:WARM], clients=clients)
         taken = recall_at_once(port=port, scope=scope, queries=asked, clients=clients)
         bars.append(
             Bar(name=f"p50 in ms, {CLIENT_SIZE:,}, clients: {clients}", value=statistics.median(taken), bar=bar)
