@@ -32,6 +32,7 @@ class Reach:
             "workspace": self.workspace_id,
             "everything": self.projects is None,
             "projects": list(self.projects or ()),
+            "project": self.projects[0] if self.projects else None,
             "unlimited": self.allowed is None,
             "allowed": list(self.allowed or ()),
             "user": self.user,
@@ -47,7 +48,14 @@ class Reach:
 
     def resolve(self, statement: str) -> str:
         """Leave out of a statement what does not narrow this reach: the less it says, the sooner it is planned."""
-        return _resolve(statement, tuple(flag for flag, is_so in self._flags().items() if is_so))
+        if self.is_of_one_project:
+            statement = statement.replace("= ANY(%(projects)s)", "= %(project)s::bigint")
+        return _resolve(statement, tuple(self._flags().items()))
+
+    @property
+    def is_of_one_project(self) -> bool:
+        """Tell whether a single project is looked through, and what belongs to none."""
+        return self.projects is not None and len(self.projects) == 1
 
     def _flags(self) -> dict[str, bool]:
         return {
@@ -63,9 +71,9 @@ class Reach:
 
 
 @cache
-def _resolve(statement: str, flags: tuple[str, ...]) -> str:
-    for flag in flags:
-        statement = statement.replace(flag, "TRUE")
+def _resolve(statement: str, flags: tuple[tuple[str, bool], ...]) -> str:
+    for flag, is_so in flags:
+        statement = statement.replace(flag, "TRUE" if is_so else "FALSE")
     while (start := statement.find(_TRUE_OR)) >= 0:
         end = _closing(statement, start)
         statement = f"{statement[:start]}TRUE{statement[end + 1 :]}"

@@ -119,16 +119,17 @@ def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> s
                 AND {scope.format(row="p")} AND {live.format(row="p")}
             ORDER BY {_by_distance(arm)} LIMIT %(candidates)s
         ), near AS (SELECT id FROM nearest)"""
-    # A scan's order holds, so that the join stops early; an index's is only about right, though the planner trusts it.
-    order = "n.distance + 0" if arm.is_index else "n.distance"
-    return f"""nearest AS MATERIALIZED (
-            SELECT v.{kind}_id AS id, {_DISTANCE} AS distance {vectors.format(join="")}
-            ORDER BY {_by_distance(arm)} LIMIT %(seen)s
-        ), near AS (
-            SELECT p.id FROM nearest n JOIN memory_{kind} p ON p.id = n.id
-            WHERE {scope.format(row="p")} AND {live.format(row="p")}
-            ORDER BY {order}, p.id LIMIT %(candidates)s
-        )"""
+    own = f"v.{kind}_id AS id, {_DISTANCE} AS distance {vectors.format(join='')} ORDER BY {_by_distance(arm)}"
+    # Each is looked up by itself (OFFSET 0): the planner would rather read a whole scope than some hundred rows.
+    counting = f"""nearest n CROSS JOIN LATERAL (
+                SELECT p.id FROM memory_{kind} p
+                WHERE p.id = n.id AND {scope.format(row="p")} AND {live.format(row="p")} OFFSET 0
+            ) p"""
+    if arm.is_index:  # the order of an index is only about right
+        tie, near = "", f"SELECT p.id FROM {counting} ORDER BY n.distance + 0, p.id LIMIT %(candidates)s"
+    else:  # the nearest are looked up in their order, and no more of them than are wanted
+        tie, near = ", 1", f"SELECT p.id FROM {counting} LIMIT %(candidates)s"
+    return f"nearest AS MATERIALIZED (SELECT {own}{tie} LIMIT %(seen)s), near AS ({near})"
 
 
 def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> str:

@@ -23,8 +23,7 @@ SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.it
     set_config('plan_cache_mode', 'force_generic_plan', true), set_config('join_collapse_limit', '1', true),
     set_config('from_collapse_limit', '1', true), set_config('enable_mergejoin', 'off', true),
     set_config('enable_memoize', 'off', true), set_config('enable_material', 'off', true),
-    set_config('enable_incremental_sort', 'off', true), set_config('enable_seqscan', 'off', true),
-    set_config('enable_sort', 'off', true)
+    set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
 

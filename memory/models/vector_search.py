@@ -137,13 +137,19 @@ def search_beliefs(
 def _fetch(
     kind: type[Candidate], reach: Reach, query: SearchQuery, statement: str, parameters: dict[str, Any]
 ) -> Candidates[Candidate]:
-    """Keep a plan where no way is left to choose: an index of one workspace would not be in a plan for all."""
+    """Keep a plan where no way is left to choose.
+
+    An index of one workspace would not be in a plan for all, and no index for two projects in one for any number.
+    """
+    is_any = query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX) and (
+        reach.projects is None or reach.is_of_one_project
+    )
     return fetch_candidates(
         kind=kind,
         statement=reach.resolve(statement),
         parameters=parameters,
         arm=query.arm,
-        keeps_plan=query.lookup != Lookup.PLANNED and query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX),
+        keeps_plan=is_any and query.lookup != Lookup.PLANNED,
     )
 
 

@@ -45,12 +45,13 @@ def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> f
 _COUNT = """
 WITH episodes AS (
     INSERT INTO memory_episodeaccess AS a (episode_id, workspace_id, accessed_at, access_count)
-    SELECT id, workspace_id, %(now)s, 1 FROM memory_episode WHERE id = ANY(%(episodes)s) ORDER BY id
+    SELECT id, workspace_id, %(now)s::timestamptz, 1 FROM memory_episode
+    WHERE id = ANY(%(episodes)s::text[]) ORDER BY id
     ON CONFLICT (episode_id) DO UPDATE SET
         accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1
 )
 INSERT INTO memory_beliefaccess AS a (belief_id, workspace_id, accessed_at, access_count, stability)
-SELECT b.id, b.workspace_id, %(now)s, 1, given.stability
+SELECT b.id, b.workspace_id, %(now)s::timestamptz, 1, given.stability
 FROM unnest(%(beliefs)s::text[], %(grown)s::float8[]) AS given(id, stability)
 JOIN memory_belief b ON b.id = given.id
 ORDER BY b.id

@@ -1,11 +1,14 @@
 """What an answer leaves behind is written in one statement, for which no answer fails and none waits long."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
+import psycopg
 import structlog
 from django.db import DatabaseError, connection, transaction
+
+from memory.models.numbered import run_numbered
+from memory.models.vectors import raw_cursor
 
 log = structlog.get_logger(__name__)
 
@@ -16,13 +19,23 @@ def note_answer(*, statement: str, parameters: Mapping[str, Any], failed: str) -
     The commit returns before it is on disk: a crash may lose the last notes, and nothing else. In a caller's
     transaction the commit, and how long a lock is waited for, are the caller's.
     """
-    is_inside = connection.in_atomic_block
     try:
-        with transaction.atomic() if is_inside else nullcontext(), connection.cursor() as cursor:
-            cursor.execute(statement if is_inside else _UNHURRIED + statement, parameters)
-    except DatabaseError as error:
+        if connection.in_atomic_block:
+            with transaction.atomic():
+                run_numbered(statement=statement, parameters=parameters, keeps_plan=True)
+        else:
+            _note_at_once(statement, parameters)
+    except (DatabaseError, psycopg.DatabaseError) as error:
         log.warning("recall.answer_not_noted", what=failed, error=str(error))
 
 
-# Sent with the statement, in the one transaction that both make, so that not even a lock on a table is waited out.
-_UNHURRIED = "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '100ms', true);"
+def _note_at_once(statement: str, parameters: Mapping[str, Any]) -> None:
+    """Send a whole transaction in one go, in which not even a lock on a table is waited out."""
+    raw_cursor().close()  # there is a connection, and it is alive
+    raw = connection.connection
+    with raw.pipeline(), raw.transaction():
+        raw.execute(_UNHURRIED)
+        run_numbered(statement=statement, parameters=parameters, keeps_plan=True)
+
+
+_UNHURRIED = "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '100ms', true)"

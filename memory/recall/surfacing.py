@@ -28,9 +28,9 @@ def surfaced_beliefs(*, workspace: Workspace, session: str) -> set[str]:
 # Rows are written in one order, so that two recalls never wait for each other in a circle.
 _SURFACE = """
 INSERT INTO memory_surfaced (workspace_id, session, belief_id, episode_id, surfaced_at)
-SELECT %(workspace)s, %(session)s, shown.belief_id, shown.episode_id, %(now)s FROM (
-    SELECT id AS belief_id, NULL AS episode_id FROM memory_belief WHERE id = ANY(%(ids)s)
-    UNION ALL SELECT NULL, id FROM memory_episode WHERE id = ANY(%(ids)s)
+SELECT %(workspace)s::bigint, %(session)s::text, shown.belief_id, shown.episode_id, %(now)s::timestamptz FROM (
+    SELECT id AS belief_id, NULL::varchar AS episode_id FROM memory_belief WHERE id = ANY(%(ids)s::text[])
+    UNION ALL SELECT NULL::varchar, id FROM memory_episode WHERE id = ANY(%(ids)s::text[])
 ) shown ORDER BY shown.belief_id, shown.episode_id
 ON CONFLICT DO NOTHING
 """

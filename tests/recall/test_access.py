@@ -4,13 +4,14 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.models.numbered import run_numbered
 from memory.recall.surfacing import note_surfaced
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
@@ -73,17 +74,26 @@ def test_an_answer_is_not_lost_because_it_could_not_be_counted(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_recall_counts_in_one_statement(workspace: Workspace) -> None:
+def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """B5: both kinds at once, and its commit waits for no disk."""
     remembered("Mara likes tea.", workspace=workspace)
     believed("Mara prefers tea.", workspace=workspace)
-    with CaptureQueriesContext(connection) as queries:
-        ask("Mara tea", workspace=workspace)
-    statements = [query["sql"] for query in queries]
-    writes = [place for place, sql in enumerate(statements) if "INSERT" in sql or "UPDATE" in sql]
-    assert len(writes) == 1
-    assert "BEGIN" not in statements[statements.index("COMMIT") :]  # what is before is the search, which writes nothing
-    assert statements.index("COMMIT") < writes[0]
+    noted: list[tuple[bool, str]] = []
+    modes: list[Any] = []
+
+    def run(*, statement: str, **options: Any) -> Any:
+        noted.append((connection.in_atomic_block, statement))
+        modes.append(connection.connection.execute("SELECT current_setting('synchronous_commit')"))
+        return run_numbered(statement=statement, **options)
+
+    monkeypatch.setattr("memory.recall.noting.run_numbered", run)
+    ask("Mara tea", workspace=workspace)
+    [(is_inside, statement)] = noted
+    assert (is_inside, "INSERT" in statement) == (
+        False,
+        True,
+    )  # the search's transaction, which writes nothing, is over
+    assert [mode.fetchone() for mode in modes] == [("off",)]
     assert (EpisodeAccess.objects.get().access_count, BeliefAccess.objects.get().access_count) == (1, 1)
 
 

@@ -1,6 +1,7 @@
 """How vectors are searched goes by how many there are, and never costs a result."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -9,13 +10,14 @@ from django.db import connection
 from memory.llm.embeddings import static_embedder
 from memory.models import Workspace
 from memory.models.reach import Reach
-from memory.models.search_statements import VectorArm, episodes_statement
+from memory.models.search_statements import Lookup, VectorArm, episodes_statement
 from memory.models.vector_counts import count_of_user, measure_reach, recount_vectors
 from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
-from memory.models.vector_search import SearchQuery, search_parameters
+from memory.models.vector_search import Context, SearchQuery, search_episodes, search_parameters
 from memory.models.vectors import raw_cursor
-from memory.recall.arms import choose_arm
+from memory.recall.arms import choose_arm, choose_lookup
+from memory.recall.terms import words_of
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, ids, remembered
@@ -39,6 +41,64 @@ MANY = POLICY.exact_vectors + 1
 def test_the_arm_goes_by_the_size_of_the_scope(count: int, index: VectorArm, indexed: int, arm: VectorArm) -> None:
     """B17: few vectors are all compared, and so is what is too small a share of an index, at least a hundredth."""
     assert choose_arm(count=count, index=index, indexed=indexed, policy=POLICY) == arm
+
+
+@pytest.mark.parametrize(
+    ("documents", "stored", "lookup"),
+    [
+        (1_000, 10_000, Lookup.BY_WORDS),
+        (999, 10_000, Lookup.BY_WORKSPACE),
+        (0, 0, Lookup.BY_WORDS),
+        (5_000, 1_000_000, Lookup.BY_WORKSPACE),
+        (5_001, 1_000_000, Lookup.PLANNED),
+    ],
+)
+def test_words_are_looked_up_by_the_share_of_all_texts(documents: int, stored: int, lookup: Lookup) -> None:
+    """B17: an index over words finds everybody's."""
+    assert choose_lookup(documents=documents, stored=stored, policy=POLICY) == lookup
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lookup", Lookup)
+@pytest.mark.parametrize("arm", [VectorArm.NONE, VectorArm.SCAN, VectorArm.SHARED_INDEX, VectorArm.JOIN])
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        {},
+        {"user": "ada", "agent": "scout"},
+        {"occurred": (NOW - timedelta(days=1), None)},
+        {"categories": ("fact",), "fact_types": ("preference",), "hidden_states": ("stale",)},
+        {"with_expired": True},
+    ],
+    ids=str,
+)
+def test_every_way_and_every_narrowing_finds_the_same(lookup: Lookup, arm: VectorArm, narrowed: dict[str, Any]) -> None:
+    """B17: ways differ in speed; what does not narrow is left out of a statement, and what does is not."""
+    workspace = factories.workspace()
+    project, other = factories.project(workspace=workspace), factories.project(workspace=workspace)
+    told: dict[str, Any] = {"user": "ada", "agent": "scout", "occurred_at": NOW, "category": "fact"}
+    wanted = remembered("Parrots talk.", workspace=workspace, project=project, **told)
+    remembered("Parrots talk to others.", workspace=workspace, project=other, **told)
+    if narrowed:
+        misfit: dict[str, Any] = {"user": "bob", "occurred_at": NOW - timedelta(days=2), "lifecycle_state": "stale"}
+        expired = {"valid_until": NOW - timedelta(days=1)}
+        remembered("Parrots talk elsewhere.", workspace=workspace, project=project, **(told | misfit | expired))
+    for projects in ((project.pk,), (project.pk, 0)):
+        found = search_episodes(
+            reach=_reach(workspace, projects=projects, allowed=(), **narrowed),
+            query=SearchQuery(
+                vector=static_embedder().embed(["parrots"])[0],
+                model=MODEL,
+                words=words_of(query="parrots", workspace_id=workspace.pk, policy=POLICY),
+                arm=arm,
+                lookup=lookup,
+            ),
+            candidates=50,
+            matching=100,
+            context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+        ).found
+        expected = 2 if narrowed == {"with_expired": True} else 1
+        assert (len(found), wanted.pk in {episode.id for episode in found}) == (expected, True)
 
 
 def _reach(workspace: Workspace, **given: object) -> Reach:
