@@ -16,14 +16,16 @@ Result = TypeVar("Result")
 # has its library loaded first. Half the time of a search in a small scope goes into planning it. So statements whose
 # ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
 # and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
-# written down, fewer ways are left to choose from, and nothing is compiled (jit).
+# written down, fewer ways are left to choose from, nothing is compiled (jit), and no worker is started: both take longer
+# than these searches.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
     set_config('plan_cache_mode', 'force_generic_plan', true), set_config('join_collapse_limit', '1', true),
     set_config('from_collapse_limit', '1', true), set_config('enable_mergejoin', 'off', true),
     set_config('enable_memoize', 'off', true), set_config('enable_material', 'off', true),
-    set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)
+    set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
 
