@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from memory.access.visibility import Viewer, changeable_beliefs, viewer_of, visible_projects
+from memory.access.visibility import Viewer, changeable_beliefs, find_project, viewer_of
 from memory.api.authentication import holder_of
 from memory.models import Belief, Project
 
@@ -84,7 +84,7 @@ def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:
     """Return the project of this name, None for no name; raise NoSuchProject for one the viewer may not see."""
     if not slug:
         return None
-    project = visible_projects(viewer=viewer).filter(slug=slug).first()
+    project = find_project(viewer=viewer, slug=slug)
     if project is None:
         raise NoSuchProject(f"There is no project {slug!r} that this key may see.")
     return project

@@ -9,10 +9,10 @@ from memory.access.throttling import Usage, check_rate
 from memory.access.visibility import (
     Viewer,
     changeable_beliefs,
+    find_project,
     viewer_of,
     visible_beliefs,
     visible_episodes,
-    visible_projects,
 )
 from memory.domain.actor import Actor
 from memory.domain.ids import is_episode_id
@@ -59,7 +59,7 @@ class Caller:
         """Return the project of this name, None for no name; raise NothingThere for one outside the key's reach."""
         if not slug:
             return None
-        project = visible_projects(viewer=self.viewer).filter(slug=slug).first()
+        project = find_project(viewer=self.viewer, slug=slug)
         if project is None:
             raise NothingThere(f"There is no project {slug!r} that this key may see.")
         return project

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 # has its library loaded first. Half the time of a search in a small scope goes into planning it. So statements whose
 # ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
 # and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
-# written down, fewer ways are left to choose from, nothing is compiled (jit), and no worker is started: both take longer
+# written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that takes longer
 # than these searches.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
