@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-NAMES = ("clustering", "cycle_overhead", "worker_memory", "recall")
+NAMES = ("clustering", "cycle_overhead", "worker_memory", "recall", "recall_load")
 DEFAULT_JSON = Path(__file__).resolve().parent.parent / ".data" / "bench" / "results.json"
 
 

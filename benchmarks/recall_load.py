@@ -81,11 +81,12 @@ def measure(*, memories: int, seconds: float) -> list[Bar]:
         put_under_load(port=port, scope=scope, queries=queries, clients=CLIENTS, seconds=seconds / 4)  # warms up
         before = _resident(process.pid)
         many = put_under_load(port=port, scope=scope, queries=queries, clients=CLIENTS, seconds=seconds)
-        growth = _resident(process.pid) / before
+        after = _resident(process.pid)
         crowd = put_under_load(port=port, scope=scope, queries=queries, clients=CROWD, seconds=CROWD_SECONDS)
         beside = _load_beside_a_cycle(port=port, scope=scope, queries=queries)
     answered = len(many.milliseconds)
     print(f"{CLIENTS} clients: {answered:,} answers, p50 {many.p50:.0f} ms, p99 {many.p99:.0f} ms")
+    print(f"memory of the server's processes before and after: {before / 1e6:.0f} and {after / 1e6:.0f} MB")
     print(f"{CROWD} clients: {dict(crowd.statuses)}, p50 {crowd.p50:.0f} ms, p99 {crowd.p99:.0f} ms")
     print(f"{CLIENTS} clients beside a cycle: p50 {beside.p50:.0f} ms, p99 {beside.p99:.0f} ms")
     return [
@@ -96,7 +97,7 @@ def measure(*, memories: int, seconds: float) -> list[Bar]:
             bar=0.99,
             is_ceiling=False,
         ),
-        Bar(name=f"{CLIENTS} clients: memory, end ÷ start", value=growth, bar=MEMORY_GROWTH),
+        Bar(name=f"{CLIENTS} clients: memory, end ÷ start", value=after / before, bar=MEMORY_GROWTH),
         Bar(
             name=f"{CROWD} clients: neither answered nor 429",
             value=crowd.statuses.total() - crowd.statuses[200] - crowd.statuses[429],
@@ -169,7 +170,7 @@ def _load_beside_a_cycle(*, port: int, scope: Scope, queries: Sequence[str]) -> 
 
 
 def _resident(pid: int) -> float:
-    """Return the memory of a server's processes that no other shares, in bytes."""
+    """Return the resident memory of a server's processes, in bytes; what they share counts for each."""
     processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     return float(sum(process.memory_info().rss for process in processes))
 
