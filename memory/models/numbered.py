@@ -5,7 +5,7 @@ Django's cursors write the parameters into the text, so that the database reads 
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -28,7 +28,7 @@ def run_numbered(
     return cursor.execute(numbered, [parameters[name] for name in order], prepare=keeps_plan, binary=True)
 
 
-@cache
+@lru_cache(maxsize=1_024)  # limits, words and filters together make a great many statements
 def _number(statement: str, constants: tuple[tuple[str, int], ...]) -> tuple[bytes, tuple[str, ...]]:
     """Give a statement's named parameters numbers, once: psycopg would take half a millisecond each time."""
     for name, value in constants:

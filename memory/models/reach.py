@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 
@@ -70,7 +70,7 @@ class Reach:
         }
 
 
-@cache
+@lru_cache(maxsize=1_024)
 def _resolve(statement: str, flags: tuple[tuple[str, bool], ...]) -> str:
     for flag, is_so in flags:
         statement = statement.replace(flag, "TRUE" if is_so else "FALSE")
