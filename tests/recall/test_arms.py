@@ -1,6 +1,7 @@
 """How vectors are searched goes by how many there are, and never costs a result."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from memory.llm.embeddings import static_embedder
 from memory.models import Workspace
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, episodes_statement
+from memory.models.search_time import TimedSearch
 from memory.models.vector_counts import count_of_user, measure_reach, recount_vectors
 from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
@@ -166,6 +168,35 @@ def test_only_the_arm_that_asks_for_an_index_is_answered_by_it(arm: VectorArm, u
     plan = _plan(workspace, arm)
     assert {name for name, index in (("own", own), ("shared", shared)) if index.name in plan.split()} <= uses
     assert bool(uses) == ("_vectors_hnsw" in plan)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("words", ["", "note"])
+def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
+    """B17: a plan made for anybody could not; the plans of what comes after are kept as before."""
+    workspace = factories.workspace()
+    for number in range(3):
+        remembered(f"Note {number}.", workspace=workspace)
+    own = VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL)
+    search = partial(
+        search_episodes,
+        reach=_reach(workspace),
+        query=SearchQuery(
+            vector=static_embedder().embed(["note"])[0],
+            model=MODEL,
+            words=words_of(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
+            arm=VectorArm.OWN_INDEX,
+        ),
+        candidates=50,
+        matching=100,
+        context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+    )
+    with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(own.definition().as_string(None).replace(" CONCURRENTLY", ""))
+        timed.run(search, seconds=5.0)
+        cursor.execute("SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting('plan_cache_mode')", [own.name])
+        assert cursor.fetchone() == (1, "force_generic_plan")
 
 
 def _plan(workspace: Workspace, arm: VectorArm) -> str:
