@@ -21,11 +21,23 @@ def run_numbered(
     """Run a statement that names its parameters `%(name)s`, or `%(name)b` for binary; return its cursor.
 
     With `keeps_plan` the connection prepares it once: right where one plan serves all parameters. The planner knows
-    what `constants` are, so that there is a plan for each of them.
+    what `constants` are, so that there is a plan for each of them. Else it is planned for the very values given, also
+    in a transaction that makes its plans for any: that would hold of what is not prepared, too.
     """
     numbered, order = _number(statement, tuple(constants.items()))
-    cursor = raw_cursor(is_numbered=True)
-    return cursor.execute(numbered, [parameters[name] for name in order], prepare=keeps_plan, binary=True)
+    given = [parameters[name] for name in order]
+    if keeps_plan:
+        return raw_cursor(is_numbered=True).execute(numbered, given, prepare=True, binary=True)
+    before = _plan_by("force_custom_plan")
+    cursor = raw_cursor(is_numbered=True).execute(numbered, given, prepare=False, binary=True)
+    _plan_by(before)  # where the statement fails, so does the transaction, which ends what was set
+    return cursor
+
+
+def _plan_by(mode: str) -> str:
+    """Set for the rest of the transaction how prepared statements are planned; return how they were until now."""
+    [(before, _)] = raw_cursor(is_numbered=True).execute(_PLAN_BY, [mode], prepare=True)
+    return str(before)
 
 
 @lru_cache(maxsize=1_024)  # limits, words and filters together make a great many statements
@@ -39,3 +51,4 @@ def _number(statement: str, constants: tuple[tuple[str, int], ...]) -> tuple[byt
 
 
 _PARAMETER = re.compile(r"%\((\w+)\)[sb]")
+_PLAN_BY = b"SELECT current_setting('plan_cache_mode'), set_config('plan_cache_mode', $1::text, true)"

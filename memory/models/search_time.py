@@ -1,7 +1,7 @@
 """Searches within a time: each statement is cancelled by the database when its time is over."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 # ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
 # and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
 # written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that takes longer
-# than these searches. All this holds of every statement, also of one that is not prepared: see `planned_anew`.
+# than these searches.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
@@ -28,8 +28,6 @@ SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.it
     set_config('max_parallel_workers_per_gather', '0', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
-
-_PLAN_BY = "SELECT current_setting('plan_cache_mode'), set_config('plan_cache_mode', %(mode)s::text, true)"
 
 
 class SearchFailed(RuntimeError):
@@ -87,19 +85,3 @@ class TimedSearch:
             transaction.set_rollback(True)
         self._open.close()
         self._milliseconds = 0
-
-
-@contextmanager
-def planned_anew() -> Iterator[None]:
-    """Have a search's statements planned for the very values that they are given, for as long as this is open.
-
-    What fails in it fails the transaction, and that ends what was set.
-    """
-    before = _plan_by("force_custom_plan")
-    yield
-    _plan_by(before)
-
-
-def _plan_by(mode: str) -> str:
-    (before, _), *_ = run_numbered(statement=_PLAN_BY, parameters={"mode": mode}, keeps_plan=True)
-    return str(before)

@@ -1,6 +1,5 @@
 """Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -11,7 +10,6 @@ from pgvector import HalfVector
 from memory.models.numbered import run_numbered
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, beliefs_statement, episodes_statement
-from memory.models.search_time import planned_anew
 from memory.models.vectors import Vectors
 
 # Nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted. A scan gets them for
@@ -165,8 +163,7 @@ def fetch_candidates(
 ) -> Candidates[Candidate]:
     """Run a search's statement; its plan is kept only where that would know how much a scope holds."""
     constants = {name: parameters[name] for name in _LIMITS if name in parameters}
-    with nullcontext() if keeps_plan else planned_anew():
-        cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=keeps_plan, constants=constants)
+    cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=keeps_plan, constants=constants)
     rows = cursor.fetchall()
     names = tuple(column.name for column in cursor.description or ())[2:]
     if names != kind._fields:

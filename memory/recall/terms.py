@@ -35,8 +35,9 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
         "workspace": workspace_id,
         "sample": policy.length_sample,
     }
-    for statement in (_COUNTED, _COUNT):  # without a word to ask for, neither finds anything
-        if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=True).fetchall():
+    # Without a word to ask for, neither finds anything. Counting on the spot goes by how many texts the workspace has.
+    for statement, keeps_plan in ((_COUNTED, True), (_COUNT, False)):
+        if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=keeps_plan).fetchall():
             break
     if not rows:
         return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)

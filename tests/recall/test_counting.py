@@ -4,7 +4,9 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memory.models import TermFrequency, TextStatistics, Workspace
+from memory.models import Episode, TermFrequency, TextStatistics, Workspace
+from memory.models.search_time import TimedSearch
+from memory.models.vector_search import Words
 from memory.recall.counting import count_due_words, count_words
 from memory.recall.terms import words_of
 from tests import factories
@@ -32,6 +34,26 @@ def test_counting_says_how_many_texts_hold_a_word(workspace: Workspace) -> None:
     assert count_words(workspace_id=workspace.pk)
     assert TermFrequency.objects.get(workspace=workspace, lexeme="parrot").documents == 3
     assert TextStatistics.objects.get(workspace=workspace).documents == 3
+
+
+def test_a_young_workspace_is_counted_without_a_look_at_others(workspace: Workspace) -> None:
+    """B17: the index over words finds everybody's, and of a common word that may be a million."""
+    told = factories.episode(workspace=factories.workspace(), text="Parrots sleep.", language="en")
+    fields = {name: value for name, value in vars(told).items() if name not in ("_state", "search", "number")}
+    Episode.objects.bulk_create(
+        Episode(**fields | {"id": f"ep_{number:012x}", "content_hash": f"{number:064x}"}) for number in range(2_000)
+    )
+    _say(workspace, 5)
+
+    def count() -> Words:
+        return words_of(query="parrots sleep", workspace_id=workspace.pk, policy=POLICY)
+
+    with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ANALYZE memory_episode")
+        assert timed.run(count, seconds=5.0).documents == 5
+        cursor.execute("SELECT pg_stat_get_xact_numscans('episode_search'::regclass)")
+        assert cursor.fetchone() == (0,)
 
 
 def test_a_young_workspace_weighs_words_as_a_counted_one_does(workspace: Workspace) -> None:
