@@ -24,15 +24,24 @@ from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
 
+_Query = Annotated[
+    str,
+    Field(min_length=1, max_length=POLICY.query_characters, description="What you want to know, in plain words."),
+    STORABLE,
+]
+_Mode = Annotated[
+    RecallMode,
+    Field(
+        description="Only facts, facts and how things are done, or also what happened, which an episode without a "
+        "category counts as."
+    ),
+]
+
 
 def recall(
     caller: Caller,
     *,
-    query: Annotated[
-        str,
-        Field(min_length=1, max_length=POLICY.query_characters, description="What you want to know, in plain words."),
-        STORABLE,
-    ],
+    query: _Query,
     project: ProjectName | None = None,
     user: UserName | None = None,
     agent: Annotated[str, Field(max_length=200, description="That agent's episodes, and those of none."), STORABLE]
@@ -41,13 +50,7 @@ def recall(
     | None = None,
     limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
     types: Annotated[list[MemoryType], Field(min_length=1, description="Both if left out.")] | None = None,
-    mode: Annotated[
-        RecallMode,
-        Field(
-            description="Only facts, facts and how things are done, or also what happened, which an episode without a "
-            "category counts as."
-        ),
-    ] = RecallMode.FULL_CONTEXT,
+    mode: _Mode = RecallMode.FULL_CONTEXT,
     occurred_after: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
     occurred_before: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
     as_of: Annotated[Time, Field(description="How things stood then, in the time of storing.")] | None = None,
