@@ -2,7 +2,8 @@
 
 import pytest
 
-from memory.models import Project, Workspace
+from memory.models import Belief, Episode, Project, Workspace
+from memory.models.texts import read_texts
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
 
@@ -85,3 +86,18 @@ def test_a_limited_viewer_gains_nothing_by_naming_another_project(
 
 def test_a_viewer_limited_to_no_project_sees_nothing(workspace: Workspace) -> None:
     assert texts(workspace, limited_to=()) == set()
+
+
+def test_texts_are_read_only_for_whoever_may_see_them(workspace: Workspace, ours: Project) -> None:
+    """B21: by ids, however these were come by."""
+    episodes = dict(Episode.objects.values_list("pk", "text"))
+    beliefs = dict(Belief.objects.values_list("pk", "statement"))
+
+    def read(workspace: Workspace, allowed: tuple[int, ...] | None) -> set[str]:
+        texts = read_texts(episodes=[*episodes], beliefs=[*beliefs], workspace_id=workspace.pk, allowed=allowed)
+        return {text.text for text in texts.values()}
+
+    assert read(workspace, None) == {*episodes.values(), *beliefs.values()} - {"tea elsewhere"}
+    assert read(workspace, (ours.pk,)) == {"tea episode ours", "tea belief ours", "tea global of ours"}
+    assert read(workspace, ()) == set()
+    assert read(factories.workspace(), None) == set()
