@@ -50,7 +50,8 @@ def test_the_arm_goes_by_the_size_of_the_scope(count: int, index: VectorArm, ind
     [
         (1_000, 10_000, Lookup.BY_WORDS),
         (999, 10_000, Lookup.BY_WORKSPACE),
-        (0, 0, Lookup.BY_WORDS),
+        (0, 0, Lookup.BY_WORKSPACE),
+        (5_001, 0, Lookup.PLANNED),
         (5_000, 1_000_000, Lookup.BY_WORKSPACE),
         (5_001, 1_000_000, Lookup.PLANNED),
     ],
