@@ -61,6 +61,6 @@ def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> Looku
     An index over words finds everybody's: for a workspace with few of many, all of its own are looked at instead, and
     for one that has many of far more yet, the planner weighs that for each query.
     """
-    if documents >= policy.least_own_share * stored:
+    if stored and documents >= policy.least_own_share * stored:  # 0 in a table that was never analysed
         return Lookup.BY_WORDS
     return Lookup.BY_WORKSPACE if documents <= policy.exact_texts else Lookup.PLANNED
