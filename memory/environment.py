@@ -38,6 +38,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("ENGRAM_HTTPS", "1", "Secure cookies, redirects, HSTS; by default on, off loopback without DEBUG"),
             Variable("ENGRAM_BEHIND_PROXY", "0", "1 trusts X-Forwarded-Proto: only behind a proxy that sets it"),
             Variable("ENGRAM_CONN_MAX_AGE", "60", "Seconds that a process keeps a database connection"),
+            Variable("ENGRAM_PREPARED_STATEMENTS", "1", "0 behind a pooler of connections that cannot keep them"),
             Variable(
                 "ENGRAM_KEEP_CONNECTIONS", "1", "0 gives them back during model calls; 1 with the embedded database"
             ),

@@ -4,8 +4,8 @@
 
 The check calls `begin(conversation)`, then `retrieve(conversation, query, k)` for each query, then `end(conversation)`;
 a conversation is {"id", "items": [{"id", "text", "speaker", "session", …}]}. Each becomes a workspace of its own on the
-server of this checkout, whose commands are run to make it. A belief takes one place, for the first episode that it
-rests on; the others of its episodes come after all results.
+server of this checkout, whose commands are run to make it. All episodes that a belief rests on stand in its place, in
+order and without duplicates.
 """
 
 import json
@@ -54,9 +54,8 @@ def retrieve(conversation: dict[str, Any], query: str, k: int) -> list[str]:
     """Return the ids of the items that recall answers with, best first."""
     key = _keys[conversation["id"]]
     results = _call(key, "POST", "/recall", {"query": query, "limit": min(k, 100), "types": TYPES})["results"]
-    found = [_items_of(conversation["id"], key, result) for result in results]
-    firsts, others = (item for items in found for item in items[:1]), (item for items in found for item in items[1:])
-    return list(dict.fromkeys([*firsts, *others]))[:k]
+    found = [item for result in results for item in _items_of(conversation["id"], key, result)]
+    return list(dict.fromkeys(found))[:k]
 
 
 def _items_of(conversation: str, key: str, result: dict[str, Any]) -> list[str]:

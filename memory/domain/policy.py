@@ -215,8 +215,9 @@ class RecallPolicy:
     text_weight: Annotated[Share, "B17: weight of the text score in a belief's score"] = 0.2
     min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
     belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
-    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 2.0
-    best_belief_floor: Annotated[float, "B17: the same, for the best of the beliefs found"] = 1.0
+    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 0.78
+    belief_rivals: Annotated[Count, "B17: best episodes that bear a belief out, or of which it matches the last"] = 3
+    belief_gap: Annotated[Amount, "B17: standard score by which a belief may fall short of that episode"] = 0.6
     least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.0
     most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
     least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125

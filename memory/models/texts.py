@@ -43,10 +43,11 @@ def read_texts(
     return {row[0]: Text._make(row) for row in rows}
 
 
-def resting_on(*, episode_id: str, beliefs: Sequence[str]) -> set[str]:
-    """Name those of these beliefs for which an episode is evidence."""
-    asked = {"episode": episode_id, "beliefs": list(beliefs)}
-    return {key for (key,) in run_numbered(statement=_RESTING, parameters=asked, keeps_plan=True)}
+def resting_on(*, episodes: Sequence[str], beliefs: Sequence[str]) -> dict[str, set[str]]:
+    """Return of these beliefs which of these episodes are evidence for them; one that has none of them is left out."""
+    asked = {"episodes": list(episodes), "beliefs": list(beliefs)}
+    rows = run_numbered(statement=_RESTING, parameters=asked, keeps_plan=True)
+    return {belief: set(found) for belief, found in rows}
 
 
 _EPISODES = f"""
@@ -61,5 +62,7 @@ _BELIEFS = f"""
       AND {BELIEF_SEEN.format(row="p")}
 """  # noqa: S608  (as above)
 _RESTING = """
-    SELECT belief_id FROM memory_evidence WHERE episode_id = %(episode)s::text AND belief_id = ANY(%(beliefs)s::text[])
+    SELECT belief_id, array_agg(episode_id) FROM memory_evidence
+    WHERE episode_id = ANY(%(episodes)s::text[]) AND belief_id = ANY(%(beliefs)s::text[])
+    GROUP BY belief_id
 """

@@ -28,7 +28,7 @@ from memory.recall.xray import Explanation, explain
 log = structlog.get_logger(__name__)
 
 BELOW_THE_LAST = "below_the_last"  # a smaller score than that of the last result
-FITS_NO_BETTER = "fits_no_better"  # a belief that is no nearer to the query than the episodes found
+FITS_NO_BETTER = "fits_no_better"  # a belief that is hardly nearer to the query than the episodes found
 TOO_UNLIKE = "too_unlike"  # less like the query than the associative profile asks for
 
 
@@ -154,15 +154,23 @@ def _is_unlike(item: Ranked, policy: Policy) -> bool:
 
 
 def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Policy) -> set[str]:
-    """Name the beliefs that must be about the query to take a place, where there is no room for all, and are not."""
+    """Name the beliefs that must be about the query to take a place, where there is no room for all, and are not.
+
+    One is about it that the best episodes all bear out. One that fits is, if the best of them does, or if it is itself
+    the best of the beliefs and fits nearly as well as they do.
+    """
     if not found.episodes or not found.beliefs or len(candidates) <= limit or found.degraded:
         return set()
-    first = best(ranked=[item for item in candidates if item.type == MemoryType.EPISODE], limit=1)[0]
     beliefs = best(ranked=[item for item in candidates if item.type == MemoryType.BELIEF])
-    floors = [policy.recall.best_belief_floor, *[policy.recall.belief_floor] * (len(beliefs) - 1)]
-    unfit = {item.id for item, floor in zip(beliefs, floors, strict=True) if item.part("fit") < floor}
+    episodes = [item for item in candidates if item.type == MemoryType.EPISODE]
+    top = best(ranked=episodes, limit=policy.recall.belief_rivals)
+    near = max(policy.recall.belief_floor, top[-1].part("standard_sum") - policy.recall.belief_gap)
+    others = beliefs[1:] if beliefs[0].part("fit") >= near else beliefs
+    resting = resting_on(episodes=[item.id for item in top], beliefs=[item.id for item in others]) if others else {}
+    fit = {item.id for item in others if item.part("fit") >= policy.recall.belief_floor}
     # Where all that was found says the same, nothing stands out, least of all the belief made of it.
-    return unfit - resting_on(episode_id=first.id, beliefs=list(unfit)) if unfit else unfit
+    borne_out = {key for key, on in resting.items() if len(on) == len(top) or (key in fit and top[0].id in on)}
+    return {item.id for item in others} - borne_out
 
 
 def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:

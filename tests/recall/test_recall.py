@@ -1,6 +1,7 @@
 """Recall: both channels find, both kinds blend, and what must not come to mind does not."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -135,6 +136,31 @@ def test_a_fresh_belief_does_not_answer_every_question(workspace: Workspace) -> 
     believed("Mara prefers tea to coffee.", workspace=workspace, alpha=60.0)
     results = ask("how many apple trees did Mara plant behind the barn", workspace=workspace).results
     assert {result.type for result in results} == {MemoryType.EPISODE}
+
+
+@pytest.mark.parametrize(
+    ("statement", "bearing_out", "is_told"),
+    [
+        ("Mara pours a cup of tea at dawn.", 0, True),  # as near as the episodes
+        ("Mara has a cup.", 0, False),  # above the floor, far below the episodes
+        ("Mara has a cup.", 1, True),
+        ("Otto plays chess.", 1, False),  # below the floor
+        ("Otto plays chess.", 3, True),
+    ],
+)
+def test_a_belief_that_is_not_as_near_as_the_episodes_must_be_borne_out_by_the_best_of_them(
+    workspace: Workspace, statement: str, bearing_out: int, is_told: bool
+) -> None:
+    """B17: by the best one if it fits at all, by the three best if it does not."""
+    for number in range(30):
+        remembered(f"Carpet {number} arrived for the hallway.", workspace=workspace)
+    for day in range(3):
+        remembered(f"Mara pours a cup of tea at dawn on day {day}.", workspace=workspace)
+    belief = believed(statement, workspace=workspace)
+    asked = partial(ask, "who pours a cup of tea at dawn", workspace=workspace, limit=5)
+    for episode in asked(types=(MemoryType.EPISODE,)).results[:bearing_out]:
+        factories.evidence(belief=belief, episode=Episode.objects.get(pk=episode.id))
+    assert (belief.pk in ids(asked())) == is_told
 
 
 def test_beliefs_score_by_confidence_similarity_strength_and_text(workspace: Workspace) -> None:
