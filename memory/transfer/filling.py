@@ -231,7 +231,7 @@ def _check_ids_are_free(table: Table, rows: Iterable[_Row]) -> None:
     if found := sorted(taken):
         raise IdTaken(
             f"{found[0]} exists in this database already. Ids stay as they are: read the file into another database, "
-            f"or remove the workspace that has it first."
+            f"or erase the memory of the workspace that has it first."
         )
 
 

@@ -28,7 +28,8 @@ def as_json(value: Any) -> Any:
     """Return a value of the database as JSON has it."""
     match value:
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            moment = value.astimezone(UTC).replace(tzinfo=None)
+            return f"{moment.isoformat(timespec='microseconds')}Z"
         case Decimal():
             return str(value)
         case HalfVector():

@@ -27,6 +27,14 @@ def test_methods_are_kept_from_those_without_a_key(workspace: Workspace) -> None
     assert is_problem(Caller(None).request("DELETE", "/beliefs"), 401)
 
 
+@pytest.mark.parametrize("path", ["/recall", "/consolidations", "/import"])
+def test_a_body_in_chunks_is_a_411(path: str) -> None:
+    """It would be taken for an empty one: a dry run would be a real cycle."""
+    client = Client(headers={"Transfer-Encoding": "chunked"})
+    response = client.generic("POST", f"/api/v1{path}", CONTENT_LENGTH="")
+    assert is_problem(response, 411)
+
+
 @pytest.mark.parametrize("path", ["/recall", "/episodes", "/consolidations"])
 def test_a_name_that_cannot_be_sent_back_is_a_422(path: str, workspace: Workspace) -> None:
     assert is_problem(caller(workspace=workspace).post(path, {"\ud800": 1}), 422)

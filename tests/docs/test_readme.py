@@ -331,7 +331,7 @@ def test_a_workspace_that_has_the_model_already_is_not_embedded_anew(stack: Stac
     """docs/operations.md, Changing the model: the command is safe to repeat."""
     printed = _run(_block("manage.py reembed"), stack=stack)
 
-    assert "0 old vectors dropped." in printed
+    assert "are of this model already." in printed
 
 
 def _block(command: str) -> str:

@@ -1,7 +1,7 @@
 """R14: a workspace's memory leaves a database and comes into another as it was, and beliefs live on there."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,16 @@ def live(world: World) -> None:
     forget_episode(episode=first, actor=LENA, now=world.now)
     mine = Episode.objects.filter(pk=second.pk)
     erase_memories(workspace=world.workspace, episodes=mine, actor=LENA, now=world.now)
+
+
+@pytest.mark.django_db
+def test_times_of_any_year_move() -> None:
+    """R14: from the first to the last of the calendar."""
+    workspace = factories.workspace()
+    for year in (1, 999, 9999):
+        remembered(f"In {year} they built.", workspace=workspace, occurred_at=datetime(year, 6, 1, tzinfo=UTC))
+    file, fresh = moved(workspace)
+    assert exported(fresh) == file
 
 
 def test_it_is_the_same_to_the_last_byte_after_a_move(world: World) -> None:

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise usage_error(f"{file}: {error.strerror}") from None
         except (BrokenFile, IdTaken, NotEmpty) as error:
-            raise CommandError(f"{error} Nothing was read.", returncode=1) from None
+            raise CommandError(f"{str(error).removesuffix('.')}. Nothing was read.", returncode=1) from None
         self.stdout.write(json.dumps(done.counts) if as_json else _told(done))
 
 
