@@ -12,8 +12,14 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
     # Ending by SystemExit lets the last user of an embedded server stop it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
+    try:
+        bool(settings.DEBUG)  # reads all of them
+    except ImproperlyConfigured as error:
+        sys.exit(f"Engram: {error}")
     if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):
         from beliefsite.embedded import EmbeddedServiceError
         from beliefsite.services import ServiceUnusable, ensure_services
@@ -22,7 +28,10 @@ def main() -> None:
             ensure_services()
         except (EmbeddedServiceError, ServiceUnusable) as error:
             sys.exit(f"Engram: {error}")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"Engram: {error}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
 from beliefsite.kept_secrets import kept_secret
+from beliefsite.typed_environment import read_choice, read_count, read_flag
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
@@ -27,10 +28,10 @@ DATA_DIR = Path(env.str("ENGRAM_DATA_DIR", default=str(BASE_DIR / ".data")))
 
 # --- Where this runs ---------------------------------------------------------------------------
 
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = read_flag("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 IS_LOOPBACK = set(ALLOWED_HOSTS) <= {"127.0.0.1", "localhost", "[::1]", "testserver"}
-ENGRAM_HTTPS = env.bool("ENGRAM_HTTPS", default=not DEBUG and not IS_LOOPBACK)
+ENGRAM_HTTPS = read_flag("ENGRAM_HTTPS", default=not DEBUG and not IS_LOOPBACK)
 DATABASE_URL = env.str("DATABASE_URL", default="")
 REDIS_URL = env.str("REDIS_URL", default="")
 
@@ -45,7 +46,7 @@ SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENGRAM_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if ENGRAM_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENGRAM_HTTPS
 SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("ENGRAM_BEHIND_PROXY", default=False) else None
+    ("HTTP_X_FORWARDED_PROTO", "https") if read_flag("ENGRAM_BEHIND_PROXY", default=False) else None
 )
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 X_FRAME_OPTIONS = "DENY"
@@ -134,14 +135,14 @@ def _database() -> dict[str, Any]:
 
 
 DATABASES = {"default": _database()}
-DATABASES["default"]["CONN_MAX_AGE"] = env.int("ENGRAM_CONN_MAX_AGE", default=60)
+DATABASES["default"]["CONN_MAX_AGE"] = read_count("ENGRAM_CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Only what asks for it is prepared; PgBouncer before 1.21 cannot have that when it pools transactions.
-if env.bool("ENGRAM_PREPARED_STATEMENTS", default=True):
+if read_flag("ENGRAM_PREPARED_STATEMENTS", default=True):
     DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = sys.maxsize
 # A new connection costs the server some 30 ms, spread over the first look at each table. Where many workers share one
 # server, connections are the scarcer thing: they are given back during model calls and between tasks.
-ENGRAM_KEEP_CONNECTIONS = env.bool("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
+ENGRAM_KEEP_CONNECTIONS = read_flag("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
 DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
 
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
@@ -178,7 +179,7 @@ ENGRAM_PRICES: dict[str, Any] = env.json(
 # --- Celery ------------------------------------------------------------------------------------
 # Chosen by killing workers, brokers and databases and watching what was lost.
 
-_VISIBILITY_SECONDS = env.int("ENGRAM_VISIBILITY_TIMEOUT", default=180)
+_VISIBILITY_SECONDS = read_count("ENGRAM_VISIBILITY_TIMEOUT", default=180)
 _REDIS_TRANSPORT = {
     "visibility_timeout": _VISIBILITY_SECONDS,
     "health_check_interval": 25,
@@ -293,7 +294,10 @@ _SHARED_PROCESSORS: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
 ]
-_LOG_FORMAT = env.str("ENGRAM_LOG_FORMAT", default="console" if sys.stderr.isatty() else "json")
+_LOG_FORMAT = read_choice(
+    "ENGRAM_LOG_FORMAT", default="console" if sys.stderr.isatty() else "json", choices=("json", "console")
+)
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 LOGGING = {
     "version": 1,
@@ -318,7 +322,7 @@ LOGGING = {
         },
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT}},
-    "root": {"handlers": ["stderr"], "level": env.str("ENGRAM_LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": read_choice("ENGRAM_LOG_LEVEL", default="INFO", choices=_LOG_LEVELS)},
     "loggers": {
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

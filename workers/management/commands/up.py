@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from beliefsite.kept_secrets import flower_login
 from beliefsite.services import describe_services
+from beliefsite.typed_environment import read_count
 from memory.access.keys import create_key
 from memory.access.workspaces import create_workspace
 from memory.models import Membership, Permission, Role, Workspace
@@ -43,8 +44,8 @@ class Command(BaseCommand):
         _check_alone()
         environment = _ENVIRONMENT_DEFAULTS | _PORTS | dict(os.environ)
         environment["ENGRAM_DATA_DIR"] = str(settings.DATA_DIR.resolve())
-        for name in _PORTS:
-            _check_port(name, environment[name])
+        environment["ENGRAM_WORKERS"] = str(read_count("ENGRAM_WORKERS", default=4, least=1))
+        _check_ports()
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = flower_login()
         ways_in = _make_first_ways_in() or _name_ways_in()
@@ -165,10 +166,21 @@ def _check_alone() -> None:
         raise CommandError(message, returncode=1)
 
 
-def _check_port(name: str, port: str) -> None:
+def _check_ports() -> None:
+    """Refuse a port that is none, is given twice or is in use: by itself it would only show in some log."""
+    names: dict[int, str] = {}
+    for name, usual in _PORTS.items():
+        port = read_count(name, default=int(usual), least=1, most=65_535)
+        if (other := names.setdefault(port, name)) != name:
+            raise CommandError(f"{other} and {name} are both {port}; set one of them to another.", returncode=1)
+    for port, name in names.items():
+        _check_free(name, port)
+
+
+def _check_free(name: str, port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", int(port)))
-        except (OSError, ValueError, OverflowError) as error:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
             raise CommandError(f"Port {port} cannot be used ({error}); set {name} to another.", returncode=1) from error

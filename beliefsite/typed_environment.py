@@ -1,0 +1,35 @@
+"""The environment, read strictly: a value that does not parse is named, and never taken for another."""
+
+import os
+from collections.abc import Collection
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE, _FALSE = {"1", "true", "yes", "on", "y", "ok"}, {"0", "false", "no", "off", "n"}
+
+
+def read_flag(name: str, *, default: bool) -> bool:
+    """Return a variable as yes or no, the default where it is unset or empty; raise ImproperlyConfigured."""
+    value = os.environ.get(name, "").strip().lower()
+    if value and value not in _TRUE | _FALSE:
+        raise ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}")
+    return value in _TRUE if value else default
+
+
+def read_count(name: str, *, default: int, least: int = 0, most: int | None = None) -> int:
+    """Return a variable as a whole number within bounds, the default where it is unset; raise ImproperlyConfigured."""
+    value = os.environ.get(name, "").strip()
+    if not value:
+        return default
+    if not value.isascii() or not value.isdecimal() or not least <= int(value) <= (most or int(value)):
+        bounds = f"from {least} to {most}" if most else f"of at least {least}"
+        raise ImproperlyConfigured(f"{name} must be a whole number {bounds}, not {value!r}")
+    return int(value)
+
+
+def read_choice(name: str, *, default: str, choices: Collection[str]) -> str:
+    """Return a variable that is one of a few, the default where it is unset; raise ImproperlyConfigured."""
+    value = os.environ.get(name, "").strip() or default
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value
