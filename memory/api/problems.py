@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
+from django.core.exceptions import DisallowedHost
 from django.http import Http404, HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views import defaults
@@ -40,6 +41,7 @@ CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
 
 NOT_FOUND = "There is no such thing here."
+_FOREIGN_HOST = "The Host that was asked for is none of those that this server answers to (ALLOWED_HOSTS)."
 OUR_FAULT = "Something went wrong on our side; it has been noted."
 
 log = structlog.get_logger(__name__)
@@ -112,7 +114,8 @@ def unknown_route(request: HttpRequest, rest: str = "") -> JsonResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer for a request that Django itself refuses, such as one for a foreign host."""
     if request.path.startswith(API_PREFIX):
-        return plain_problem(status=400, detail="The request is malformed.")
+        is_foreign = isinstance(exception, DisallowedHost)
+        return plain_problem(status=400, detail=_FOREIGN_HOST if is_foreign else "The request is malformed.")
     return defaults.bad_request(request, exception)
 
 

@@ -27,6 +27,12 @@ def test_methods_are_kept_from_those_without_a_key(workspace: Workspace) -> None
     assert is_problem(Caller(None).request("DELETE", "/beliefs"), 401)
 
 
+def test_a_foreign_host_is_told_the_setting() -> None:
+    response = Client(headers={"Host": "evil.example"}).get("/api/v1/status")
+    assert is_problem(response, 400)
+    assert "ALLOWED_HOSTS" in response.json()["detail"]
+
+
 @pytest.mark.parametrize("path", ["/recall", "/consolidations", "/import"])
 def test_a_body_in_chunks_is_a_411(path: str) -> None:
     """It would be taken for an empty one: a dry run would be a real cycle."""
