@@ -14,6 +14,7 @@ import pytest
 from django.core.checks import CheckMessage
 from django.db import connection, connections
 
+from beliefsite import typed_environment
 from memory import checks
 from memory.domain.policy_settings import iter_settings, parse_setting
 from memory.environment import GROUPS, known_names, render_example
@@ -160,13 +161,16 @@ def test_every_variable_that_is_read_is_listed_and_none_besides() -> None:
 
 
 def _names_read_by_settings() -> Iterator[str]:
-    """Find each env.str("NAME", …) of the settings."""
+    """Find each env.str("NAME", …) and read_flag("NAME", …) of the settings."""
     for node in ast.walk(ast.parse((ROOT / "beliefsite" / "settings.py").read_text())):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="env"), attr=kind), args=[ast.Constant(value=str(name)), *_]
             ):
                 if kind != "read_env":
+                    yield name
+            case ast.Call(func=ast.Name(id=reader), args=[ast.Constant(value=str(name)), *_]):
+                if reader.startswith("read_") and hasattr(typed_environment, reader):
                     yield name
 
 

@@ -28,5 +28,8 @@ def test_a_killed_broker_is_started_again_and_the_last_user_stops_it(tmp_path: P
         _, said = keeper.communicate(timeout=30)
 
     assert keeper.returncode == 0
-    assert json.loads(said.splitlines()[0]) == {"event": "The broker does not answer.", "level": "error"}
+    # It answers before its keeper, which looks every now and then, has seen that it does.
+    told = json.loads(said.splitlines()[0])
+    assert told["event"].startswith(("The broker does not answer.", "The broker ended while it was starting."))
+    assert told["level"] == "error"
     assert not broker.answers()
