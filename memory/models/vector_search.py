@@ -139,11 +139,10 @@ def _fetch(
 ) -> Candidates[Candidate]:
     """Keep a plan where no way is left to choose.
 
-    An index of one workspace would not be in a plan for all, and no index for two projects in one for any number.
+    An index of one workspace would not be in a plan for all, and none for a few projects in one for any: that would
+    compare all of a workspace.
     """
-    is_any = query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX) and (
-        reach.projects is None or reach.is_of_one_project
-    )
+    is_any = reach.projects is None and query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX)
     return fetch_candidates(
         kind=kind,
         statement=reach.resolve(statement),
