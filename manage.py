@@ -18,19 +18,20 @@ def main() -> None:
 
     try:
         bool(settings.DEBUG)  # reads all of them
-    except ImproperlyConfigured as error:
-        sys.exit(f"Engram: {error}")
-    if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):
-        from beliefsite.embedded import EmbeddedServiceError
-        from beliefsite.services import ServiceUnusable, ensure_services
-
-        try:
-            ensure_services()
-        except (EmbeddedServiceError, ServiceUnusable) as error:
-            sys.exit(f"Engram: {error}")
-    try:
+        if len(sys.argv) > 1 and not NEEDS_NO_SERVICES & set(sys.argv[1:]):
+            _start_services()
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
+        sys.exit(f"Engram: {error}")
+
+
+def _start_services() -> None:
+    from beliefsite.embedded import EmbeddedServiceError
+    from beliefsite.services import ServiceUnusable, ensure_services
+
+    try:
+        ensure_services()
+    except (EmbeddedServiceError, ServiceUnusable) as error:
         sys.exit(f"Engram: {error}")
 
 

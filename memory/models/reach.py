@@ -32,7 +32,6 @@ class Reach:
             "workspace": self.workspace_id,
             "everything": self.projects is None,
             "projects": list(self.projects or ()),
-            "project": self.projects[0] if self.projects else None,
             "unlimited": self.allowed is None,
             "allowed": list(self.allowed or ()),
             "user": self.user,
@@ -48,14 +47,7 @@ class Reach:
 
     def resolve(self, statement: str) -> str:
         """Leave out of a statement what does not narrow this reach: the less it says, the sooner it is planned."""
-        if self.is_of_one_project:
-            statement = statement.replace("= ANY(%(projects)s)", "= %(project)s::bigint")
         return _resolve(statement, tuple(self._flags().items()))
-
-    @property
-    def is_of_one_project(self) -> bool:
-        """Tell whether a single project is looked through, and what belongs to none."""
-        return self.projects is not None and len(self.projects) == 1
 
     def _flags(self) -> dict[str, bool]:
         return {
