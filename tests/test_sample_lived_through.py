@@ -18,9 +18,9 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.ingest.arrival import Arrival
 from memory.ingest.files import ImportReport, read_file
 from memory.ingest.replay import replay_lines
-from memory.models import Belief, Cycle, Episode, Lineage, Workspace
+from memory.models import Belief, Episode, Lineage, Workspace
 from tests import factories
-from tests.consolidation.inline import run_steps
+from tests.consolidation.inline import run_to_end
 
 HISTORY = Path(memory.__file__).with_name("samples") / "history.jsonl"
 
@@ -41,7 +41,7 @@ NAMES = {
 @pytest.fixture(autouse=True)
 def cycles_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each cycle's steps where the replay would wait for workers."""
-    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", lambda key, **_: run_steps(Cycle.objects.get(pk=key)))
+    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", run_to_end)
 
 
 def read_history() -> list[dict[str, Any]]:

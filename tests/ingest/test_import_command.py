@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from memory.ingest import files, replay
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
-from tests.consolidation.inline import run_steps
+from tests.consolidation.inline import run_steps, run_to_end
 from tests.ingest.history import write_history, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -115,7 +115,7 @@ def test_project_is_of_lines_that_name_none(workspace: Workspace, tmp_path: Path
 
 def test_replay_runs_cycles(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock: --replay lives through the file and names its cycles."""
-    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id, **_: run_steps(Cycle.objects.get(pk=cycle_id)))
+    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
     code, answer = report(write_history(tmp_path, count=5), "--replay")
     assert (code, answer["stored"]) == (0, 5)
     assert answer["cycles"] == [Cycle.objects.get().pk]

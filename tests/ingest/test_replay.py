@@ -15,7 +15,7 @@ from memory.ingest.files import ImportReport, read_file
 from memory.ingest.replay import plan_replay, replay_lines
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
-from tests.consolidation.inline import run_steps
+from tests.consolidation.inline import run_steps, run_to_end
 from tests.ingest.history import write_history
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def workspace(db: None) -> Workspace:
 @pytest.fixture(autouse=True)
 def _steps_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a cycle's steps in this process instead of waiting for a worker."""
-    monkeypatch.setattr(replay, "wait_for_cycle", lambda cycle_id, **_: run_steps(Cycle.objects.get(pk=cycle_id)))
+    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
 
 
 def live_through(file: Path, *, workspace: Workspace) -> ImportReport:

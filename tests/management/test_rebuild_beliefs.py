@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.consolidation.cycle import open_cycle
-from memory.models import Belief, Cycle, Evidence, ModelCall, Trigger, Workspace
+from memory.models import Belief, Evidence, ModelCall, Trigger, Workspace
 from tests import factories
-from tests.consolidation.inline import run_steps
+from tests.consolidation.inline import run_to_end
 from tests.test_sample_lived_through import live_through, read_history
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def believed(workspace: Workspace) -> list[dict[str, Any]]:
 @pytest.fixture
 def sample(monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """The sample history, lived through as the demo does, by the models of this machine."""
-    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", lambda key, **_: run_steps(Cycle.objects.get(pk=key)))
+    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", run_to_end)
     return live_through(read_history())
 
 
