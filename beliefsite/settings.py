@@ -12,8 +12,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
 from beliefsite.kept_secrets import kept_secret
-from beliefsite.typed_environment import read_choice, read_count, read_flag
+from beliefsite.typed_environment import read_choice, read_count, read_flag, read_json
 from memory.domain.policy_settings import PolicyError, policy_from_environment
+from memory.redaction.custom import BadPattern, compile_patterns
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 
@@ -174,6 +175,11 @@ ENGRAM_EMBEDDING_BASE_URL = env.str("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_
 ENGRAM_PRICES: dict[str, Any] = env.json(
     "ENGRAM_PRICES", default={"gpt-4.1-mini": [0.40, 1.60], "text-embedding-3-small": [0.02, 0.0]}
 )
+# Secrets of this place, by the name that stands in their marker: {"badge number": "BADGE-\\d{6}"}.
+try:
+    ENGRAM_REDACTION_PATTERNS = compile_patterns(read_json("ENGRAM_REDACTION_PATTERNS"))
+except BadPattern as error:
+    raise ImproperlyConfigured(f"ENGRAM_REDACTION_PATTERNS: {error}") from None
 
 
 # --- Celery ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The environment, read strictly: a value that does not parse is named, and never taken for another."""
 
+import json
 import os
 from collections.abc import Collection
 
@@ -33,3 +34,11 @@ def read_choice(name: str, *, default: str, choices: Collection[str]) -> str:
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
+
+
+def read_json(name: str) -> object:
+    """Return a variable that is JSON, an empty object where it is unset; raise ImproperlyConfigured."""
+    try:
+        return json.loads(os.environ.get(name, "").strip() or "{}")
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be JSON: {error}") from None

@@ -77,6 +77,16 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
         ),
     ),
     (
+        "Secrets",
+        (
+            Variable(
+                "ENGRAM_REDACTION_PATTERNS",
+                '{"badge number": "BADGE-[0-9]{6}"}',
+                "Further secrets to take out of texts: regular expressions by name; of one with a group, the group",
+            ),
+        ),
+    ),
+    (
         "Tests",
         (
             Variable("ENGRAM_TEST_DATABASE", "test_engram", "Name of the suite's database"),

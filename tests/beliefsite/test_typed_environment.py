@@ -43,7 +43,14 @@ def test_what_is_no_choice_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("DEBUG", "perhaps"), ("ENGRAM_LOG_LEVEL", "LOUD"), ("ENGRAM_RECALL_LIMIT", "abc")]
+    ("name", "value"),
+    [
+        ("DEBUG", "perhaps"),
+        ("ENGRAM_LOG_LEVEL", "LOUD"),
+        ("ENGRAM_RECALL_LIMIT", "abc"),
+        ("ENGRAM_REDACTION_PATTERNS", "{"),
+        ("ENGRAM_REDACTION_PATTERNS", '{"badge": "("}'),
+    ],
 )
 def test_a_command_ends_with_the_name_of_the_wrong_one(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)

@@ -1,0 +1,137 @@
+"""What is taken out of a text, and what stays."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.redaction.cards import is_card_number
+from memory.redaction.custom import BadPattern, compile_patterns
+from memory.redaction.findings import MARKER
+from memory.redaction.redact import redact
+from tests.redaction.planted import ORDINARY, PLANTED, RANDOM, Planted
+
+HISTORY = Path(__file__).parents[2] / "memory/samples/history.jsonl"
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.text[:30])
+def test_a_secret_is_replaced_by_a_marker_that_names_its_kind(planted: Planted) -> None:
+    """L2: the words around it stay."""
+    found = redact(planted.text)
+    assert found.text == planted.text.replace(planted.secret, f"[redacted: {planted.kind}]")
+    assert found.counts == {planted.kind: 1}
+
+
+@pytest.mark.parametrize("text", ORDINARY, ids=lambda text: text[:30])
+def test_ordinary_words_stay(text: str) -> None:
+    """L2: prose, code, hashes, ids and public keys are no secrets."""
+    assert redact(text).text == text
+
+
+def test_the_sample_history_stays_as_it_is() -> None:
+    texts = [json.loads(line)["text"] for line in HISTORY.read_text().splitlines()]
+    assert [text for text in texts if redact(text).counts] == []
+
+
+def test_each_of_many_secrets_is_counted() -> None:
+    text = "\n".join(planted.text for planted in PLANTED)
+    found = redact(text)
+    assert sum(found.counts.values()) >= len(PLANTED)
+    assert [planted.secret for planted in PLANTED if planted.secret in found.text] == []
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.text[:30])
+def test_a_redacted_text_stays_as_it_is(planted: Planted) -> None:
+    once = redact(planted.text).text
+    assert redact(once).text == once
+    assert not redact(once).counts
+
+
+_PIECES = st.sampled_from(
+    [planted.text for planted in PLANTED] + [planted.secret for planted in PLANTED] + list(ORDINARY)
+)
+
+
+@given(parts=st.lists(_PIECES | st.text(max_size=12), max_size=6), seam=st.sampled_from(["", " ", "\n", ":", "="]))
+def test_once_is_enough_wherever_secrets_stand(parts: list[str], seam: str) -> None:
+    """Whatever stands beside what: a second pass finds nothing, and no marker is cut."""
+    once = redact(seam.join(parts))
+    assert not redact(once.text).counts
+    assert len(MARKER.findall(once.text)) >= sum(once.counts.values()) > 0 or not once.counts
+
+
+def test_a_name_that_is_given_again_is_no_secret() -> None:
+    assert redact("connect(password=password, token=user.token)").counts == {}
+
+
+@pytest.mark.parametrize(
+    ("digits", "is_card"),
+    [
+        ("4111111111111111", True),
+        ("4111111111111112", False),  # Luhn
+        ("30569309025904", True),
+        ("3530111333300000", True),
+        ("2223003122003222", True),
+        ("6200000000000005", True),
+        ("9111111111111111", False),  # no issuer
+        ("41111111111111", False),  # no length of its issuer
+        ("0000000000000000", False),
+    ],
+)
+def test_cards_are_told_by_issuer_length_and_check_digit(digits: str, is_card: bool) -> None:
+    """ISO/IEC 7812."""
+    assert is_card_number(digits) is is_card
+
+
+def test_a_place_has_patterns_of_its_own() -> None:
+    """L2: a pattern with a group takes the group alone."""
+    patterns = compile_patterns({"badge number": r"BADGE-\d{6}", "case": r"case (\d+-\d+)"})
+    found = redact("Let BADGE-123456 in for case 77-12.", patterns=patterns)
+    assert found.text == "Let [redacted: badge number] in for case [redacted: case]."
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{"badge": "("}, {"badge": ""}, {"badge": "x*"}, {"Badge!": "x"}, {"badge": 5}, ["x"]],
+    ids=["no pattern", "empty", "matches nothing", "bad name", "no text", "no object"],
+)
+def test_a_bad_pattern_is_refused_by_name(raw: object) -> None:
+    with pytest.raises(BadPattern, match=r"badge|Badge!|names"):
+        compile_patterns(raw)
+
+
+def _milliseconds(text: str) -> float:
+    began = time.perf_counter()
+    redact(text)
+    return (time.perf_counter() - began) * 1000
+
+
+def _at_best(text: str, *, times: int = 5) -> float:
+    return min(_milliseconds(text) for _ in range(times))
+
+
+def test_a_turn_takes_well_under_a_millisecond() -> None:
+    """L2: at the 99th percentile of turns of 500 characters, at best of five for each."""
+    texts = " ".join([HISTORY.read_text(), *ORDINARY])
+    turns = [texts[place : place + 500] for place in range(0, len(texts), 500)]
+    redact(RANDOM)  # the detector is imported on first use
+    took = sorted(_at_best(turn) for turn in turns)
+    assert took[int(len(took) * 0.99)] < 1.0
+
+
+_UNKIND = (
+    "a", " ", "eyJ", "/", "://a:", "4111 ", "4", "password is ", "token ", "password=", "-----BEGIN PRIVATE KEY-----\n",
+    "Ab1/", "sk-", "xoxb-1-", "AKC", "pin pin: ", "key" + " " * 60 + "A" * 20, "-----BEGIN PRIVATE KEY-----\nAbc: d\n",
+    "password for a b c ", "://a:@", "curl ", "1234 ", 'password="', "cloudant_key  ", "\\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", _UNKIND)
+def test_unkind_texts_take_linear_time(unit: str) -> None:
+    """L2: eight times the text takes at most some eight times as long, up to 32 KiB."""
+    short, long = (unit * 4096)[:4096], (unit * 32_768)[:32_768]
+    redact(short)
+    assert _at_best(long, times=2) < 20 * _at_best(short, times=3) + 20
