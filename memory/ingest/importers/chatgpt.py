@@ -1,0 +1,77 @@
+"""Conversations as ChatGPT exports them: each is a tree of messages, of which the branch last shown is read."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.ingest.importers.found import Found, LeftOut, Reason, Unreadable, found_turn
+
+_SPOKEN = frozenset({"text", "multimodal_text"})
+_LEFT_OUT = {"tool": Reason.TOOL, "system": Reason.SYSTEM}
+
+
+def is_chatgpt(conversation: object) -> bool:
+    """Tell whether a conversation has the form of this export."""
+    return isinstance(conversation, dict) and isinstance(conversation.get("mapping"), dict)
+
+
+def read_chatgpt(*, conversation: Mapping[str, Any], place: str, longest: int) -> Iterator[Found]:
+    """Read one conversation, from its beginning to the message last shown."""
+    nodes = conversation["mapping"]
+    session = conversation.get("conversation_id") or conversation.get("id")
+    path = _path_to(conversation.get("current_node"), nodes)
+    if not isinstance(session, str) or not path:
+        yield Unreadable(place=place)
+        return
+    for key in path:
+        if message := nodes[key].get("message"):
+            yield from _read_message(message, session=session, place=f"{place}, message {key}", longest=longest)
+    on_path = set(path)
+    for key, node in nodes.items():
+        if key not in on_path and isinstance(node, dict) and node.get("message"):
+            yield LeftOut(reason=Reason.OTHER_BRANCH)
+
+
+def _path_to(last: object, nodes: Mapping[str, Any]) -> list[str]:
+    """List the keys from the root to a node; of a tree that leads in a circle, none."""
+    path: list[str] = []
+    key = last
+    while isinstance(key, str) and isinstance(nodes.get(key), dict):
+        if len(path) > len(nodes):
+            return []
+        path.append(key)
+        key = nodes[key].get("parent")
+    return path[::-1]
+
+
+def _read_message(message: Mapping[str, Any], *, session: str, place: str, longest: int) -> Iterator[Found]:
+    role = (message.get("author") or {}).get("role")
+    content = message.get("content") or {}
+    is_hidden = bool((message.get("metadata") or {}).get("is_visually_hidden_from_conversation"))
+    if reason := _LEFT_OUT.get(str(role)):
+        yield LeftOut(reason=reason)
+    elif is_hidden or message.get("recipient", "all") != "all" or content.get("content_type") not in _SPOKEN:
+        yield LeftOut(reason=Reason.HIDDEN)
+    elif role not in ("user", "assistant") or not isinstance(message.get("id"), str):
+        yield Unreadable(place=place)
+    else:
+        parts = [part for part in content.get("parts") or () if isinstance(part, str)]
+        yield from found_turn(
+            place=place,
+            session=session,
+            role=role,
+            text="\n".join(parts),
+            turn_id=message["id"],
+            occurred_at=_time(message.get("create_time")),
+            longest=longest,
+        )
+
+
+def _time(seconds: object) -> str | None:
+    """Return a time that is given in seconds since 1970 as RFC 3339 has it."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, tz=UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -1,0 +1,44 @@
+"""Conversations as Claude's apps export them: each is a list of messages, with its text whole and in blocks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memory.ingest.importers.found import Found, Unreadable, found_turn
+
+_ROLES = {"human": "user", "assistant": "assistant"}
+
+
+def is_claude(conversation: object) -> bool:
+    """Tell whether a conversation has the form of this export."""
+    return isinstance(conversation, dict) and isinstance(conversation.get("chat_messages"), list)
+
+
+def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) -> Iterator[Found]:
+    """Read one conversation; what a model thought or had from tools is no part of what it said."""
+    session = conversation.get("uuid")
+    if not isinstance(session, str):
+        yield Unreadable(place=place)
+        return
+    for number, message in enumerate(conversation["chat_messages"], start=1):
+        where = f"{place}, message {number}"
+        role = _ROLES.get(str(message.get("sender"))) if isinstance(message, dict) else None
+        if role is None or not isinstance(message.get("uuid"), str):
+            yield Unreadable(place=where)
+            continue
+        moment = message.get("created_at")
+        yield from found_turn(
+            place=where,
+            session=session,
+            role=role,
+            text=_text_of(message),
+            turn_id=message["uuid"],
+            occurred_at=moment if isinstance(moment, str) else None,
+            longest=longest,
+        )
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """Join the blocks of text; older exports have the text alone."""
+    blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
+    said = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
+    return "\n\n".join(said) if said else str(message.get("text") or "")

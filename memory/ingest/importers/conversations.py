@@ -1,0 +1,163 @@
+"""Files of conversations: a turn a line, or what ChatGPT or Claude export, as an archive or taken out of it.
+
+Nothing is read as a whole: an export may be larger than memory.
+"""
+
+import hashlib
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import ijson
+
+from memory.ingest.arrival import Rejected
+from memory.ingest.importers.chatgpt import is_chatgpt, read_chatgpt
+from memory.ingest.importers.claude import is_claude, read_claude
+from memory.ingest.importers.found import Found, FoundTurn, Unreadable
+from memory.ingest.json_text import NotJson, read_json
+
+_CONVERSATIONS = re.compile(r"(?:.*/)?conversations[^/]*\.json", re.IGNORECASE)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NEAR = 1024  # bytes
+
+
+class Peekable(Protocol):
+    """A stream of bytes that can be looked into, as files and the entries of archives can."""
+
+    def peek(self, size: int = ..., /) -> bytes:
+        """Return some of what comes next without reading it."""
+        ...
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Read so many bytes, or fewer."""
+        ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+class NoConversations(ValueError):
+    """A file that holds conversations in no form that is known; the text says what was looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One stream of a source, its name, its size in bytes, and how it is opened."""
+
+    name: str
+    size: int
+    open: Callable[[], AbstractContextManager[Peekable]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationFile:
+    """A file, archive or folder of conversations; a turn's text has at most `longest` bytes, or comes in parts."""
+
+    path: Path
+    longest: int
+
+    def size(self) -> int:
+        """Return the bytes that there are to read; raise NoConversations where nothing is of the kind."""
+        with ExitStack() as stack:
+            return sum(part.size for part in self._parts(stack))
+
+    def read(self, on_read: Callable[[int], object]) -> Iterator[Found]:
+        """Read what there is, telling how many bytes were read; raise NoConversations, or OSError as the disk does."""
+        with ExitStack() as stack:
+            for part in self._parts(stack):
+                with part.open() as stream:
+                    yield from self._read_part(_Counted(stream, on_read), part.name)
+
+    def _parts(self, stack: ExitStack) -> list[_Part]:
+        if self.path.is_dir():
+            files = sorted(path for path in self.path.rglob("*.json") if _CONVERSATIONS.fullmatch(path.name))
+            parts = [_part_of(file) for file in files]
+        elif zipfile.is_zipfile(self.path):
+            archive = stack.enter_context(zipfile.ZipFile(self.path))
+            entries = [entry for entry in archive.infolist() if _CONVERSATIONS.fullmatch(entry.filename)]
+            parts = [_entry_of(archive, entry) for entry in entries]
+        else:
+            return [_part_of(self.path)]
+        if not parts:
+            raise NoConversations("It holds no conversations.json, as the exports of ChatGPT and Claude do.")
+        return parts
+
+    def _read_part(self, stream: "_Counted", name: str) -> Iterator[Found]:
+        if stream.first_character() == b"[":
+            yield from self._read_export(stream, name)
+        else:
+            yield from _read_lines(stream)
+
+    def _read_export(self, stream: "_Counted", name: str) -> Iterator[Found]:
+        try:
+            for number, conversation in enumerate(ijson.items(stream, "item", use_float=True), start=1):
+                place = f"{name}, conversation {number}"
+                if is_chatgpt(conversation):
+                    yield from read_chatgpt(conversation=conversation, place=place, longest=self.longest)
+                elif is_claude(conversation):
+                    yield from read_claude(conversation=conversation, place=place, longest=self.longest)
+                else:
+                    yield Unreadable(place=place)
+        except (ijson.JSONError, UnicodeDecodeError) as error:
+            reason = f"From here on it is not JSON; {str(error).splitlines()[0]}."
+            yield Unreadable(place=name, rejected=Rejected(status=400, detail=reason))
+
+
+class _Counted:
+    """A stream that tells how far it was read, and what it begins with."""
+
+    def __init__(self, stream: Peekable, on_read: Callable[[int], object]) -> None:
+        self._stream, self._on_read = stream, on_read
+        if stream.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
+            self.read(len(_BYTE_ORDER_MARK))
+
+    def first_character(self) -> bytes:
+        """Look at the first character that is no white space, if it stands near the beginning."""
+        return self._stream.peek(_NEAR).lstrip()[:1]
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes, or fewer; all without a size."""
+        block = self._stream.read(size)
+        self._on_read(len(block))
+        return block
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._stream:
+            self._on_read(len(line))
+            yield line
+
+
+def _read_lines(stream: _Counted) -> Iterator[Found]:
+    said = Counter[str]()
+    for number, raw in enumerate(stream, start=1):
+        if raw.strip():
+            yield _read_turn(raw, place=f"line {number}", said=said)
+
+
+def _read_turn(raw: bytes, *, place: str, said: Counter[str]) -> Found:
+    """Read a turn; one without an id has one by its place in its session, so that the file can be imported again."""
+    try:
+        line = read_json(raw)
+    except NotJson as error:
+        return Unreadable(place=place, rejected=Rejected(status=400, detail=f"The line is not JSON; {error}."))
+    if not isinstance(line, dict):
+        return Unreadable(place=place, rejected=Rejected(status=422, detail="A turn is a JSON object."))
+    session = str(line.get("session"))
+    said[session] += 1
+    if line.get("turn_id") is None:
+        whole = json.dumps([session, said[session], line.get("role"), line.get("content")])
+        line |= {"turn_id": f"line:{hashlib.sha256(whole.encode()).hexdigest()[:32]}"}
+    return FoundTurn(place=place, line=line)
+
+
+def _part_of(file: Path) -> _Part:
+    return _Part(name=file.name, size=file.stat().st_size, open=lambda: file.open("rb"))
+
+
+def _entry_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Part:
+    return _Part(name=entry.filename, size=entry.file_size, open=lambda: archive.open(entry))

@@ -1,0 +1,75 @@
+"""Send found turns the way of all turns, batch by batch, and count what became of them.
+
+A turn is known by its id: importing again adds nothing, and an import that was broken off is simply repeated.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from django.db import transaction
+
+from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason
+from memory.ingest.turns.accepting import take_turns
+
+BATCH = 500
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnReport:
+    """What an import has done so far, or would do."""
+
+    sessions: set[str] = field(default_factory=set)
+    stored: Counter[str] = field(default_factory=Counter)  # by role
+    known: int = 0
+    left_out: Counter[Reason] = field(default_factory=Counter)
+    rejected: list[tuple[str, Rejected]] = field(default_factory=list)  # by place
+
+
+def import_turns(
+    *,
+    found: Iterable[Found],
+    arrival: Arrival,
+    user: str = "",
+    report: TurnReport,
+    is_rehearsal: bool = False,
+    on_batch: Callable[[], object] = lambda: None,
+) -> None:
+    """Accept what was found, for a user where its lines name none, each batch in a transaction of its own.
+
+    A rehearsal does the same and takes each batch back, so that what it counts is what would come of it.
+    """
+    rest, seen = iter(found), set[tuple[object, object]]()
+    while batch := list(islice(rest, BATCH)):
+        turns = [item for item in batch if isinstance(item, FoundTurn)]
+        report.left_out.update(item.reason for item in batch if isinstance(item, LeftOut))
+        report.rejected += [(item.place, item.rejected) for item in batch if not isinstance(item, FoundTurn | LeftOut)]
+        if is_rehearsal:  # of what was taken back nothing is known in the next batch
+            fresh = [turn for turn in turns if _name(turn) not in seen]
+            report.known += len(turns) - len(fresh)
+            seen |= {_name(turn) for turn in turns if turn.line.get("turn_id")}
+            turns = fresh
+        _accept(turns, arrival, user, report, is_rehearsal=is_rehearsal)
+        on_batch()
+
+
+def _name(turn: FoundTurn) -> tuple[object, object]:
+    return turn.line.get("session"), turn.line.get("turn_id")
+
+
+def _accept(turns: list[FoundTurn], arrival: Arrival, user: str, report: TurnReport, *, is_rehearsal: bool) -> None:
+    lines = [({"user": user} if user else {}) | turn.line for turn in turns]
+    with transaction.atomic():
+        answers = take_turns(raw_lines=lines, arrival=arrival)
+        transaction.set_rollback(is_rehearsal)
+    for turn, answer in zip(turns, answers, strict=True):
+        if isinstance(answer, Rejected):
+            report.rejected.append((turn.place, answer))
+            continue
+        report.sessions.add(str(turn.line["session"]))
+        if answer.is_duplicate:
+            report.known += 1
+        else:
+            report.stored[str(turn.line["role"])] += 1

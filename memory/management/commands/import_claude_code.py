@@ -1,0 +1,45 @@
+"""Import the sessions that Claude Code keeps."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from memory.ingest.importers.claude_code import list_transcripts, read_transcript
+from memory.ingest.importers.found import Found
+from memory.management.failures import usage_error
+from memory.management.importing import add_import_arguments, existing_path, longest_text, run_import
+
+
+class Command(BaseCommand):
+    help = (
+        "Import the transcripts (*.jsonl) in a folder and below it, as Claude Code keeps them, usually in "
+        "~/.claude/projects. What person and agent said comes in; tools, thoughts and helpers are left out and "
+        "counted. Importing again adds nothing, nor does what the plugin has sent already under the same project and "
+        "user. Lines that cannot be read are reported: exit status 1."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path, metavar="DIR")
+        add_import_arguments(parser)
+
+    def handle(self, *, folder: Path, **options: Any) -> None:
+        files = list_transcripts(folder=existing_path(folder, is_folder=True))
+        if not files:
+            raise usage_error(f"{folder}: It holds no transcripts (*.jsonl).")
+
+        def read(on_read: Callable[[int], object]) -> Iterator[Found]:
+            for file in files:
+                with file.open("rb") as stream:
+                    place = str(file.relative_to(folder))
+                    yield from read_transcript(stream=stream, place=place, longest=longest_text(), on_read=on_read)
+
+        run_import(
+            read=read,
+            size=sum(file.stat().st_size for file in files),
+            command="import_claude_code",
+            out=self.stdout,
+            err=self.stderr,
+            options=options,
+        )

@@ -1,0 +1,112 @@
+"""What the commands that import conversations share: their options, their progress and their report."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser, OutputWrapper
+from django.utils import timezone
+from tqdm import tqdm
+
+from memory.domain.actor import Actor, ActorKind
+from memory.ingest.arrival import Arrival
+from memory.ingest.importers.found import Found
+from memory.ingest.importers.importing import TurnReport, import_turns
+from memory.ingest.lines import is_slug
+from memory.management.failures import named_workspace, usage_error
+from memory.management.waiting import ending_on_interrupt
+from memory.management.wording import counted
+
+_INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
+
+
+def add_import_arguments(parser: CommandParser) -> None:
+    """Add the options of every import of conversations."""
+    parser.add_argument("--workspace", required=True)
+    parser.add_argument("--project", help="of turns that name none; created if unknown")
+    parser.add_argument("--user", default="", help="whose conversations they are, inside the workspace")
+    parser.add_argument("--dry-run", action="store_true", help="store nothing, and say what would come in")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="report as JSON")
+
+
+def longest_text() -> int:
+    """Return the bytes that a turn's text may have; what is longer comes in parts."""
+    longest: int = settings.POLICY.ingest.text_bytes
+    return longest
+
+
+def run_import(
+    *,
+    read: Callable[[Callable[[int], object]], Iterable[Found]],
+    size: int,
+    command: str,
+    out: OutputWrapper,
+    err: OutputWrapper,
+    options: dict[str, Any],
+) -> None:
+    """Import what `read` finds, which tells how many bytes it has read of `size`; exit with 1 if something was bad."""
+    project = options["project"]
+    if project is not None and not is_slug(project):
+        raise usage_error(f"--project: {project!r} cannot name a project; letters, digits, - and _ can.")
+    arrival = Arrival(
+        workspace=named_workspace(options["workspace"]),
+        now=timezone.now(),
+        default_project=project,
+        actor=Actor(kind=ActorKind.COMMAND, name=command),
+    )
+    report = TurnReport()
+    bar = tqdm(total=size, unit="B", unit_scale=True, desc="importing", disable=None)
+    with ending_on_interrupt(out=err, message=lambda: _INTERRUPTED), bar:
+        import_turns(
+            found=read(bar.update),
+            arrival=arrival,
+            user=options["user"],
+            report=report,
+            is_rehearsal=options["dry_run"],
+        )
+    _show(report, out, err, options)
+    if report.rejected:
+        sys.exit(1)
+
+
+def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: dict[str, Any]) -> None:
+    if options["as_json"]:
+        out.write(json.dumps(_as_json(report, is_rehearsal=options["dry_run"])))
+        return
+    for place, rejected in report.rejected:
+        err.write(f"{place}: {rejected.detail}")
+    verb = "would be stored" if options["dry_run"] else "stored"
+    roles = ", ".join(f"{count:,} {role}" for role, count in sorted(report.stored.items()))
+    counts = [f"{counted(report.stored.total(), 'turn')} of {counted(len(report.sessions), 'conversation')} {verb}"]
+    counts += [f"{report.known} known already"]
+    counts += [f"{len(report.rejected)} refused"] if report.rejected else []
+    out.write(", ".join(counts) + (f" ({roles})." if roles else "."))
+    if report.left_out:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(report.left_out.items()))
+        out.write(f"Left out: {reasons}.")
+
+
+def _as_json(report: TurnReport, *, is_rehearsal: bool) -> dict[str, Any]:
+    return {
+        "dry_run": is_rehearsal,
+        "conversations": len(report.sessions),
+        "stored": dict(sorted(report.stored.items())),
+        "known": report.known,
+        "left_out": {reason.value: count for reason, count in sorted(report.left_out.items())},
+        "rejected": [
+            {"place": place, "status": rejected.status, "detail": rejected.detail, "errors": rejected.errors}
+            for place, rejected in report.rejected
+        ],
+    }
+
+
+def existing_path(path: Path, *, is_folder: bool) -> Path:
+    """Return a path that can be read; raise a usage error if it is not there, or not of the kind wanted."""
+    if is_folder and not path.is_dir():
+        raise usage_error(f"{path}: {'A folder is expected.' if path.exists() else 'No such folder.'}")
+    if not path.exists():
+        raise usage_error(f"{path}: No such file or folder.")
+    return path

@@ -1,0 +1,154 @@
+"""What other programs export is read as turns."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.ingest.importers.chatgpt import read_chatgpt
+from memory.ingest.importers.claude import read_claude
+from memory.ingest.importers.claude_code import read_transcript
+from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable, split_text
+from tests.ingest.importers.exports import (
+    Json,
+    chatgpt_conversation,
+    chatgpt_message,
+    claude_conversation,
+    claude_message,
+    code_line,
+    said,
+)
+
+LONGEST = 32 * 1024
+
+
+def told(found: Iterable[Found]) -> list[tuple[object, object, object]]:
+    return [
+        (item.line["role"], item.line["content"], item.line["turn_id"]) for item in found if isinstance(item, FoundTurn)
+    ]
+
+
+def left_out(found: Iterable[Found]) -> Counter[Reason]:
+    return Counter(item.reason for item in found if isinstance(item, LeftOut))
+
+
+def from_chatgpt(conversation: Json) -> list[Found]:
+    return list(read_chatgpt(conversation=conversation, place="it", longest=LONGEST))
+
+
+def from_claude(conversation: Json) -> list[Found]:
+    return list(read_claude(conversation=conversation, place="it", longest=LONGEST))
+
+
+def from_code(*lines: object) -> list[Found]:
+    stream = io.BytesIO("\n".join(json.dumps(line) for line in lines).encode())
+    return list(read_transcript(stream=stream, place="it", longest=LONGEST))
+
+
+def test_chatgpt_the_branch_last_shown_is_read_in_order() -> None:
+    conversation = chatgpt_conversation(
+        chatgpt_message("b", "a", "assistant", "Rye needs sourdough."),
+        chatgpt_message("a", "root", "user", "I bake rye bread."),
+        chatgpt_message("b2", "a", "assistant", "An answer that was thrown away."),
+        current="b",
+    )
+    found = from_chatgpt(conversation)
+    assert told(found) == [("user", "I bake rye bread.", "a"), ("assistant", "Rye needs sourdough.", "b")]
+    assert left_out(found) == {Reason.OTHER_BRANCH: 1}
+
+
+def test_chatgpt_session_and_time_are_kept() -> None:
+    [turn] = from_chatgpt(chatgpt_conversation(chatgpt_message("a", "root", "user", "Hello."), current="a"))
+    assert isinstance(turn, FoundTurn)
+    assert (turn.line["session"], turn.line["occurred_at"]) == ("c-1", "2026-01-02T10:00:00.250000+00:00")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"author": {"role": "tool"}}, Reason.TOOL),
+        ({"author": {"role": "system"}}, Reason.SYSTEM),
+        ({"recipient": "python"}, Reason.HIDDEN),
+        ({"metadata": {"is_visually_hidden_from_conversation": True}}, Reason.HIDDEN),
+        ({"content": {"content_type": "thoughts", "thoughts": []}}, Reason.HIDDEN),
+        ({"content": {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}]}}, Reason.NO_TEXT),
+    ],
+)
+def test_chatgpt_what_nobody_said_is_left_out(change: Json, reason: Reason) -> None:
+    found = from_chatgpt(chatgpt_conversation(chatgpt_message("a", "root", "user", "x", **change), current="a"))
+    assert (told(found), left_out(found)) == ([], {reason: 1})
+
+
+def test_chatgpt_text_beside_a_picture_is_read() -> None:
+    content = {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "My loaf."]}
+    node = chatgpt_message("a", "root", "user", "", content=content)
+    assert told(from_chatgpt(chatgpt_conversation(node, current="a"))) == [("user", "My loaf.", "a")]
+
+
+def test_chatgpt_a_tree_that_leads_in_a_circle_cannot_be_read() -> None:
+    nodes = (chatgpt_message("a", "b", "user", "x"), chatgpt_message("b", "a", "user", "y"))
+    [found] = from_chatgpt(chatgpt_conversation(*nodes, current="a"))
+    assert isinstance(found, Unreadable)
+
+
+def test_claude_text_is_read_and_thoughts_and_tools_are_not() -> None:
+    conversation = claude_conversation(
+        claude_message("a", "human", text="I bake rye bread."),
+        claude_message(
+            "b", "assistant", {"type": "thinking", "thinking": "Hm."}, said("Rye needs"), said("sourdough.")
+        ),
+        claude_message("c", "assistant", {"type": "tool_use", "name": "search"}),
+    )
+    found = from_claude(conversation)
+    assert told(found) == [("user", "I bake rye bread.", "a"), ("assistant", "Rye needs\n\nsourdough.", "b")]
+    assert left_out(found) == {Reason.NO_TEXT: 1}
+
+
+def test_claude_a_message_of_nobody_is_named() -> None:
+    [found] = from_claude(claude_conversation(claude_message("a", "stranger", said("x"))))
+    assert isinstance(found, Unreadable)
+    assert found.place == "it, message 1"
+
+
+def test_claude_code_person_and_agent_are_read() -> None:
+    found = from_code(
+        {"type": "summary", "summary": "Bread", "leafUuid": "a"},
+        code_line("a", "user", "Build the oven page."),
+        code_line("b", "assistant", [{"type": "thinking", "thinking": "Hm."}, said("Done.")]),
+        code_line("c", "assistant", [{"type": "tool_use", "name": "Bash", "input": {}}]),
+        code_line("d", "user", [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]),
+        code_line("e", "user", "Look at this.", isSidechain=True),
+        code_line("f", "user", "<command-name>/clear</command-name>"),
+        code_line("g", "user", "Caveat: The messages below were generated by the user.", isMeta=True),
+    )
+    assert told(found) == [("user", "Build the oven page.", "a"), ("assistant", "Done.", "b")]
+    assert left_out(found) == {Reason.TOOL: 2, Reason.SYSTEM: 3, Reason.SUBAGENT: 1}
+
+
+def test_claude_code_a_line_that_is_cut_off_is_named() -> None:
+    stream = io.BytesIO(json.dumps(code_line("a", "user", "Hello.")).encode() + b'\n{"type": "us')
+    found = list(read_transcript(stream=stream, place="it", longest=LONGEST))
+    assert [type(item) for item in found] == [FoundTurn, Unreadable]
+    assert isinstance(found[1], Unreadable)
+    assert found[1].place == "it, line 2"
+
+
+def test_a_long_message_comes_in_parts_with_ids_of_their_own() -> None:
+    text = "\n\n".join(f"Paragraph {number} about bread." for number in range(40))
+    found = list(
+        read_claude(conversation=claude_conversation(claude_message("a", "human", text=text)), place="it", longest=300)
+    )
+    parts = told(found)
+    assert [key for _, _, key in parts[:3]] == ["a", "a:2", "a:3"]
+    assert "\n\n".join(str(part) for _, part, _ in parts) == text
+
+
+@given(st.text(alphabet="ab ü\n𝄞", max_size=200), st.integers(min_value=8, max_value=40))
+def test_parts_hold_every_word_and_are_short_enough(text: str, longest: int) -> None:
+    parts = list(split_text(text, longest=longest))
+    assert all(len(part.encode()) <= longest for part in parts)
+    assert "".join("".join(parts).split()) == "".join(text.split())

@@ -1,0 +1,191 @@
+"""Conversations come in by commands: once, however often they are imported, and nothing is left out unsaid."""
+
+import json
+import zipfile
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memory.ingest.importers import importing
+from memory.models import Conversation, Turn, Workspace
+from tests import factories
+from tests.ingest.importers.exports import (
+    Json,
+    chatgpt_conversation,
+    chatgpt_message,
+    claude_conversation,
+    claude_message,
+    code_line,
+)
+
+pytestmark = pytest.mark.django_db
+
+LINES = (
+    {"session": "s", "role": "user", "content": "I moved to Bergen.", "turn_id": "1"},
+    {"session": "s", "role": "assistant", "content": "Congratulations!", "turn_id": "2"},
+    {"session": "t", "role": "user", "content": "I prefer tea."},
+    {"session": "t", "role": "user", "content": "I prefer tea."},
+)
+
+
+@pytest.fixture(autouse=True)
+def workspace() -> Workspace:
+    return factories.workspace(name="acme")
+
+
+def run(command: str, path: Path, *options: str) -> tuple[int, str, str]:
+    """Run a command; return its exit status and what it printed."""
+    out, err = StringIO(), StringIO()
+    try:
+        call_command(command, str(path), "--workspace", "acme", *options, stdout=out, stderr=err)
+    except SystemExit as end:
+        return int(end.code or 0), out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
+
+
+def report(command: str, path: Path, *options: str) -> tuple[int, Any]:
+    code, out, _ = run(command, path, "--json", *options)
+    return code, json.loads(out)
+
+
+def write_lines(path: Path, *lines: object) -> Path:
+    path.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    return path
+
+
+def told(**columns: Any) -> dict[str, Any]:
+    return {"dry_run": False, "conversations": 0, "stored": {}, "known": 0, "left_out": {}, "rejected": []} | columns
+
+
+def said() -> list[tuple[str, str]]:
+    return list(Turn.objects.order_by("pk").values_list("role", "content"))
+
+
+def test_a_turn_a_line_is_imported_once(tmp_path: Path) -> None:
+    """A replay adds nothing, also of turns that have no id; two equal ones are two."""
+    file = write_lines(tmp_path / "turns.jsonl", *LINES)
+    assert report("import_conversations", file) == (
+        0,
+        told(conversations=2, stored={"assistant": 1, "user": 3}),
+    )
+    assert report("import_conversations", file) == (0, told(conversations=2, known=4))
+    assert Turn.objects.count() == 4
+
+
+def test_a_file_that_grew_adds_what_is_new(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "turns.jsonl", *LINES)
+    run("import_conversations", file)
+    write_lines(file, *LINES, {"session": "t", "role": "user", "content": "And cake."})
+    assert report("import_conversations", file) == (0, told(conversations=2, stored={"user": 1}, known=4))
+
+
+def test_bad_lines_are_named_and_the_good_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "turns.jsonl"
+    file.write_text('{"session": "s", "role": "user", "content": "One."}\n\n{"session": "s"\n[]\n{"role": "cat"}\n')
+    code, out, err = run("import_conversations", file)
+    assert code == 1
+    assert out == "1 turn of 1 conversation stored, 0 known already, 3 refused (1 user).\n"
+    assert [line.split(":")[0] for line in err.splitlines()] == ["line 3", "line 4", "line 5"]
+
+
+def test_a_rehearsal_says_what_would_come_in_and_stores_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "BATCH", 2)
+    file = write_lines(tmp_path / "turns.jsonl", *LINES, LINES[0], {"session": "s", "role": "cat", "content": "x"})
+    code, answer = report("import_conversations", file, "--dry-run", "--project", "new")
+    assert (code, answer["stored"], answer["known"]) == (1, {"assistant": 1, "user": 3}, 1)
+    assert (answer["dry_run"], len(answer["rejected"])) == (True, 1)
+    assert not Turn.objects.exists()
+    assert not Conversation.objects.exists()
+
+
+def test_project_and_user_hold_for_turns_that_name_none(tmp_path: Path) -> None:
+    own = {"session": "u", "role": "user", "content": "x", "user": "mia", "project": "bakery"}
+    file = write_lines(tmp_path / "turns.jsonl", LINES[0], own)
+    run("import_conversations", file, "--project", "move", "--user", "otis")
+    whose = Conversation.objects.order_by("session").values_list("session", "project__slug", "user")
+    assert list(whose) == [("s", "move", "otis"), ("u", "bakery", "mia")]
+
+
+@pytest.mark.parametrize("form", ["file", "folder", "archive"])
+def test_an_export_of_chatgpt_comes_in_whichever_way_it_lies(tmp_path: Path, form: str) -> None:
+    conversation = chatgpt_conversation(
+        chatgpt_message("a", "root", "user", "I bake rye bread."),
+        chatgpt_message("b", "a", "assistant", "Rye needs sourdough."),
+        chatgpt_message("c", "b", "tool", "Searching."),
+        current="c",
+    )
+    path = lay_down(tmp_path, form, [conversation])
+    assert report("import_conversations", path) == (
+        0,
+        told(conversations=1, stored={"assistant": 1, "user": 1}, left_out={"of tools": 1}),
+    )
+    assert said() == [("user", "I bake rye bread."), ("assistant", "Rye needs sourdough.")]
+
+
+def lay_down(folder: Path, form: str, conversations: list[Json]) -> Path:
+    file = folder / "conversations.json"
+    file.write_text(json.dumps(conversations), encoding="utf-8")
+    if form != "archive":
+        return file if form == "file" else folder
+    with zipfile.ZipFile(folder / "export.zip", "w") as archive:
+        archive.write(file, "data/conversations.json")
+        archive.writestr("data/users.json", "[{}]")
+    return folder / "export.zip"
+
+
+def test_an_export_of_claude_comes_in(tmp_path: Path) -> None:
+    conversation = claude_conversation(
+        claude_message("a", "human", text="I bake rye bread."),
+        claude_message("b", "assistant", {"type": "text", "text": "Rye needs sourdough."}),
+    )
+    path = lay_down(tmp_path, "file", [conversation])
+    assert report("import_conversations", path)[0] == 0
+    assert report("import_conversations", path) == (0, told(conversations=1, known=2))
+    assert said() == [("user", "I bake rye bread."), ("assistant", "Rye needs sourdough.")]
+
+
+def test_an_export_that_is_cut_off_keeps_what_came_before(tmp_path: Path) -> None:
+    conversation = claude_conversation(claude_message("a", "human", text="I bake rye bread."))
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([conversation, conversation])[:-40], encoding="utf-8")
+    code, answer = report("import_conversations", file)
+    assert (code, answer["stored"]) == (1, {"user": 1})
+    assert answer["rejected"][0]["detail"].startswith("From here on it is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("none.json", "No such file"), ("", "holds no conversations.json")], ids=["missing", "empty"]
+)
+def test_nothing_to_import_is_bad_usage(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(CommandError, match=reason) as refused:
+        run("import_conversations", tmp_path / name)
+    assert refused.value.returncode == 2
+
+
+def test_transcripts_in_a_folder_and_below_come_in_once(tmp_path: Path) -> None:
+    below = tmp_path / "-home-mia-oven"
+    below.mkdir()
+    write_lines(
+        below / "s-1.jsonl", code_line("a", "user", "Build the oven page."), code_line("b", "assistant", "Done.")
+    )
+    write_lines(below / "s-2.jsonl", code_line("c", "user", "We use port 9000.", sessionId="s-2"))
+    assert report("import_claude_code", tmp_path) == (0, told(conversations=2, stored={"assistant": 1, "user": 2}))
+    assert report("import_claude_code", tmp_path) == (0, told(conversations=2, known=3))
+
+
+def test_a_transcript_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"type": "us', encoding="utf-8")
+    code, _, err = run("import_claude_code", tmp_path)
+    assert (code, err) == (1, "s.jsonl, line 1: It cannot be read.\n")
+
+
+@pytest.mark.parametrize("name", ["", "nowhere"])
+def test_a_folder_without_transcripts_is_bad_usage(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        run("import_claude_code", tmp_path / name)
+    assert refused.value.returncode == 2
