@@ -9,10 +9,11 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Protocol
+from typing import cast
 
 import ijson
 
@@ -27,18 +28,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEAR = 1024  # bytes
 
 
-class Peekable(Protocol):
-    """A stream of bytes that can be looked into, as files and the entries of archives can."""
-
-    def peek(self, size: int = ..., /) -> bytes:
-        """Return some of what comes next without reading it."""
-        ...
-
-    def read(self, size: int = ..., /) -> bytes:
-        """Read so many bytes, or fewer."""
-        ...
-
-    def __iter__(self) -> Iterator[bytes]: ...
+Stream = BufferedReader | zipfile.ZipExtFile  # both can be looked into
 
 
 class NoConversations(ValueError):
@@ -51,7 +41,7 @@ class _Part:
 
     name: str
     size: int
-    open: Callable[[], AbstractContextManager[Peekable]]
+    open: Callable[[], Stream]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +101,7 @@ class ConversationFile:
 class _Counted:
     """A stream that tells how far it was read, and what it begins with."""
 
-    def __init__(self, stream: Peekable, on_read: Callable[[int], object]) -> None:
+    def __init__(self, stream: Stream, on_read: Callable[[int], object]) -> None:
         self._stream, self._on_read = stream, on_read
         if stream.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
             self.read(len(_BYTE_ORDER_MARK))
@@ -160,4 +150,4 @@ def _part_of(file: Path) -> _Part:
 
 
 def _entry_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Part:
-    return _Part(name=entry.filename, size=entry.file_size, open=lambda: archive.open(entry))
+    return _Part(name=entry.filename, size=entry.file_size, open=lambda: cast(zipfile.ZipExtFile, archive.open(entry)))

@@ -60,7 +60,7 @@ def _name(turn: FoundTurn) -> tuple[object, object]:
 
 
 def _accept(turns: list[FoundTurn], arrival: Arrival, user: str, report: TurnReport, *, is_rehearsal: bool) -> None:
-    lines = [({"user": user} if user else {}) | turn.line for turn in turns]
+    lines = [{**({"user": user} if user else {}), **turn.line} for turn in turns]
     with transaction.atomic():
         answers = take_turns(raw_lines=lines, arrival=arrival)
         transaction.set_rollback(is_rehearsal)

@@ -20,7 +20,7 @@ def chatgpt_message(key: str, parent: str | None, role: str, text: str, **more: 
 
 def chatgpt_conversation(*nodes: tuple[str, Json], current: str) -> Json:
     """Return a conversation of these nodes below an empty root."""
-    root = {"id": "root", "message": None, "parent": None, "children": []}
+    root: Json = {"id": "root", "message": None, "parent": None, "children": []}
     return {
         "title": "Bread",
         "conversation_id": "c-1",
