@@ -1,4 +1,4 @@
-"""Run the whole suite: the tests that kill processes beside all others, since they mostly wait.
+"""Run the whole suite: the tests that start processes, and mostly wait for them, beside all others.
 
     python -m tests
 
@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-FAULTS = "tests/faults"
+BESIDE = ("tests/faults", "tests/docs", "tests/workers")
 
 
 def main() -> int:
     """Run both, print both, and return the exit status."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as told:
-        beside = _start(FAULTS, data=ROOT / ".data" / "test-faults", told=told)
+        beside = _start(*BESIDE, data=ROOT / ".data" / "test-beside", told=told)
         try:
-            status = subprocess.run(_pytest(f"--ignore={FAULTS}"), cwd=ROOT, check=False).returncode
+            others = _pytest(*(f"--ignore={tests}" for tests in BESIDE))
+            status = subprocess.run(others, cwd=ROOT, check=False).returncode
             status_beside = beside.wait()
         finally:
             _end(beside)
@@ -36,9 +37,10 @@ def _pytest(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *arguments]
 
 
-def _start(tests: str, *, data: Path, told: IO[str]) -> subprocess.Popen[str]:
+def _start(*tests: str, data: Path, told: IO[str]) -> subprocess.Popen[str]:
     environment = os.environ | {"ENGRAM_DATA_DIR": str(data)}
-    return subprocess.Popen(_pytest(tests), cwd=ROOT, env=environment, stdout=told, stderr=subprocess.STDOUT, text=True)
+    command = _pytest(*tests)
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=told, stderr=subprocess.STDOUT, text=True)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
