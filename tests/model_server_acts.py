@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.llm.prompts import CLASSIFICATION, MERGE, REVISION, SPLIT, SYNTHESIS
+from memory.llm.prompts import CLASSIFICATION, FACTS, MERGE, REVISION, SPLIT, SUMMARY, SYNTHESIS
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
@@ -15,6 +15,8 @@ PURPOSES = {
     REVISION: "revise",
     SPLIT: "split",
     MERGE: "merge",
+    FACTS: "facts",
+    SUMMARY: "summarize",
 }
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
@@ -26,13 +28,18 @@ class Asked:
     purpose: str
     model: str
     fence: str
-    items: tuple[dict[str, str], ...]
+    items: tuple[dict[str, Any], ...]
     body: dict[str, Any] = field(repr=False)
 
     @property
-    def episodes(self) -> tuple[dict[str, str], ...]:
+    def episodes(self) -> tuple[dict[str, Any], ...]:
         """Return the episodes, without the belief that a classification begins with."""
         return tuple(item for item in self.items if "id" in item)
+
+    @property
+    def turns(self) -> tuple[dict[str, Any], ...]:
+        """Return the turns of a conversation whose facts, or summary, are asked for."""
+        return tuple(item for item in self.items if "turn" in item)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,6 +154,10 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"parts": [state(episode, context=context) for context, episode in sides.items()]}
         case "merge":
             return {"same": True, **state({"text": ""})}
+        case "facts":
+            return {"facts": [tell(turn) for turn in asked.turns if not turn["text"].endswith("?")]}
+        case "summarize":
+            return {"summary": " ".join(turn["text"] for turn in asked.turns)[:200]}
     return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
 
 
@@ -159,6 +170,21 @@ def state(episode: dict[str, str], *, context: str = "general") -> dict[str, Any
         "context": context,
         "timeframe": "current",
     }
+
+
+def tell(turn: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """Make a fact of a turn's words."""
+    fact = {
+        "text": turn["text"],
+        "category": "fact",
+        "confidence": 0.9,
+        "entities": [turn["speaker"]] if "speaker" in turn else [],
+        "causes": [],
+        "importance": 0.5,
+        "valence": 0,
+        "turns": [turn["turn"]],
+    }
+    return fact | given
 
 
 def _first(asked: Asked, *verdicts: str) -> dict[str, str]:

@@ -7,19 +7,8 @@ it belongs to. `.env.example` and `policy_settings`, which reads the environment
 from dataclasses import dataclass
 from typing import Annotated
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The values that make sense for a setting, both ends included."""
-
-    low: float
-    high: float = float("inf")
-
-
-Share = Annotated[float, Range(0.0, 1.0)]
-Amount = Annotated[float, Range(0.0)]
-Positive = Annotated[float, Range(1e-9)]
-Count = Annotated[int, Range(1)]
+from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
+from memory.domain.policy_ranges import Amount, Count, Positive, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +112,7 @@ class BudgetPolicy:
     episode_failures: Annotated[Count, "B11: failed cycles after which an episode is a dead letter"] = 3
     reply_tokens: Annotated[Count, "B9: most tokens of a reply, told the server; models that reason need more"] = 400
     verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 80
+    fact_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each turn whose facts are asked"] = 200
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0
     renew_seconds: Annotated[Positive, "B8: time between renewals of a lease"] = 5.0
@@ -332,6 +322,9 @@ class Policy:
     additive: AdditivePolicy = AdditivePolicy()
     restructure: RestructurePolicy = RestructurePolicy()
     ingest: IngestPolicy = IngestPolicy()
+    extraction: ExtractionPolicy = ExtractionPolicy()
+    surprise: SurprisePolicy = SurprisePolicy()
+    trust: TrustPolicy = TrustPolicy()
     recall: RecallPolicy = RecallPolicy()
     throttle: ThrottlePolicy = ThrottlePolicy()
     associative: AssociativePolicy = AssociativePolicy()

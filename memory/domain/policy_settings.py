@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
 
-from memory.domain.policy import Policy, Range
+from memory.domain.policy import Policy
+from memory.domain.policy_ranges import Range
 
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS = {int: "a whole number", float: "a number"}

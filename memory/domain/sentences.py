@@ -101,10 +101,11 @@ def strip_pictographs(text: str) -> str:
     return " ".join(_PICTOGRAPHS.sub(" ", text).split())
 
 
-def strip_opening(sentence: str, *, is_addressed: bool = False) -> str:
+def strip_opening(sentence: str, *, is_addressed: bool = False, keeps_date: bool = False) -> str:
     """Drop interjections, the address and a dating adverb from the ends of a sentence, and capitalise what is left.
 
-    With `is_addressed`, a turn spoken to somebody, a first word set off by a comma is taken for that name.
+    With `is_addressed`, a turn spoken to somebody, a first word set off by a comma is taken for that name. With
+    `keeps_date` the adverb stays.
     """
     rest = _VOCATIVE.sub("", sentence)
     opening = _OPENING.match(rest)
@@ -113,6 +114,8 @@ def strip_opening(sentence: str, *, is_addressed: bool = False) -> str:
     rest = rest[addressed.end() :] if addressed else rest
     joined = _CONJUNCTION.match(rest)
     rest = rest[joined.end() :] if joined else rest
+    if keeps_date:
+        return rest[:1].upper() + rest[1:]
     dated = _DATED_OPENING.match(rest)
     rest = rest[dated.end() :] if dated else _drop_german_date(rest)
     return rest[:1].upper() + rest[1:]

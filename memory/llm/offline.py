@@ -7,21 +7,26 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from memory.domain.conversation import Role
 from memory.domain.division import divide_by_context
+from memory.domain.fact_reading import find_facts
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
+from memory.domain.summaries import summarize_sayings
 from memory.domain.verdicts import Verdict, judge_by_rules
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
-from memory.llm.replies import Division, EpisodeVerdict, Reply, Synthesis, Union, Verdicts
+from memory.llm.replies import Division, EpisodeVerdict, Facts, Reply, Summary, Synthesis, ToldFact, Union, Verdicts
 from memory.llm.requests import (
     ClassificationRequest,
     EpisodeText,
+    FactsRequest,
     MergeRequest,
     Request,
     RevisionRequest,
     SplitRequest,
     StatedBelief,
+    SummaryRequest,
     SynthesisRequest,
 )
 
@@ -59,6 +64,10 @@ def _answer(request: Request) -> Reply:
             return _split(request)
         case MergeRequest():
             return _merge(request)
+        case FactsRequest():
+            return _read_facts(request)
+        case SummaryRequest():
+            return _summarize(request)
     assert_never(request)
 
 
@@ -108,6 +117,42 @@ def _merge(request: MergeRequest) -> Union:
     alike = request.similarity > settings.POLICY.gate.merge_similarity
     same = alike and check_polarity(left=_as_claim(first), right=_as_claim(second)).passed
     return Union(same=same, statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
+
+
+def _read_facts(request: FactsRequest) -> Facts:
+    """Take each sentence that stands alone for a fact; one that is told twice quotes both turns."""
+    known = {turn.speaker for turn in request.turns if turn.speaker}
+    told: dict[tuple[str, str, str], ToldFact] = {}
+    for turn in request.turns:
+        role = Role(turn.role)
+        for fact in find_facts(text=turn.text, role=role, number=turn.number, speaker=turn.speaker, known=known):
+            key = (role, turn.speaker, fact.text.casefold())
+            earlier = told.get(key)
+            turns = [*(earlier.turns if earlier else ()), *fact.turns]
+            told[key] = ToldFact(
+                text=fact.text,
+                category=fact.category,
+                confidence=fact.confidence,
+                entities=list(fact.entities),
+                causes=list(fact.causes),
+                importance=fact.importance,
+                valence=fact.valence,
+                turns=turns,
+            )
+    return Facts(facts=list(told.values()))
+
+
+def _summarize(request: SummaryRequest) -> Summary:
+    """Take the sentences most like all others, in their order."""
+    known = {turn.speaker for turn in request.turns if turn.speaker}
+    told = [
+        fact.text
+        for turn in request.turns
+        for fact in find_facts(
+            text=turn.text, role=Role(turn.role), number=turn.number, speaker=turn.speaker, known=known
+        )
+    ]
+    return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
 
 
 def _as_claim(belief: StatedBelief) -> Claim:

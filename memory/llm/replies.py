@@ -5,11 +5,12 @@ from collections import Counter
 from functools import cache
 from typing import Annotated, Any, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from memory.domain.category import Category
 from memory.domain.statements import Timeframe
 from memory.domain.verdicts import Verdict
-from memory.llm.requests import ClassificationRequest, Purpose, Request
+from memory.llm.requests import ClassificationRequest, FactsRequest, Purpose, Request
 
 CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
 
@@ -26,7 +27,14 @@ def _clean(text: str) -> str:
     return text.replace("\0", "").strip()
 
 
+def _between(low: float, high: float) -> AfterValidator:
+    """Clamp a number: a model that says 1.2 means much, and no reply is worth refusing for it."""
+    return AfterValidator(lambda number: min(max(number, low), high))
+
+
 Words = Annotated[str, AfterValidator(_clean)]
+Share = Annotated[float, Field(allow_inf_nan=False), _between(0.0, 1.0)]
+Balance = Annotated[float, Field(allow_inf_nan=False), _between(-1.0, 1.0)]
 
 
 class _Reply(BaseModel):
@@ -94,13 +102,46 @@ class Union(_Reply):
         return self
 
 
-Reply = Synthesis | Verdicts | Division | Union
-SHAPES: dict[Purpose, type[Synthesis] | type[Verdicts] | type[Division] | type[Union]] = {
+class ToldFact(_Reply):
+    """One fact, and the numbers of the turns that tell it (L3)."""
+
+    text: Words
+    category: Category
+    confidence: Share
+    entities: list[Words]
+    causes: list[Words]
+    importance: Share
+    valence: Balance
+    turns: list[int]
+
+    @model_validator(mode="after")
+    def _say_something_that_was_said(self) -> Self:
+        if not self.text or not self.turns:
+            raise ValueError("a fact has words, and turns that tell it")
+        return self
+
+
+class Facts(_Reply):
+    """What some turns tell; an empty list says that they tell nothing worth keeping."""
+
+    facts: list[ToldFact]
+
+
+class Summary(_Reply):
+    """What some turns come down to (R8); blank for small talk."""
+
+    summary: Words
+
+
+Reply = Synthesis | Verdicts | Division | Union | Facts | Summary
+SHAPES: dict[Purpose, type[Reply]] = {
     Purpose.SYNTHESIZE: Synthesis,
     Purpose.CLASSIFY: Verdicts,
     Purpose.REVISE: Synthesis,
     Purpose.SPLIT: Division,
     Purpose.MERGE: Union,
+    Purpose.FACTS: Facts,
+    Purpose.SUMMARIZE: Summary,
 }
 
 
@@ -113,6 +154,8 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
         raise MalformedReply(_explain(error)) from error
     if isinstance(request, ClassificationRequest) and isinstance(reply, Verdicts):
         _check_ids(request, reply)
+    if isinstance(request, FactsRequest) and isinstance(reply, Facts):
+        _check_numbers(request, reply)
     return reply
 
 
@@ -146,6 +189,13 @@ def _check_ids(request: ClassificationRequest, reply: Verdicts) -> None:
     found = [f"{problem} {', '.join(sorted(ids))[:200]}" for problem, ids in problems.items() if ids]
     if found:
         raise MalformedReply("; ".join(found))
+
+
+def _check_numbers(request: FactsRequest, reply: Facts) -> None:
+    """Refuse facts of turns that nobody showed: what they quote decides whose word they are."""
+    unknown = {number for fact in reply.facts for number in fact.turns} - {turn.number for turn in request.turns}
+    if unknown:
+        raise MalformedReply(f"unknown turn {', '.join(map(str, sorted(unknown)))[:200]}")
 
 
 def _explain(error: Exception) -> str:

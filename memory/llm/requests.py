@@ -16,6 +16,8 @@ class Purpose(StrEnum):
     REVISE = "revise"
     SPLIT = "split"
     MERGE = "merge"
+    FACTS = "facts"
+    SUMMARIZE = "summarize"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,44 @@ class MergeRequest:
     episodes: tuple[EpisodeText, ...] = ()
 
 
-Request = SynthesisRequest | ClassificationRequest | RevisionRequest | SplitRequest | MergeRequest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnText:
+    """A turn of a conversation as a model sees it: its matter, and the number by which facts quote it."""
+
+    number: int
+    role: str
+    text: str
+    speaker: str = ""
+    said_on: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsRequest:
+    """Ask what facts some turns of a conversation tell (L3)."""
+
+    purpose: ClassVar[Purpose] = Purpose.FACTS
+    turns: tuple[TurnText, ...]
+    episodes: tuple[EpisodeText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryRequest:
+    """Ask for the few sentences that some turns of a conversation come down to (R8)."""
+
+    purpose: ClassVar[Purpose] = Purpose.SUMMARIZE
+    turns: tuple[TurnText, ...]
+    episodes: tuple[EpisodeText, ...] = ()
+
+
+Request = (
+    SynthesisRequest
+    | ClassificationRequest
+    | RevisionRequest
+    | SplitRequest
+    | MergeRequest
+    | FactsRequest
+    | SummaryRequest
+)
 _HINTS = ("similarities", "similarity")
 
 
@@ -111,7 +150,10 @@ def hash_request(*, request: Request) -> str:
 
 
 def halve_request(*, request: Request) -> tuple[Request, Request] | None:
-    """Split a classification of several episodes in two, or return None where there is nothing to split."""
+    """Split what asks about several episodes, or turns, in two, or return None where there is nothing to split."""
+    if isinstance(request, FactsRequest) and len(request.turns) > 1:
+        half = len(request.turns) // 2
+        return FactsRequest(turns=request.turns[:half]), FactsRequest(turns=request.turns[half:])
     if not isinstance(request, ClassificationRequest) or len(request.episodes) < 2:
         return None
     middle = len(request.episodes) // 2

@@ -3,11 +3,14 @@
 from memory.llm.requests import (
     ClassificationRequest,
     EpisodeText,
+    FactsRequest,
     MergeRequest,
     RevisionRequest,
     SplitRequest,
     StatedBelief,
+    SummaryRequest,
     SynthesisRequest,
+    TurnText,
 )
 
 
@@ -60,3 +63,18 @@ def split(*partial: str, in_favour: tuple[str, ...], statement: str = "Mara pref
 def merge(one: str, other: str, *, similarity: float = 0.95) -> MergeRequest:
     """Ask whether two beliefs say the same."""
     return MergeRequest(beliefs=(believed(one), believed(other)), similarity=similarity)
+
+
+def turn(number: int, text: str, *, role: str = "user", speaker: str = "Mara") -> TurnText:
+    """Make a turn of a conversation."""
+    return TurnText(number=number, role=role, text=text, speaker=speaker, said_on="2026-03-01")
+
+
+def facts(*texts: str) -> FactsRequest:
+    """Ask what facts a few turns tell."""
+    return FactsRequest(turns=tuple(turn(n, text) for n, text in enumerate(texts, start=1)))
+
+
+def summary(*texts: str) -> SummaryRequest:
+    """Ask what a few turns come down to."""
+    return SummaryRequest(turns=tuple(turn(n, text) for n, text in enumerate(texts, start=1)))

@@ -4,9 +4,9 @@ import pytest
 
 from memory.llm.model import LanguageModel
 from memory.llm.offline import OfflineModel
-from memory.llm.replies import Synthesis, Verdicts, validate_reply
+from memory.llm.replies import Facts, Summary, Synthesis, Verdicts, validate_reply
 from memory.llm.requests import Purpose
-from tests.llm.asking import classification, synthesis
+from tests.llm.asking import classification, facts, summary, synthesis
 from tests.llm.conftest import openai_model
 from tests.model_server import ModelServer
 
@@ -32,6 +32,22 @@ def test_every_episode_gets_one_verdict_in_a_classification(either: LanguageMode
     completion = either.complete(request=request, timeout=5)
     assert isinstance(completion.reply, Verdicts)
     assert {item.id for item in completion.reply.verdicts} == {episode.id for episode in request.episodes}
+
+
+def test_facts_quote_the_turns_that_tell_them(either: LanguageModel) -> None:
+    """L3: typed facts, each with its turn; a question tells nothing."""
+    request = facts("I prefer short meetings in Berlin.", "What do you think?", "My sister is called Ana.")
+    completion = either.complete(request=request, timeout=5)
+    assert isinstance(completion.reply, Facts)
+    assert [fact.turns for fact in completion.reply.facts] == [[1], [3]]
+    assert validate_reply(request, completion.raw) == completion.reply
+
+
+def test_a_conversation_comes_down_to_a_few_sentences(either: LanguageModel) -> None:
+    """R8: in the conversation's own terms."""
+    completion = either.complete(request=summary(*TEXTS), timeout=5)
+    assert isinstance(completion.reply, Summary)
+    assert "meetings" in completion.reply.summary
 
 
 def test_the_stored_text_reads_as_the_same_reply(either: LanguageModel) -> None:

@@ -1,0 +1,45 @@
+"""The numbers of the way in from conversations; `policy` gathers them with all others."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory.domain.policy_ranges import Count, Positive, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionPolicy:
+    """What facts are read out of conversations, and what becomes of them."""
+
+    explicit_confidence: Annotated[Share, "L3: confidence from which a fact was said outright"] = 0.95
+    implied_confidence: Annotated[Share, "L3: confidence from which a fact was implied"] = 0.70
+    inferred_confidence: Annotated[Share, "L3: confidence from which a fact was inferred; below it is a guess"] = 0.40
+    conflict_similarity: Annotated[Share, "L18: similarity from which two notes may be in conflict"] = 0.70
+    confirm_similarity: Annotated[Share, "L15: similarity above which a later fact confirms an earlier one"] = 0.92
+    seconds: Annotated[Positive, "L3: time that one extraction may take, all its calls together"] = 45.0
+    verbatim_characters: Annotated[Count, "L6: longest words kept beside a fact"] = 4_000
+    summary_turns: Annotated[Count, "R8: turns of a conversation that are summed up together"] = 5
+    summary_least: Annotated[Count, "R8: fewest turns of a conversation that is summed up"] = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurprisePolicy:
+    """What a memory's distance to all others does to its importance."""
+
+    neighbours: Annotated[Count, "D5: nearest memories that a new one is compared with"] = 5
+    steepness: Annotated[Positive, "D5: steepness of surprise over distance"] = 10.0
+    midpoint: Annotated[Share, "D5: mean distance that surprises by half"] = 0.35
+    weight: Annotated[Share, "D5: what surprise, less its half, moves importance by"] = 0.6
+    empty_boost: Annotated[Share, "D5: what importance gains where nothing is remembered yet"] = 0.15
+    duplicate_similarity: Annotated[Share, "D5: similarity from which a neighbour says nearly the same"] = 0.92
+    least_importance: Annotated[Share, "D5: least importance that is left"] = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustPolicy:
+    """How far a source is trusted."""
+
+    human: Annotated[Share, "D7: trust in what a person said"] = 1.0
+    ai: Annotated[Share, "D7: trust in what a model said"] = 0.7
+    interaction: Annotated[Share, "D7: trust in what came of an interaction"] = 0.6
+    ingest: Annotated[Share, "D7: trust in what was fed in"] = 0.5
+    dream: Annotated[Share, "D7: trust in what a dream cycle made"] = 0.4
