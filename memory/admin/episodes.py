@@ -102,6 +102,16 @@ class EpisodeAdmin(MembersAdmin[Episode]):
             },
         ),
         (
+            "What an extraction made of it",
+            {
+                "fields": (
+                    ("shown_kind", "shown_tier", "confidence"), "causes", "verbatim", ("confirmations", "confirmed_at"),
+                    ("distance", "surprise", "is_near_duplicate"),
+                ),
+                "classes": ("collapse",),
+            },
+        ),
+        (
             "Use",
             {
                 "fields": (("recalled", "embedded"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
@@ -141,6 +151,14 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     @admin.display(description="text")
     def shown_text(self, episode: Episode) -> SafeString:
         return passage(episode.text)
+
+    @admin.display(description="kind")
+    def shown_kind(self, episode: Episode) -> str:
+        return episode.kind
+
+    @admin.display(description="tier")
+    def shown_tier(self, episode: Episode) -> str:
+        return episode.tier or "not extracted"
 
     @admin.display(description="status", ordering="status")
     def status_badge(self, episode: Episode) -> SafeString:

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from memory.access.visibility import Viewer, visible_episodes
 from memory.api.pagination import PageQuery, page_of
 from memory.api.requests import as_of_field, name_field, project_named, query_field, read_query, viewer_from
-from memory.api.schema import CATEGORIES, EPISODE_STATES, EPISODE_STATUSES, documented, page_schema
+from memory.api.schema import CATEGORIES, EPISODE_STATES, EPISODE_STATUSES, KINDS, documented, page_schema
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import episodes_as_of
 from memory.models import Episode, Permission, Project
@@ -38,13 +38,15 @@ class EpisodeSerializer(serializers.ModelSerializer[Episode]):
     project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField(
         "slug", read_only=True, allow_null=True
     )
+    kind = serializers.ChoiceField(KINDS, read_only=True, help_text="What happened, or a note of what holds.")
+    tier = serializers.CharField(read_only=True, help_text="Of the extraction's confidence; empty: none made it.")
 
     class Meta:
         model = Episode
         fields = (
             "id", "text", "summary", "project", "user", "agent", "session", "document", "speaker", "source", "language",
-            "entities", "tags", "category", "importance", "is_derived", "status", "state", "state_reason", "created_at",
-            "occurred_at", "valid_until",
+            "entities", "tags", "category", "kind", "confidence", "tier", "importance", "is_derived", "status", "state",
+            "state_reason", "created_at", "occurred_at", "valid_until",
         )  # fmt: skip
 
 

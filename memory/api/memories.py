@@ -73,7 +73,8 @@ class ExpandedEpisodeSerializer(EpisodeSerializer):
     class Meta:
         model = Episode
         fields = (
-            *EpisodeSerializer.Meta.fields, "origin", "valence", "lifecycle_state", "verification", "feedback",
+            *EpisodeSerializer.Meta.fields, "causes", "verbatim", "confirmations", "confirmed_at", "distance",
+            "surprise", "is_near_duplicate", "origin", "valence", "lifecycle_state", "verification", "feedback",
             "resolved_at",
         )  # fmt: skip
 
@@ -133,7 +134,9 @@ _EXAMPLE = OpenApiExample(
         "hidden_beliefs": 0, "transitions": [], "id": "ep_3f9a1c0b77de",
         "text": "Mara: I set the editor to tabs again.", "summary": "", "project": "compiler", "user": "mara",
         "agent": "", "session": "s-31", "document": "", "speaker": "Mara", "source": "human", "language": "en",
-        "entities": [], "tags": [], "category": "preference", "importance": 0.5, "is_derived": False,
+        "entities": ["mara"], "tags": [], "category": "preference", "kind": "note", "confidence": 0.95,
+        "tier": "explicit", "importance": 0.57, "is_derived": False, "causes": [], "verbatim": "", "confirmations": 1,
+        "confirmed_at": "2026-03-02T08:00:00Z", "distance": 0.37, "surprise": 0.55, "is_near_duplicate": False,
         "status": "active", "state": "settled", "state_reason": "", "created_at": "2026-03-01T12:00:00Z",
         "occurred_at": "2026-03-01T12:00:00Z", "valid_until": None, "origin": "session:s-31", "valence": 0.0,
         "lifecycle_state": "", "verification": "", "feedback": 0.3, "resolved_at": None,

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
+from memory.domain.kinds import Kind
 from memory.domain.knowledge import Knowledge, RecallMode
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
 from memory.models import FactType
@@ -23,6 +24,7 @@ EPISODE_STATES = choices_of(ConsolidationState)
 CYCLE_STATES = choices_of(CycleState)
 MEMORY_TYPES = choices_of(MemoryType)
 KNOWLEDGE = choices_of(Knowledge)
+KINDS = choices_of(Kind)
 FACT_TYPES = FactType.choices
 CATEGORIES = choices_of(Category)
 RECALL_MODES = choices_of(RecallMode)

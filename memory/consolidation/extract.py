@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.asking import embed_patiently
@@ -18,6 +19,8 @@ from memory.consolidation.cycle import (
 )
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.settling import fail_unembedded, settle_echoes
+from memory.consolidation.weighing import weigh_facts
+from memory.domain.actor import cycle_actor
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
 from memory.llm.budget import DailyCapReached
@@ -121,6 +124,14 @@ class _Embedding:
             vectors={key: vector for (key, _), vector in zip(batch, vectors, strict=True)},
             chunked=[key for key, text in batch if self.model.is_overlong(text)],
         )
+
+        self._weigh([key for key, _ in batch])
+
+    @transaction.atomic
+    def _weigh(self, ids: Sequence[str]) -> None:
+        """Weigh the facts among them that waited for their vectors (D5)."""
+        actor = cycle_actor(self.cycle.pk)
+        weigh_facts(workspace_id=self.cycle.workspace_id, ids=ids, actor=actor, now=self.cycle.now)
 
     def _is_about_texts(self, batch: Sequence[Matter], failure: CallFailed) -> bool:
         """Tell whether fewer texts may fare better; some servers refuse everything, and some are not there."""

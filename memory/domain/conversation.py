@@ -56,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactsFound:
-    """What was read out of some turns: the facts, the ledger's calls they are from, and the turns left unread."""
+    """What was read out of some turns: the facts, the ledger's call that each is from, and the turns left unread."""
 
     facts: tuple[Fact, ...]
     call_ids: tuple[int, ...] = ()

@@ -15,6 +15,7 @@ class ExtractionPolicy:
     inferred_confidence: Annotated[Share, "L3: confidence from which a fact was inferred; below it is a guess"] = 0.40
     conflict_similarity: Annotated[Share, "L18: similarity from which two notes may be in conflict"] = 0.70
     confirm_similarity: Annotated[Share, "L15: similarity above which a later fact confirms an earlier one"] = 0.92
+    turns: Annotated[Count, "L3: most turns of one call"] = 20
     seconds: Annotated[Positive, "L3: time that one extraction may take, all its calls together"] = 45.0
     verbatim_characters: Annotated[Count, "L6: longest words kept beside a fact"] = 4_000
     summary_turns: Annotated[Count, "R8: turns of a conversation that are summed up together"] = 5

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 
@@ -12,10 +13,11 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of, opening_name
 from memory.domain.origin import origin_of
 from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.lines import EpisodeLine
+from memory.ingest.lines import EpisodeLine, FactLine
 from memory.models import Episode, Source
 
 ECHO = "echo"
+DERIVED = "derived"
 
 _BEYOND = "This key is limited to some projects, and this is none of them."
 _OUTSIDE = Rejected(status=403, detail=_BEYOND, errors={"project": [_BEYOND]})
@@ -56,6 +58,7 @@ def _draft(*, line: EpisodeLine, arrival: Arrival, projects: dict[str, int]) -> 
     occurred_at = line.occurred_at or arrival.now
     document = line.document or ("" if line.session or line.occurred_at else arrival.file_name)
     return Episode(
+        **_extracted(line),
         workspace=arrival.workspace,
         project_id=project_id,
         user=line.user or "",
@@ -78,6 +81,15 @@ def _draft(*, line: EpisodeLine, arrival: Arrival, projects: dict[str, int]) -> 
         occurred_at=occurred_at,
         valid_until=line.valid_until,
     )
+
+
+def _extracted(line: EpisodeLine) -> dict[str, Any]:
+    """Return what an extraction knows besides; what it derives takes no part in consolidation (B4)."""
+    if not isinstance(line, FactLine):
+        return {}
+    found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "verbatim", "is_derived")}
+    settled = {"state": ConsolidationState.SETTLED, "state_reason": DERIVED}
+    return found | (settled if line.is_derived else {})
 
 
 def _origin(line: EpisodeLine, *, document: str, occurred_at: datetime) -> str:

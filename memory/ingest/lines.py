@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from django.conf import settings
 from pydantic import (
@@ -107,6 +107,7 @@ def _main_language(tag: str) -> str:
     return tag.partition("-")[0].lower()
 
 
+Line = TypeVar("Line", bound="EpisodeLine")
 STORABLE = AfterValidator(_refuse_unstorable)
 Name = Annotated[str, Field(max_length=200), STORABLE]
 Slug = Annotated[str, Field(max_length=100, pattern=_SLUG_PATTERN), STORABLE]
@@ -146,12 +147,31 @@ class EpisodeLine(BaseModel):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+class FactLine(EpisodeLine):
+    """A line that an extraction makes; what it has beside an episode line is no caller's to send."""
+
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    valence: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] = 0.0
+    causes: list[Annotated[str, STORABLE]] = []
+    verbatim: Annotated[str, STORABLE] = ""
+    is_derived: bool = False
+
+
 def read_line(*, raw: object, now: datetime) -> EpisodeLine:
     """Check one line as JSON gave it; raise BadLine with every reason."""
+    return _read(EpisodeLine, raw, now)
+
+
+def read_fact_line(*, raw: object, now: datetime) -> FactLine:
+    """Check a line of an extraction; raise BadLine with every reason."""
+    return _read(FactLine, raw, now)
+
+
+def _read(kind: type[Line], raw: object, now: datetime) -> Line:
     if not isinstance(raw, dict):
         raise BadLine(status=422, detail="An episode is a JSON object.", errors={})
     try:
-        return EpisodeLine.model_validate(raw, context={"now": now})
+        return kind.model_validate(raw, context={"now": now})
     except ValidationError as error:
         raise _bad_line(error.errors(include_url=False, include_input=False)) from None
 

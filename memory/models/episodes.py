@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import pgtrigger
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -12,8 +13,10 @@ from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
+from memory.domain.kinds import Kind, kind_of
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.lifecycle_policy import LifecycleState, Verification
+from memory.domain.tiers import tier_of
 from memory.models.choices import choices_of
 from memory.models.fulltext import search_vector
 from memory.models.identifiers import IdField, new_episode_id
@@ -75,6 +78,17 @@ class Episode(models.Model):
     importance = models.FloatField(default=0.5)
     valence = models.FloatField(default=0.0)
 
+    confidence = models.FloatField(null=True, blank=True, help_text="An extraction's, 0 to 1; empty: none made it.")
+    causes = ArrayField(models.TextField(), default=list, blank=True, db_default=[], help_text="Why it is so.")
+    verbatim = models.TextField(blank=True, default="", db_default="", help_text="The words a fact was read from.")
+    confirmations = models.PositiveIntegerField(default=0, db_default=0, help_text="Later facts that said the same.")
+    confirmed_at = models.DateTimeField(null=True, blank=True, help_text="When what last confirmed it was said.")
+    distance = models.FloatField(null=True, blank=True, help_text="Mean distance to the nearest, when it was stored.")
+    surprise = models.FloatField(null=True, blank=True, help_text="Surprise in that distance, 0 to 1.")
+    is_near_duplicate = models.BooleanField(
+        default=False, db_default=False, help_text="When it was stored, another said nearly the same."
+    )
+
     origin = models.CharField(max_length=700, help_text="What counts as one independent source of evidence.")
     content_hash = models.CharField(max_length=64)
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  (unique where given)
@@ -130,6 +144,7 @@ class Episode(models.Model):
             models.CheckConstraint(condition=~Q(text=""), name="episode_has_text"),
             models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="episode_importance_in_0_1"),
             models.CheckConstraint(condition=Q(valence__range=(-1, 1)), name="episode_valence_in_range"),
+            models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="episode_confidence_in_0_1"),
             models.CheckConstraint(condition=Q(feedback__range=(-1, 1)), name="episode_feedback_in_range"),
             models.CheckConstraint(
                 condition=Q(lifecycle_state__in=["", *LifecycleState]), name="episode_lifecycle_state_known"
@@ -173,6 +188,16 @@ class Episode(models.Model):
 
     def __str__(self) -> str:
         return self.text[:80]
+
+    @property
+    def kind(self) -> Kind:
+        """L5: tell whether it tells what happened or notes what holds."""
+        return kind_of(text=self.text, category=self.category, tags=self.tags)
+
+    @property
+    def tier(self) -> str:
+        """L3: name the tier of the extraction's confidence; "" where none made it."""
+        return "" if self.confidence is None else tier_of(confidence=self.confidence, policy=settings.POLICY.extraction)
 
 
 class EpisodeEmbedding(models.Model):

@@ -1,0 +1,103 @@
+"""What a new fact does among what is remembered: its surprise (D5), what it confirms (L15) and puts aside (L18)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import F, Q
+
+from memory.consolidation.status import change_episode_status
+from memory.domain.actor import Actor
+from memory.domain.calibration import Profile
+from memory.domain.kinds import Note, supersedes
+from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.matching import Claim, check_polarity
+from memory.domain.surprise import measure_surprise, move_importance
+from memory.domain.trust import trust_in
+from memory.llm.workspace_model import embedder_of
+from memory.models import Episode
+from memory.models.neighbours import Neighbour, nearest_older
+
+CERTAIN = 1.0  # what nobody extracted was said as it stands
+
+_WEIGHED = ("importance", "distance", "surprise", "is_near_duplicate")
+
+
+def weigh_facts(*, workspace_id: int, ids: Sequence[str], actor: Actor, now: datetime) -> None:
+    """Weigh new facts once, in the order in which they were stored; those without a vector wait for it.
+
+    The caller holds a transaction.
+    """
+    facts = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=ids, confidence__isnull=False)
+    fresh = {fact.pk: fact for fact in facts.filter(distance=None).defer("search").order_by("number")}
+    model = embedder_of(workspace_id)
+    count = settings.POLICY.surprise.neighbours
+    near = nearest_older(workspace_id=workspace_id, model=model.name, ids=list(fresh), count=count)
+    older = Episode.objects.defer("search").in_bulk({one.id for found in near.values() for one in found})
+    for key, fact in fresh.items():
+        if key in near:
+            alike = _on_scale(near[key], model.profile)
+            _surprise(fact, list(alike.values()))
+            _meet_older(fact, {older[one]: similarity for one, similarity in alike.items()}, actor=actor, now=now)
+    Episode.objects.bulk_update([fresh[key] for key in near], _WEIGHED)
+
+
+def confirm_again(*, said: Mapping[str, datetime]) -> None:
+    """Note that facts were told once more, in the same words and conversation, at a later time (L15)."""
+    for key, occurred_at in said.items():
+        _confirm(key, occurred_at)
+
+
+def _on_scale(near: Sequence[Neighbour], profile: Profile) -> dict[str, float]:
+    return {one.id: float(profile.reference(one.cosine)) for one in near}
+
+
+def _surprise(fact: Episode, similarities: Sequence[float]) -> None:
+    policy = settings.POLICY.surprise
+    found = measure_surprise(similarities=similarities, policy=policy)
+    fact.distance, fact.surprise, fact.is_near_duplicate = found.distance, found.score, found.is_near_duplicate
+    fact.importance = move_importance(importance=fact.importance, surprise=found, policy=policy)
+
+
+def _meet_older(fact: Episode, older: Mapping[Episode, float], *, actor: Actor, now: datetime) -> None:
+    """Confirm what says the same, and put aside what can no longer hold."""
+    aside = []
+    for one, similarity in older.items():
+        if _says_the_same(fact, one, similarity):
+            _confirm(one.pk, fact.occurred_at)
+        elif supersedes(
+            newer=_as_note(fact), older=_as_note(one), similarity=similarity, policy=settings.POLICY.extraction
+        ):
+            aside.append(one.pk)
+    standing = Episode.objects.active().filter(pk__in=aside).values_list("pk", flat=True)
+    reason = f"superseded by {fact.pk}"
+    change_episode_status(ids=list(standing), new=EpisodeStatus.SUPERSEDED, reason=reason, actor=actor, now=now)
+
+
+def _says_the_same(fact: Episode, older: Episode, similarity: float) -> bool:
+    if older.speaker != fact.speaker or similarity <= settings.POLICY.extraction.confirm_similarity:
+        return False
+    return check_polarity(left=_as_claim(fact), right=_as_claim(older)).passed
+
+
+def _confirm(key: str, occurred_at: datetime) -> None:
+    """Count a confirmation once: what confirms was said later than the fact, and than what confirmed it last."""
+    later = Q(confirmed_at=None) | Q(confirmed_at__lt=occurred_at)
+    facts = Episode.objects.filter(later, pk=key, confidence__isnull=False, occurred_at__lt=occurred_at)
+    facts.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
+
+
+def _as_claim(episode: Episode) -> Claim:
+    return Claim(text=episode.text, speaker=episode.speaker, language=episode.language)
+
+
+def _as_note(episode: Episode) -> Note:
+    return Note(
+        text=episode.text,
+        kind=episode.kind,
+        speaker=episode.speaker,
+        language=episode.language,
+        occurred_at=episode.occurred_at,
+        trust=trust_in(source=episode.source, policy=settings.POLICY.trust),
+        confidence=CERTAIN if episode.confidence is None else episode.confidence,
+    )

@@ -1,0 +1,48 @@
+"""Conversations for tests, and facts that somebody read out of them."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from memory.domain.category import Category
+from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
+from memory.ingest.arrival import Arrival, Outcome
+from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
+from memory.models import Episode, Workspace
+from tests.factories import NOW
+from tests.ingest.arriving import episode_of
+
+TALK = Talk(session="s-1", user="mara")
+
+
+def said(
+    *texts: str, role: Role = Role.USER, speaker: str = "Mara", first: int = 1, at: datetime = NOW
+) -> list[SaidTurn]:
+    """Say some turns, a minute apart."""
+    return [
+        SaidTurn(role=role, speaker=speaker, text=text, occurred_at=at + timedelta(minutes=n), number=n)
+        for n, text in enumerate(texts, start=first)
+    ]
+
+
+def told(text: str, *turns: int, category: Category = Category.FACT, confidence: float = 0.95, **given: Any) -> Fact:
+    """Make a fact that quotes turns, the first if none are named."""
+    return Fact(text=text, category=category, confidence=confidence, turns=turns or (1,), **given)
+
+
+def keep(
+    *facts: Fact, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK, now: datetime = NOW
+) -> list[Outcome]:  # fmt: skip
+    """Store facts as if a reply had told them."""
+    found = FactsFound(facts=facts)
+    return store_facts(found=found, turns=turns, talk=talk, arrival=Arrival(workspace=workspace, now=now))
+
+
+def kept(*facts: Fact, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK) -> list[Episode]:
+    """Store facts and return their episodes."""
+    return [episode_of(outcome) for outcome in keep(*facts, turns=turns, workspace=workspace, talk=talk)]
+
+
+def ask(turns: Sequence[SaidTurn], *, workspace: Workspace) -> FactsFound:
+    """Ask for the facts of turns."""
+    return ask_for_facts(workspace_id=workspace.pk, turns=turns, budget=extraction_budget())
