@@ -127,6 +127,7 @@ _READERS = {
     "varchar": _text,
     "text": _text,
     "varchar[]": _texts,
+    "text[]": _texts,
     "smallint": _integer,
     "integer": _integer,
     "bigint": _integer,
