@@ -276,6 +276,7 @@ SPECTACULAR_SETTINGS = {
         "BeliefStatus": "memory.api.schema.BELIEF_STATUSES",
         "EpisodeStatus": "memory.api.schema.EPISODE_STATUSES",
         "EpisodeState": "memory.api.schema.EPISODE_STATES",
+        "EpisodeKind": "memory.api.schema.KINDS",
         "CycleState": "memory.api.schema.CYCLE_STATES",
         "MemoryType": "memory.api.schema.MEMORY_TYPES",
     },
