@@ -14,6 +14,7 @@ from beliefsite.embedded import broker_url, database_settings
 from beliefsite.kept_secrets import kept_secret
 from beliefsite.typed_environment import read_choice, read_count, read_flag, read_json
 from memory.domain.policy_settings import PolicyError, policy_from_environment
+from memory.domain.signals import BadCue, load_cues
 from memory.redaction.custom import BadPattern, compile_patterns
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
@@ -161,6 +162,14 @@ try:
 except PolicyError as error:
     raise ImproperlyConfigured(str(error)) from error
 
+try:
+    SIGNAL_CUES = load_cues(
+        languages=tuple(env.list("ENGRAM_SIGNAL_LANGUAGES", default=["en"])),
+        own=env.str("ENGRAM_SIGNAL_CUES", default=""),
+    )
+except BadCue as error:
+    raise ImproperlyConfigured(f"ENGRAM_SIGNAL_LANGUAGES, ENGRAM_SIGNAL_CUES: {error}") from error
+
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 _HAS_SERVER = bool(OPENAI_API_KEY or OPENAI_BASE_URL)
@@ -206,6 +215,7 @@ CELERY_TASK_ROUTES = {
     "workers.restructure": {"queue": "llm"},
     "workers.classify": {"queue": "llm"},
     "workers.embed": {"queue": "llm"},
+    "workers.extract_turns": {"queue": "llm"},
     "workers.sweep": {"queue": "maintenance"},
     "workers.tick": {"queue": "maintenance"},
     "workers.count_words": {"queue": "maintenance"},

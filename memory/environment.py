@@ -87,6 +87,13 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
         ),
     ),
     (
+        "What turns ask to be remembered",
+        (
+            Variable("ENGRAM_SIGNAL_LANGUAGES", "en", "Languages whose cues turns are scanned for: en, de"),
+            Variable("ENGRAM_SIGNAL_CUES", "", "A file of your own cues (TOML), for other languages and other words"),
+        ),
+    ),
+    (
         "Tests",
         (
             Variable("ENGRAM_TEST_DATABASE", "test_engram", "Name of the suite's database"),

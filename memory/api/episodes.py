@@ -10,11 +10,11 @@ from rest_framework.response import Response
 
 from memory.access.keys import allowed_projects
 from memory.api.authentication import holder_of
+from memory.api.bulk import LineError, answer_lines
 from memory.api.episodes_read import EpisodeListView
-from memory.api.problems import CONTENT_TYPE, problem
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
-from memory.ingest.arrival import Arrival, Outcome, Rejected
+from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.episodes import take_episodes
 from memory.ingest.lines import INGEST, EpisodeLine
 from memory.models import Permission
@@ -42,15 +42,6 @@ class StoredEpisode(BaseModel):
         description="Given where the episode with these words was forgotten: nothing was stored, and nothing of it is "
         "recalled.",
     )
-
-
-class LineError(BaseModel):
-    """Why a line was not stored."""
-
-    index: int
-    status: Literal[403, 409, 413, 422]
-    detail: str
-    errors: dict[str, list[str]] | None = None
 
 
 class RejectedEpisode(BaseModel):
@@ -120,52 +111,15 @@ class EpisodesView(EpisodeListView):
             allowed_projects=allowed_projects(holder.key),
             actor=holder.actor,
         )
-        body = request.data
-        if not isinstance(body, dict) or _BULK not in body:
-            return _answer_one(take_episodes(raw_lines=[body], arrival=arrival)[0])
-        refusal = _refuse_batch(body)
-        return refusal or _answer_many(take_episodes(raw_lines=body[_BULK], arrival=arrival))
+        return answer_lines(
+            body=request.data,
+            name=_BULK,
+            take=lambda lines: take_episodes(raw_lines=lines, arrival=arrival),
+            as_json=_as_json,
+            status=201,
+        )
 
 
-def _refuse_batch(body: dict[str, Any]) -> Response | None:
-    """Refuse a batch that is none as a whole."""
-    lines, errors = body[_BULK], {}
-    if not isinstance(lines, list):
-        errors[_BULK] = ["A list is expected."]
-    elif len(lines) > INGEST.bulk_items:
-        errors[_BULK] = [f"At most {INGEST.bulk_items} episodes fit into one request."]
-    if len(body) > 1:
-        errors["line"] = ["Beside `episodes` there is no other field."]
-    return _problem(status=422, detail="The batch is not valid.", errors=errors) if errors else None
-
-
-def _answer_one(outcome: Outcome) -> Response:
-    if isinstance(outcome, Rejected):
-        return _problem(status=outcome.status, detail=outcome.detail, **_errors(outcome))
-    return Response({"episodes": [_as_json(0, outcome)]}, status=201)
-
-
-def _answer_many(outcomes: list[Outcome]) -> Response:
-    """Answer each line; a batch of which nothing was stored is a problem, of its lines' common status if any."""
-    answers = [_as_json(index, outcome) for index, outcome in enumerate(outcomes)]
-    statuses = {outcome.status for outcome in outcomes if isinstance(outcome, Rejected)}
-    if not outcomes or any(not isinstance(outcome, Rejected) for outcome in outcomes):
-        return Response({"episodes": answers}, status=201)
-    status = statuses.pop() if len(statuses) == 1 else 422
-    return _problem(status=status, detail="None of the episodes was stored.", episodes=answers)
-
-
-def _as_json(index: int, outcome: Outcome) -> dict[str, Any]:
-    if isinstance(outcome, Rejected):
-        return {"error": {"index": index, "status": outcome.status, "detail": outcome.detail, **_errors(outcome)}}
+def _as_json(outcome: Stored) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": outcome.id, "deduplicated": outcome.is_duplicate}
     return stored | ({"forgotten": True} if outcome.is_forgotten else {})
-
-
-def _errors(outcome: Rejected) -> dict[str, Any]:
-    return {"errors": outcome.errors} if outcome.errors else {}
-
-
-def _problem(*, status: int, detail: str, **members: Any) -> Response:
-    body = problem(status=status, detail=detail, **members)
-    return Response(body, status=status, content_type=CONTENT_TYPE)

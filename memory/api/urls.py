@@ -15,6 +15,7 @@ from memory.api.recall import RecallView, RecollectionView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
 from memory.api.transfer import ExportView, ImportView
+from memory.api.turns import TurnsView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
 from memory.domain.ids import IdKind, id_pattern
 
@@ -72,4 +73,5 @@ urlpatterns: list[URLPattern] = [
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("status", StatusView.as_view()),
+    path("turns", TurnsView.as_view()),
 ]

@@ -197,6 +197,28 @@ class IngestPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsPolicy:
+    """When the turns of a conversation are read, and how many at once."""
+
+    buffer: Annotated[Count, "L2: buffered turns of a conversation that are read together"] = 5
+    age_minutes: Annotated[Positive, "L2: minutes since the last extraction after which what is buffered is read"] = (
+        15.0
+    )
+    surprise: Annotated[Share, "L2: 1 - mean similarity above which a turn has its buffer read early"] = 0.35
+    surprise_neighbours: Annotated[Count, "L2: nearest episodes whose mean similarity tells"] = 5
+    surprise_words: Annotated[Count, "L2: fewest words of a turn that can surprise"] = 5
+    surprise_turns: Annotated[Count, "L2: most turns that one look embeds"] = 256
+    soft_cues: Annotated[Count, "L1: different soft cues that make a signal medium"] = 2
+    scan_characters: Annotated[Count, "L1: most characters of a text that are scanned, half of them at each end"] = (
+        8_000
+    )
+    batch: Annotated[Count, "L2: most turns of one extraction"] = 20
+    batch_bytes: Annotated[Count, "L2: most text of one extraction, in bytes of UTF-8, but for a single turn"] = 65_536
+    resend_seconds: Annotated[Positive, "L2: time after which a worker is told again that turns are due"] = 60.0
+    cap_minutes: Annotated[Positive, "L2: rest of a conversation whose workspace may spend no more today"] = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPolicy:
     """How results are scored and blended."""
 
@@ -325,6 +347,7 @@ class Policy:
     extraction: ExtractionPolicy = ExtractionPolicy()
     surprise: SurprisePolicy = SurprisePolicy()
     trust: TrustPolicy = TrustPolicy()
+    turns: TurnsPolicy = TurnsPolicy()
     recall: RecallPolicy = RecallPolicy()
     throttle: ThrottlePolicy = ThrottlePolicy()
     associative: AssociativePolicy = AssociativePolicy()

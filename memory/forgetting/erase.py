@@ -18,11 +18,12 @@ from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus
+from memory.forgetting.conversations import erase_conversations, erase_turns
 from memory.forgetting.emptying import empty_workspace
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
-from memory.models import Belief, Episode, Evidence, ModelCall, Workspace
+from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Workspace
 
 log = structlog.get_logger(__name__)
 
@@ -89,11 +90,15 @@ def erase_memories(
     return erasure
 
 
+@transaction.atomic
 def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) -> Erasure:
-    """Erase all that is one user's in a workspace: their episodes, and the beliefs that are theirs alone.
+    """Erase all that is one user's in a workspace: conversations, episodes, and the beliefs that are theirs alone.
 
     Beliefs of nobody in particular that may quote one of the episodes go as well.
     """
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
+    erase_conversations(conversations=Conversation.objects.for_workspace(workspace.pk).filter(user=user))
     theirs = Belief.objects.for_workspace(workspace.pk).filter(user=user)
     episodes = Episode.objects.for_workspace(workspace.pk).filter(user=user)
     beliefs = list(theirs.values_list("pk", flat=True))
@@ -153,6 +158,7 @@ def _erase(
     company = founding_company(beliefs=traces.quoting - traces.named)
     bereft = _stated_and_bereft(episodes, traces)
     fallen = scrub_traces(traces=traces)
+    erase_turns(workspace=workspace, episodes=gone)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
     drop_log_entries(ids=[*gone, *traces.beliefs])

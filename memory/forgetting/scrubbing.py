@@ -55,13 +55,14 @@ WHERE id = ANY(%(jobs)s)
 _TABLES = (
     "memory_episode", "memory_belief", "memory_beliefevent", "memory_transition", "memory_evidence",
     "memory_undoneevidence", "memory_modelcall", "memory_clusterjob", "memory_jobverdict", "memory_structuraljob",
-    "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "django_admin_log",
+    "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "memory_conversation",
+    "memory_turn", "django_admin_log",
 )  # fmt: skip
 
 
 def scrub_traces(*, traces: Traces) -> list[StructuralJob]:
     """Make traces illegible; return the changes of structure that fall with them and are to be decided anew."""
-    _scrub_calls(traces.calls)
+    scrub_calls(calls=traces.calls)
     ids: dict[str, Any] = {"jobs": list(traces.jobs), "beliefs": list(traces.beliefs), "erased": ERASED}
     with connection.cursor() as cursor:
         cursor.execute(_UNDONE_REASONS, {"calls": list(traces.calls)})
@@ -71,7 +72,7 @@ def scrub_traces(*, traces: Traces) -> list[StructuralJob]:
     return _scrub_changes(traces)
 
 
-def _scrub_calls(calls: Collection[int]) -> None:
+def scrub_calls(*, calls: Collection[int]) -> None:
     """Leave of calls what they cost: their input's hash would tell who can guess it, and no late reply is let in."""
     ledger = ModelCall.objects.filter(pk__in=calls)
     ledger.filter(outcome__in=(CallOutcome.OPEN, CallOutcome.ABANDONED)).update(outcome=CallOutcome.TIMEOUT)

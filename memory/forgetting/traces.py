@@ -20,6 +20,7 @@ from memory.models import (
     ModelCall,
     StructuralChild,
     StructuralJob,
+    TurnEpisode,
     UndoneEvidence,
     UndoneLineage,
 )
@@ -128,7 +129,10 @@ def _calls(
     episodes: QuerySet[Any], beliefs: Ids, jobs: Collection[int], changes: Collection[int]
 ) -> frozenset[int]:  # fmt: skip
     """Find the calls that saw an episode, a belief that goes, or what came of a job about either."""
-    made = ModelCall.objects.filter(Q(episodes__in=episodes) | Q(job__in=jobs) | Q(structural_job__in=changes))
+    told = TurnEpisode.objects.filter(episode__in=episodes).values("turn__conversation")
+    made = ModelCall.objects.filter(
+        Q(episodes__in=episodes) | Q(job__in=jobs) | Q(structural_job__in=changes) | Q(conversation__in=told)
+    )
     said = [
         Evidence.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs)),
         JobVerdict.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs) | Q(job__in=jobs)),

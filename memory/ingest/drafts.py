@@ -20,7 +20,7 @@ ECHO = "echo"
 DERIVED = "derived"
 
 _BEYOND = "This key is limited to some projects, and this is none of them."
-_OUTSIDE = Rejected(status=403, detail=_BEYOND, errors={"project": [_BEYOND]})
+OUTSIDE = Rejected(status=403, detail=_BEYOND, errors={"project": [_BEYOND]})
 
 
 def draft_episodes(*, lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Episode | Rejected]:
@@ -54,7 +54,7 @@ def _projects_of(lines: Sequence[EpisodeLine], arrival: Arrival) -> dict[str, in
 def _draft(*, line: EpisodeLine, arrival: Arrival, projects: dict[str, int]) -> Episode | Rejected:
     project_id = projects.get(line.project or arrival.default_project or "")
     if arrival.allowed_projects is not None and project_id not in arrival.allowed_projects:
-        return _OUTSIDE
+        return OUTSIDE
     occurred_at = line.occurred_at or arrival.now
     document = line.document or ("" if line.session or line.occurred_at else arrival.file_name)
     return Episode(

@@ -116,6 +116,9 @@ _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 Tag = Annotated[str, Field(min_length=1, max_length=100), STORABLE]
 Language = Annotated[str, Field(max_length=35, pattern=_LANGUAGE_PATTERN), AfterValidator(_main_language)]
 Time = Annotated[datetime, BeforeValidator(_read_time, json_schema_input_type=datetime)]
+PastTime = Annotated[Time | None, AfterValidator(_refuse_far_future)]
+Text = Annotated[str, STORABLE, AfterValidator(_check_text)]
+Key = Annotated[str, Field(min_length=1, max_length=200), STORABLE]
 
 
 class EpisodeLine(BaseModel):
@@ -123,7 +126,7 @@ class EpisodeLine(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    text: Annotated[str, STORABLE, AfterValidator(_check_text)]
+    text: Text
     project: Slug | None = None
     user: Name | None = None
     agent: Name | None = None
@@ -131,20 +134,24 @@ class EpisodeLine(BaseModel):
     document: Annotated[str, Field(max_length=400), STORABLE] | None = None
     speaker: Name | None = None
     source: Literal["human", "ai", "interaction", "ingest"] | None = None
-    occurred_at: Annotated[Time | None, AfterValidator(_refuse_far_future)] = None
+    occurred_at: PastTime = None
     valid_until: Time | None = None
     entities: Annotated[list[Entity], Field(max_length=INGEST.entities)] | None = None
     category: Annotated[str, AfterValidator(_check_category)] | None = None
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     tags: Annotated[list[Tag], Field(max_length=INGEST.tags)] | None = None
     language: Language | None = None
-    idempotency_key: Annotated[str, Field(min_length=1, max_length=200), STORABLE] | None = None
+    idempotency_key: Key | None = None
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the line's canonical JSON: keys sorted, what was left out or null not there."""
-        given = self.model_dump(mode="json", exclude_none=True)
-        canonical = json.dumps(given, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return fingerprint(self.model_dump(mode="json", exclude_none=True))
+
+
+def fingerprint(given: Mapping[str, object]) -> str:
+    """Return the SHA-256 of an object's canonical JSON."""
+    canonical = json.dumps(given, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 class FactLine(EpisodeLine):
@@ -173,7 +180,7 @@ def _read(kind: type[Line], raw: object, now: datetime) -> Line:
     try:
         return kind.model_validate(raw, context={"now": now})
     except ValidationError as error:
-        raise _bad_line(error.errors(include_url=False, include_input=False)) from None
+        raise bad_line(error.errors(include_url=False, include_input=False)) from None
 
 
 def is_slug(text: str) -> bool:
@@ -184,7 +191,8 @@ def is_slug(text: str) -> bool:
         return False
 
 
-def _bad_line(reasons: list[ErrorDetails]) -> BadLine:
+def bad_line(reasons: list[ErrorDetails]) -> BadLine:
+    """Say in words what a checker found wrong with a line."""
     errors: dict[str, list[str]] = {}
     for reason in reasons[:_MOST_REASONS]:
         errors.setdefault(_field_name(reason), []).append(_in_words(reason))

@@ -102,6 +102,7 @@ def _row(scope: CallScope, model: Embedder, texts: Sequence[str], *, purpose: st
         cycle_id=scope.cycle_id,
         job_id=scope.job_id,
         structural_job_id=scope.structural_job_id,
+        conversation_id=scope.conversation_id,
         purpose=purpose,
         model=model.name,
         input_hash=hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest(),

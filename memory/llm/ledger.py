@@ -31,6 +31,7 @@ class CallScope:
     cycle_id: str | None = None
     job_id: int | None = None
     structural_job_id: int | None = None
+    conversation_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +213,7 @@ def _open_row(scope: CallScope, request: Request, model: LanguageModel) -> Model
         cycle_id=scope.cycle_id,
         job_id=scope.job_id,
         structural_job_id=scope.structural_job_id,
+        conversation_id=scope.conversation_id,
         purpose=request.purpose,
         model=name,
         parameters=model.parameters_for(request.purpose),

@@ -12,6 +12,7 @@ from memory.models.beliefs import (
     LineageKind,
     Scope,
 )
+from memory.models.conversations import Conversation, Turn, TurnEpisode
 from memory.models.cycles import (
     Blame,
     ClusterJob,
@@ -51,6 +52,7 @@ __all__ = [
     "ClusterJob",
     "ClusterMember",
     "ConfidenceModel",
+    "Conversation",
     "Cycle",
     "CycleStep",
     "Episode",
@@ -85,6 +87,8 @@ __all__ = [
     "TextStatistics",
     "Transition",
     "Trigger",
+    "Turn",
+    "TurnEpisode",
     "UndoneEvidence",
     "UndoneLineage",
     "VectorCount",

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from memory.models.conversations import Conversation
 from memory.models.cycles import ClusterJob, Cycle
 from memory.models.episodes import Episode
 from memory.models.restructuring import StructuralJob
@@ -46,6 +47,9 @@ class ModelCall(models.Model):
     structural_job = models.ForeignKey(
         StructuralJob, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls"
     )
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.SET_NULL, null=True, blank=True, related_name="calls", db_index=False
+    )
     purpose = models.CharField(max_length=20)
     model = models.CharField(max_length=100)
     parameters = models.JSONField(default=dict, blank=True)
@@ -78,6 +82,7 @@ class ModelCall(models.Model):
             ),
             models.Index(fields=["workspace", "started_at"], condition=Q(outcome="open"), name="call_in_flight"),
             models.Index(fields=["workspace", "-started_at"], name="call_newest"),
+            models.Index(fields=["conversation"], condition=Q(conversation__isnull=False), name="call_of_conversation"),
             models.Index(  # adding up all calls reads this alone, and never the wide rows
                 fields=["purpose", "outcome"],
                 include=["input_tokens", "output_tokens", "cost_usd", "latency_ms", "finished_at"],

@@ -24,7 +24,7 @@ def insert_new(*, model: type[Model], rows: Sequence[Mapping[str, Any]]) -> None
 def _statement(model: type[Model], columns: tuple[str, ...]) -> str:
     types = {field.column: _type(str(field.db_type(connection))) for field in model._meta.concrete_fields}
     arrays = ", ".join(f"%s::{types[column]}[]" for column in columns)
-    table, names = model._meta.db_table, ", ".join(columns)
+    table, names = model._meta.db_table, ", ".join(map(connection.ops.quote_name, columns))
     return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"  # noqa: S608
 
 

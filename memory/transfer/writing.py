@@ -26,17 +26,26 @@ from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, number
 from memory.transfer.values import as_json
 
 _BATCH = 200
+_ALL = sql.SQL("t.workspace_id = %(workspace)s")
 
 _MINE = 't."user" = %(user)s'
 _OF_EPISODE = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.episode_id AND e."user" = %(user)s)'
 _OF_BELIEF = 'EXISTS (SELECT FROM memory_belief b WHERE b.id = t.{}_id AND b."user" = %(user)s)'
+_OF_TURN = """EXISTS (
+    SELECT FROM memory_turn r JOIN memory_conversation c ON c.id = r.conversation_id
+    WHERE r.id = t.turn_id AND c."user" = %(user)s
+)"""
 _OF_PROJECT = 'EXISTS (SELECT FROM memory_{} m WHERE m.project_id = t.id AND m."user" = %(user)s)'
-# A user's data: their episodes, the beliefs that are theirs alone, and what speaks of these and of nothing else.
+# A user's data: their episodes and conversations, the beliefs that are theirs alone, and what speaks of these and of
+# nothing else.
 _OF_USER = {
-    "project": f"({_OF_PROJECT.format('episode')} OR {_OF_PROJECT.format('belief')})",
+    "project": f"({' OR '.join(map(_OF_PROJECT.format, ('episode', 'belief', 'conversation')))})",
     "episode": _MINE,
     "episode_vector": _OF_EPISODE,
     "episode_use": _OF_EPISODE,
+    "conversation": _MINE,
+    "turn": 'EXISTS (SELECT FROM memory_conversation c WHERE c.id = t.conversation_id AND c."user" = %(user)s)',
+    "turn_episode": f"{_OF_EPISODE} AND {_OF_TURN}",
     "belief": _MINE,
     "belief_vector": _OF_BELIEF.format("belief"),
     "belief_use": _OF_BELIEF.format("belief"),
@@ -77,7 +86,7 @@ class _Source:
         return sql.SQL(f"t.workspace_id = %(workspace)s{mine}")  # from the table above
 
     def number(self, column: Column, key: int | None) -> int | None:
-        """Return the number that stands for a key; a user's file has no rows that are referred to by one."""
+        """Return the number that stands for a key; None where a user's file does not have the row."""
         if key is None or column.series not in self.series:
             return None
         return bisect_left(self.series[column.series], key) + 1
@@ -97,8 +106,10 @@ def export_workspace(*, workspace: Workspace, user: str | None = None) -> Iterat
         header = header_of(workspace=workspace, rows=counts) if user is None else header_of_user(user=user, rows=counts)
         yield Block(data=_line(HEADER, header), rows=0, of=total)
         source.series[ORDER_OF_EPISODES] = _series_of(source, "memory_episode", "number")
-        if user is None:
-            source.series.update({name: _series_of(source, name, "id") for name in numbered_tables()})
+        numbered = (table for table in source.tables if table.name in numbered_tables())
+        source.series.update(
+            {table.name: _series_of(source, table.name, "id", source.where(table)) for table in numbered}
+        )
         for table in source.tables:
             for rows in _read(source, table):
                 yield Block(data=b"".join(rows), rows=len(rows), of=total)
@@ -122,10 +133,10 @@ def _count(source: _Source, table: Table) -> int:
     return int(row[0]) if row else 0
 
 
-def _series_of(source: _Source, table: str, column: str) -> array[int]:
+def _series_of(source: _Source, table: str, column: str, where: sql.SQL = _ALL) -> array[int]:
     """Read a column of numbers in their order: eight bytes a row."""
-    query = sql.SQL("SELECT {1} FROM {0} WHERE workspace_id = %(workspace)s ORDER BY {1}")
-    with _streaming(query.format(sql.Identifier(table), sql.Identifier(column)), source.parameters) as cursor:
+    query = sql.SQL("SELECT {1} FROM {0} t WHERE {2} ORDER BY {1}")
+    with _streaming(query.format(sql.Identifier(table), sql.Identifier(column), where), source.parameters) as cursor:
         return array("q", (key for (key,) in cursor))
 
 

@@ -199,6 +199,9 @@ CALLS: dict[tuple[str, str], Call] = {
         stands_in_the_way=409,  # the memory that is there
     ),
     ("api/v1/status", "GET"): Call(permission="read", path=at("/status")),
+    ("api/v1/turns", "POST"): Call(
+        permission="write", path=at("/turns"), body=lambda rows: {"session": "s-1", "role": "user", "content": SECRET}
+    ),
 }
 
 # Routes without keys, each with its reason.

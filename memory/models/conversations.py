@@ -1,0 +1,149 @@
+"""Conversations: turns as they were said, buffered until what they tell is read out of them (L2)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from memory.domain.buffering import TurnState
+from memory.domain.conversation import Role
+from memory.domain.signals import Signal
+from memory.models.choices import choices_of
+from memory.models.episodes import Episode
+from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
+
+WAITING_STATES = (TurnState.BUFFERED, TurnState.LEASED)
+
+
+class ConversationQuerySet(WorkspaceQuerySet):
+    def due(self) -> Self:
+        """Keep those that something wants to be read now, and those whose reading was broken off."""
+        return self.filter(Q(due_since__isnull=False) | Q(leased__gt=0))
+
+    def free(self) -> Self:
+        """Keep those that nobody holds and that need not wait, by the database's clock."""
+        unheld = Q(leased_until=None) | Q(leased_until__lt=Now())
+        return self.filter(unheld, Q(not_before=None) | Q(not_before__lte=Now()))
+
+
+class Conversation(models.Model):
+    """A session of a project and a user; it is leased as a whole, so that its turns are read in their order."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
+    project = models.ForeignKey(Project, on_delete=models.RESTRICT, null=True, blank=True, related_name="conversations")
+    user = models.CharField(max_length=200, blank=True, default="")
+    session = models.CharField(max_length=200)
+    created_at = models.DateTimeField(help_text="When its first turn was stored.")
+    last_turn_at = models.DateTimeField(help_text="When its newest turn was stored.")
+    turn_count = models.PositiveIntegerField(db_default=0, help_text="All its turns; the newest one's number.")
+    buffered = models.PositiveIntegerField(db_default=0, help_text="Turns that wait to be read.")
+    leased = models.PositiveIntegerField(db_default=0, help_text="Turns that are being read, or will be read again.")
+
+    extracted_at = models.DateTimeField(null=True, blank=True, help_text="Domain time of its last extraction.")
+    extraction_count = models.PositiveIntegerField(db_default=0)
+    due_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since when something wants it read; by the database's clock, as all below."
+    )
+    due_reason = models.CharField(max_length=100, blank=True, db_default="", help_text="What that is.")
+    sent_at = models.DateTimeField(null=True, blank=True, help_text="When workers were told; none has come yet.")
+    lease_owner = models.CharField(max_length=32, blank=True, db_default="")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True, help_text="A model server asked to wait until then.")
+    claims = models.PositiveIntegerField(db_default=0, help_text="Workers that its present turns were given to.")
+    state_reason = models.CharField(max_length=200, blank=True, db_default="", help_text="Why it waits.")
+
+    objects = ConversationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "session", "user", "project"],
+                name="one_conversation_per_session",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(condition=~Q(session=""), name="conversation_has_a_session"),
+            models.CheckConstraint(
+                condition=Q(due_since__isnull=True) | Q(buffered__gt=0), name="due_conversation_has_turns"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-last_turn_at"], name="conversation_newest"),
+            models.Index(
+                fields=["workspace"], condition=Q(due_since__isnull=False) | Q(leased__gt=0), name="conversation_due"
+            ),
+            models.Index(fields=["workspace"], condition=Q(buffered__gt=0), name="conversation_buffered"),
+        ]
+
+    def __str__(self) -> str:
+        return self.session
+
+
+class TurnQuerySet(WorkspaceQuerySet):
+    def waiting(self) -> Self:
+        """Keep the turns that nobody has read yet."""
+        return self.filter(state__in=WAITING_STATES)
+
+    def dead(self) -> Self:
+        """Keep the dead letters: turns that could not be read so often that they wait for a person."""
+        return self.filter(state=TurnState.FAILED)
+
+
+class Turn(models.Model):
+    """What one side of a conversation said, redacted; its role is kept, for a model's word is not its user's."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="turns")
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    number = models.PositiveIntegerField(help_text="Its place in the conversation, in the order of storing.")
+    turn_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  (unique where given)
+    role = models.CharField(max_length=9, choices=choices_of(Role))
+    speaker = models.CharField(max_length=200, blank=True, default="")
+    content = models.TextField()
+    line_hash = models.CharField(max_length=64, help_text="Of the whole line, redacted.")
+    signal = models.CharField(max_length=6, choices=choices_of(Signal), default=Signal.NONE)
+    surprise = models.FloatField(null=True, blank=True, help_text="1 − the mean similarity of what is nearest to it.")
+    state = models.CharField(max_length=9, choices=choices_of(TurnState), default=TurnState.BUFFERED)
+    state_reason = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(help_text="The time of storing.")
+    occurred_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it was done with.")
+    episodes: models.ManyToManyField[Episode, TurnEpisode] = models.ManyToManyField(
+        Episode, through="TurnEpisode", related_name="turns"
+    )
+
+    objects = TurnQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "number"], name="one_turn_per_number"),
+            models.UniqueConstraint(fields=["conversation", "turn_id"], name="one_turn_per_turn_id"),
+            models.CheckConstraint(condition=Q(role__in=Role), name="turn_role_known"),
+            models.CheckConstraint(condition=Q(signal__in=Signal), name="turn_signal_known"),
+            models.CheckConstraint(condition=Q(state__in=TurnState), name="turn_state_known"),
+            models.CheckConstraint(condition=~Q(content=""), name="turn_has_content"),
+        ]
+        indexes = [
+            models.Index(fields=["conversation", "number"], condition=Q(state__in=WAITING_STATES), name="turn_waiting"),
+            models.Index(fields=["workspace", "-settled_at"], condition=Q(state=TurnState.FAILED), name="turn_dead"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.number}"
+
+
+class TurnEpisode(models.Model):
+    """Which episodes were read out of a turn, so that erasing one finds the words it came of."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+", db_index=False)
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["turn", "episode"], name="turn_told_episode_once")]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} told {self.episode_id}"
