@@ -16,6 +16,7 @@ from beliefsite.typed_environment import read_choice, read_count, read_flag, rea
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 from memory.domain.signals import BadCue, load_cues
 from memory.redaction.custom import BadPattern, compile_patterns
+from memory.redaction.logs import redact_event
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 
@@ -325,6 +326,7 @@ LOGGING = {
             "processors": [
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
+                redact_event,
                 structlog.processors.JSONRenderer(),
             ],
             "foreign_pre_chain": _SHARED_PROCESSORS,
@@ -333,6 +335,8 @@ LOGGING = {
             "()": structlog.stdlib.ProcessorFormatter,
             "processors": [
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                redact_event,
                 structlog.dev.ConsoleRenderer(),
             ],
             "foreign_pre_chain": _SHARED_PROCESSORS,

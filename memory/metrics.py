@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import product
 
+from django.conf import settings
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Extract, Now
 from prometheus_client import CollectorRegistry, generate_latest
@@ -24,11 +25,12 @@ from prometheus_client.registry import Collector
 from memory.consolidation.sweep import SWEEP
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
 from memory.llm.requests import Purpose
-from memory.models import Belief, CallOutcome, Cycle, CycleStep, Episode, Heartbeat, ModelCall, Tally
+from memory.models import Belief, CallOutcome, Cycle, CycleStep, Episode, Heartbeat, ModelCall, Redaction, Tally
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
 from memory.models.ledger import EMBED, RECALL
 from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
+from memory.redaction.findings import SecretKind
 
 STEPS = ("extract", "cluster", "gate", "restructure", "finish")
 BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
@@ -51,6 +53,7 @@ class RowCollector(Collector):
         yield from _durations()
         yield from _calls()
         yield from _memory()
+        yield _redactions()
         yield from _deliveries(self._tasks)
         yield _sweeps()
 
@@ -159,6 +162,14 @@ def _memory() -> Iterator[Metric]:
     beliefs = GaugeMetricFamily("engram_beliefs", "Beliefs", labels=["status"])
     _fill(beliefs, {(status,): held.get(status, 0) for status in BeliefStatus})
     yield beliefs
+
+
+def _redactions() -> Metric:
+    rows = Redaction.objects.order_by().values_list("kind").annotate(total=Sum("count"))
+    found = {str(kind): 0 for kind in SecretKind} | {own.kind: 0 for own in settings.ENGRAM_REDACTION_PATTERNS}
+    family = CounterMetricFamily("engram_redactions", "Secrets taken out of texts, by kind", labels=["kind"])
+    _fill(family, {(kind,): count for kind, count in (found | dict(rows)).items()})
+    return family
 
 
 def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:

@@ -15,7 +15,7 @@ from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, 
 from memory.llm.model import language_model
 from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
-from memory.models import Cycle, Episode, Pause, PauseReason, Workspace
+from memory.models import Cycle, Episode, Pause, PauseReason, Redaction, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.tenancy import WorkspaceQuerySet
 
@@ -53,6 +53,7 @@ class Status:
     pooled_episodes: int
     held_episodes: int
     dead_letters: int
+    redactions: Mapping[str, int] | None
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
     pause: Pause | None
@@ -75,6 +76,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
         held_episodes=states.get(ConsolidationState.HELD, 0),
         dead_letters=dead,
+        redactions=_redactions(workspace) if is_whole else None,
         last_cycle=last,
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
         pause=pause,
@@ -101,6 +103,10 @@ def next_cycle_at(
 
 def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
     return dict(rows.order_by(column).values_list(column).annotate(Count("pk")))
+
+
+def _redactions(workspace: Workspace) -> dict[str, int]:
+    return dict(Redaction.objects.for_workspace(workspace).order_by("kind").values_list("kind", "count"))
 
 
 def _budget(workspace: Workspace, pause: Pause | None) -> Budget:

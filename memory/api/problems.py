@@ -27,6 +27,7 @@ from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten
 from memory.recall.feedback import NotACommitment
+from memory.redaction.redact import redact
 from memory.transfer.filling import BrokenFile, IdTaken
 from memory.transfer.reading import NotEmpty
 
@@ -64,6 +65,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     if body is None:
         log.error("api.failed", view=type(context.get("view")).__name__, exc_info=error)
         body = problem(status=500, detail=OUR_FAULT)
+    body = without_secrets(body)
     from rest_framework.views import set_rollback  # views import this module through the settings
 
     set_rollback()
@@ -92,6 +94,15 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
     if isinstance(error, APIException):
         return problem(status=error.status_code, detail=str(error.detail))
     return None
+
+
+def without_secrets(told: Any) -> Any:
+    """Return what a problem tells, without secrets: it may repeat what was sent (L2)."""
+    if isinstance(told, str):
+        return redact(told).text
+    if isinstance(told, Mapping):
+        return {without_secrets(name): without_secrets(item) for name, item in told.items()}
+    return [without_secrets(item) for item in told] if isinstance(told, list) else told
 
 
 def _headers(error: Exception) -> dict[str, str]:

@@ -15,6 +15,7 @@ from rest_framework.settings import api_settings
 from memory.access.visibility import Viewer, changeable_beliefs, find_project, viewer_of
 from memory.api.authentication import holder_of
 from memory.models import Belief, Project
+from memory.redaction.doors import redact_values
 
 MAX_NAME = 200
 
@@ -56,15 +57,15 @@ def _sendable(name: str) -> str:
 
 
 def read_body(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """Return the checked body of a request."""
+    """Return the checked body of a request, without secrets."""
     if not isinstance(request.data, Mapping):
         raise serializers.ValidationError({api_settings.NON_FIELD_ERRORS_KEY: ["A JSON object is expected."]})
-    return _checked(serializer, request.data)
+    return _checked(serializer, request.data, request)
 
 
 def read_query(serializer: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """Return the checked query parameters of a request."""
-    return _checked(serializer, request.query_params.dict())
+    """Return the checked query parameters of a request, without secrets."""
+    return _checked(serializer, request.query_params.dict(), request)
 
 
 def viewer_from(request: Request) -> Viewer:
@@ -136,9 +137,10 @@ def query_field(**options: Any) -> serializers.CharField:
     return serializers.CharField(max_length=settings.POLICY.recall.query_characters, **options)
 
 
-def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """Check what was sent and take secrets out of it: reasons and statements are kept, queries go to models (L2)."""
     values: dict[str, Any] = _one(serializer).run_validation(data)
-    return values
+    return redact_values(workspace_id=holder_of(request).workspace.pk, values=values)
 
 
 @cache

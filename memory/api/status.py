@@ -64,6 +64,9 @@ class StatusSerializer(serializers.Serializer[Any]):
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
     held_episodes = serializers.IntegerField(help_text="Of cycles that were undone; they wait for a person.")
     dead_letters = serializers.IntegerField(help_text="Episodes whose work failed too often; they wait for a person.")
+    redactions = serializers.DictField(
+        child=serializers.IntegerField(), allow_null=True, help_text="Secrets taken out of texts so far, by kind."
+    )
     last_cycle = LastCycleSerializer(allow_null=True)
     next_cycle_at = serializers.DateTimeField(allow_null=True)
     pause = PauseSerializer(allow_null=True)

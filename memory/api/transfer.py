@@ -38,7 +38,15 @@ _IMPORT_EXAMPLE = OpenApiExample(
     "What was read",
     response_only=True,
     status_codes=["201"],
-    value={"episodes": 120, "beliefs": 14, "cycles": 6, "evidence": 61, "rows": 900, "recomputed": 0},
+    value={
+        "episodes": 120,
+        "beliefs": 14,
+        "cycles": 6,
+        "evidence": 61,
+        "rows": 900,
+        "recomputed": 0,
+        "with_secrets": 0,
+    },
 )
 
 
@@ -57,6 +65,7 @@ class ImportedSerializer(serializers.Serializer[Any]):
     evidence = serializers.IntegerField()
     rows = serializers.IntegerField(help_text="Of all kinds.")
     recomputed = serializers.IntegerField(help_text="Beliefs whose numbers did not follow from their evidence.")
+    with_secrets = serializers.IntegerField(help_text="Memories that seem to hold secrets, read in as they were.")
 
 
 class AnyAccept(DefaultContentNegotiation):

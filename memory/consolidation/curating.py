@@ -13,6 +13,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
 from memory.models import Belief, Cycle, Lineage
+from memory.redaction.doors import redact_for
 
 
 class Act(StrEnum):
@@ -45,7 +46,7 @@ def curate_belief(*, belief_id: str, act: Act, reason: str, actor: Actor, now: d
     [belief] = lock_named([belief_id])
     if act in _REVIVING:
         _check_born(belief)
-    _ACTS[act](belief, reason, actor, now)
+    _ACTS[act](belief, redact_for(workspace_id=belief.workspace_id, text=reason), actor, now)
     return belief
 
 

@@ -25,6 +25,7 @@ from memory.history.attribution import attribute_changes
 from memory.history.before import stood_before
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
 from memory.models.restructuring import UNDONE
+from memory.redaction.doors import redact_for
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +64,8 @@ def undo_cycle(*, cycle_id: str, actor: Actor, now: datetime, reason: str = "") 
     touched = find_touched(cycle=cycle)
     beliefs = lock_beliefs(touched.all)
     _check_nothing_built_on(cycle, touched)
-    undoing = _Undoing(cycle=cycle, actor=actor, now=now, reason=f"{undoing_of(cycle.pk)}: {reason}".removesuffix(": "))
+    said = redact_for(workspace_id=cycle.workspace_id, text=reason)
+    undoing = _Undoing(cycle=cycle, actor=actor, now=now, reason=f"{undoing_of(cycle.pk)}: {said}".removesuffix(": "))
     before = _read_before(cycle, touched)
     standings = read_standings(cycle=cycle, beliefs=beliefs)
     held = hold_episodes(cycle=cycle)

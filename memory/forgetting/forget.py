@@ -14,6 +14,7 @@ from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.models import Belief, Episode, Evidence
+from memory.redaction.doors import redact_for
 
 log = structlog.get_logger(__name__)
 
@@ -48,9 +49,8 @@ def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str
     lock_workspace(episode.workspace_id)
     if not Episode.objects.filter(pk=episode.pk).exists():
         raise Gone(f"There is no {episode.pk} any more.")
-    changed = change_episode_status(
-        ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=reason or FORGOTTEN, actor=actor, now=now
-    )
+    said = redact_for(workspace_id=episode.workspace_id, text=reason) or FORGOTTEN
+    changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
     bereft = take_from_evidence(rows=Evidence.objects.filter(episode__in=changed), actor=actor, now=now)
     log.info("episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs))
     return Forgotten(id=episode.pk, bereft=bereft)

@@ -21,6 +21,7 @@ from memory.ingest.duplicates import (
 )
 from memory.ingest.insertion import insert_episodes
 from memory.ingest.lines import BadLine, EpisodeLine, read_line
+from memory.ingest.redaction import redact_lines
 from memory.ingest.speakers import NamedTurn, name_speakers
 from memory.ingest.vectors import embed_anew, embed_matters
 from memory.models.identifiers import new_episode_id
@@ -51,11 +52,14 @@ def take_episodes(*, raw_lines: Sequence[object], arrival: Arrival) -> list[Outc
 def store_episodes(*, lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
     """Store checked lines in one transaction; answer each in its place with its episode or the reason against it.
 
+    Secrets are taken out first: nothing that follows sees them.
+
     Two writers that wait for each other are a matter of chance: the one that the database picks tries again.
     """
+    clean = redact_lines(workspace_id=arrival.workspace.pk, lines=lines)
     for tries_left in reversed(range(_TRIES)):
         try:
-            return _store_apart(lines, arrival)
+            return _store_apart(clean, arrival)
         except OperationalError as error:
             is_deadlock = isinstance(error.__cause__, psycopg.errors.DeadlockDetected)
             if not is_deadlock or not tries_left or connection.in_atomic_block:

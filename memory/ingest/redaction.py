@@ -1,6 +1,28 @@
-"""Take secrets out of what comes in, at the doors (L2)."""
+"""Take secrets out of episode lines before anything of them is stored, hashed or embedded (L2)."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from memory.ingest.lines import EpisodeLine
+from memory.redaction.doors import redact_values
 from memory.redaction.findings import Redacted
 from memory.redaction.redact import redact
 
-__all__ = ["Redacted", "redact"]
+__all__ = ["Redacted", "redact", "redact_lines"]
+
+_TEXTS = ("text", "user", "agent", "session", "document", "speaker", "entities", "tags", "idempotency_key")
+
+
+def redact_lines(*, workspace_id: int, lines: Sequence[EpisodeLine]) -> list[EpisodeLine]:
+    """Return lines without secrets, in their order; what was taken out is counted.
+
+    An idempotency key and the names of a session or a document are texts, too: what hashes and origins are made of
+    holds no secret that could be guessed from them.
+    """
+    return [_redact_line(workspace_id, line) for line in lines]
+
+
+def _redact_line(workspace_id: int, line: EpisodeLine) -> EpisodeLine:
+    given: dict[str, Any] = {name: value for name in _TEXTS if (value := getattr(line, name))}
+    clean = redact_values(workspace_id=workspace_id, values=given)
+    return line if clean == given else line.model_copy(update=clean)

@@ -14,6 +14,7 @@ from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, 
 from memory.llm.connection import rest_connection
 from memory.llm.ledger import CallScope, Settlement, find_replies, reserve_calls, settle_calls
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
+from memory.llm.redacting import redact_request
 from memory.llm.replies import Reply
 from memory.llm.requests import Request, halve_request
 
@@ -86,11 +87,12 @@ def answer_asks(
 
     Returns what failed for good.
 
-    Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached is one) or LeaseLost where
-    asks are left over; by then all that was in flight is settled, and stored unless the lease is lost.
+    Secrets are taken out first. Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached
+    is one) or LeaseLost where asks are left over; by then all that was in flight is settled, and stored unless the
+    lease is lost.
     """
     calls = _Round(scope=scope, budget=budget, model=model, store=store, fence=fence)
-    calls.admit([_Pending(ask=ask) for ask in asks])
+    calls.admit([_Pending(ask=_without_secrets(ask, scope)) for ask in asks])
     calls.run()
     return calls.failures
 
@@ -306,6 +308,10 @@ class _Round:
         for other in (pending, *self.waiting):
             self._give_up(other, failure)
         self.waiting = []
+
+
+def _without_secrets(ask: Ask, scope: CallScope) -> Ask:
+    return replace(ask, request=redact_request(workspace_id=scope.workspace_id, request=ask.request))
 
 
 def _answer(ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> Answer:

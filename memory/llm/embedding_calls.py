@@ -15,6 +15,7 @@ from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
 from memory.llm.ledger import CallScope, cost_of, reserve_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens, reserve_tokens
+from memory.llm.redacting import redact_texts
 from memory.models import CallOutcome, ModelCall, Workspace
 from memory.models.ledger import EMBED, RECALL
 
@@ -31,6 +32,7 @@ def embed_in_ledger(
     """
     if model.is_local:
         return _embed(model, texts, timeout).vectors
+    texts = redact_texts(workspace_id=scope.workspace_id, texts=texts)
     row = _row(scope, model, texts, purpose=EMBED)
     return _call(model, texts, timeout, call_id=_reserve(row, episodes, timeout))
 
@@ -40,6 +42,7 @@ def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: fl
     if model.is_local:
         vector: NDArray[np.float32] = _embed(model, [text], timeout, is_query=True).vectors[0]
         return vector
+    [text] = redact_texts(workspace_id=workspace.pk, texts=[text])
     row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=RECALL)
     check_recall_cap(workspace=workspace, tokens=row.input_tokens)
     row.save()

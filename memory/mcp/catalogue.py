@@ -19,6 +19,8 @@ from memory.mcp import curating, recalling, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
 from memory.models import Permission
+from memory.redaction.doors import redact_values
+from memory.redaction.redact import redact
 
 INSTRUCTIONS = (
     "Engram is a memory that outlives conversations. It keeps episodes (ep_…: what happened or was said) and, made of "
@@ -57,12 +59,13 @@ class Tool:
     is_idempotent: bool = False
 
     def call(self, *, key_text: str, arguments: dict[str, Any]) -> Told:
-        """Run the tool for a key's holder; raise Refusal with what a model can act on."""
+        """Run the tool for a key's holder on what it was told, without secrets; raise Refusal for a model to act on."""
         try:
             caller = admit(key_text=key_text, permission=self.permission, usage=self.usage, now=timezone.now())
-            return self.run(caller, **arguments)
+            told = redact_values(workspace_id=caller.workspace.pk, values=arguments)
+            return self.run(caller, **told)
         except TELLABLE as error:
-            raise Refusal(str(error)) from error
+            raise Refusal(redact(str(error)).text) from error
 
 
 TOOLS: tuple[Tool, ...] = (

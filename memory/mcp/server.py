@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 
 from memory.mcp.answers import Told
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS, Refusal, Tool
+from memory.redaction.redact import redact
 
 _THREADS = 8
 PATH = "/mcp"
@@ -36,7 +37,8 @@ class _PlainTool(SdkTool):
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(f"Error executing tool {self.name}: {_in_words(error.__cause__)}") from error.__cause__
+                told = redact(_in_words(error.__cause__)).text
+                raise ToolError(f"Error executing tool {self.name}: {told}") from error.__cause__
             raise
 
 

@@ -30,6 +30,7 @@ from memory.models.erased import Erased
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.pauses import Pause, PauseReason
+from memory.models.redactions import Redaction
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.models.surfacing import Surfaced
 from memory.models.tallies import Tally
@@ -75,6 +76,7 @@ __all__ = [
     "PauseReason",
     "Permission",
     "Project",
+    "Redaction",
     "Role",
     "Scope",
     "Source",

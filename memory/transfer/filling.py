@@ -14,12 +14,16 @@ from psycopg import sql
 
 from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Workspace
 from memory.models.vectors import raw_cursor
+from memory.redaction.redact import redact
 from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
 from memory.transfer.values import BadValue, from_json
 
 _BATCH = 500
 _KEYS_AT_ONCE = 10_000
 _MOST_KEYS = 10_000_000  # of one kind: a single row may name the last that the header promises, and have all drawn
+
+# What a memory says. It goes in as it is: hashes, vectors and the record hang on it; but who reads the file is told.
+_SAID: Mapping[type[Model], str] = {Episode: "text", Belief: "statement"}
 
 # What psycopg calls the types of columns.
 _TYPES = {
@@ -86,6 +90,7 @@ class Filling:
             if table.name in numbered_tables():
                 sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
                 self._series[table.name] = _series(sequence, rows, table.kind)
+        self.with_secrets = 0
         self._projects: dict[str, int] = {}
         self._table: Table | None = None
         self._waiting: list[_Row] = []
@@ -134,6 +139,7 @@ class Filling:
         if table.is_numbered and content[ROW] != self._count[table.kind]:
             raise BadValue(f"{ROW}: {self._count[table.kind]} is expected, in the order of rows")
         values = {column.column: self._value(column, content[column.name]) for column in table.columns}
+        self.with_secrets += bool(redact(str(values.get(_SAID.get(table.model, "")) or "")).counts)
         if table.is_numbered and table.name in self._series:
             values["id"] = self._series[table.name].key(content[ROW])
         return values

@@ -43,17 +43,19 @@ class NotEmpty(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What was read, by kind of row, and how many beliefs did not have the numbers that their evidence gives."""
+    """What was read, by kind of row; beliefs without the numbers that their evidence gives, memories with secrets."""
 
     rows: Mapping[str, int]
     recomputed: int
+    with_secrets: int
 
     @property
     def counts(self) -> dict[str, int]:
         """Return the numbers that people ask for first."""
         names = {"episodes": "episode", "beliefs": "belief", "cycles": "cycle", "evidence": "evidence"}
         found = {name: self.rows.get(kind, 0) for name, kind in names.items()}
-        return {**found, "rows": sum(self.rows.values()), "recomputed": self.recomputed}
+        rows = sum(self.rows.values())
+        return {**found, "rows": rows, "recomputed": self.recomputed, "with_secrets": self.with_secrets}
 
 
 @transaction.atomic
@@ -82,7 +84,7 @@ def import_workspace(
     recomputed = _count_beliefs(workspace, actor=actor, now=now)
     count_words(workspace_id=workspace.pk, waits=True)
     log.info("workspace_imported", workspace=workspace.pk, actor=str(actor), rows=sum(header.rows.values()))
-    return Imported(rows=header.rows, recomputed=recomputed)
+    return Imported(rows=header.rows, recomputed=recomputed, with_secrets=filling.with_secrets)
 
 
 def _check_empty(workspace: Workspace) -> None:

@@ -14,7 +14,7 @@ REQUIRED = {
     "B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B8a", "B9", "B10", "B11", "B12", "B13", "B14", "B15", "B16",
     "B17", "B18", "B19", "B20", "B21", "B22", "B23", "B24", "L1", "L2", "L3", "L4", "L5", "L6", "L13", "L14", "L15",
     "L16", "L18", "D2", "D3", "D5", "D7", "D9", "R5", "R6", "R7", "R8", "R10", "R10a", "R14",
-    "Clock", "Origin", "Speaker", "Guard", "Echo", "Curators",
+    "Clock", "Origin", "Speaker", "Guard", "Echo", "Curators", "Redaction",
 }  # fmt: skip
 
 _SECTION = re.compile(r"^## (\w+)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -81,7 +81,7 @@ def test_it_tells_machines_what_was_read(
     workspace.delete()
     factories.workspace(name="forge")
     call_command("import_workspace", str(file), "--workspace", "forge", "--json")
-    told = {"episodes": 1, "beliefs": 0, "cycles": 0, "evidence": 0, "rows": 2, "recomputed": 0}
+    told = {"episodes": 1, "beliefs": 0, "cycles": 0, "evidence": 0, "rows": 2, "recomputed": 0, "with_secrets": 0}
     assert json.loads(capsys.readouterr().out) == told
 
 

@@ -1,4 +1,4 @@
-"""What is taken out of a text, and what stays."""
+"""Redaction: what is taken out of a text, and what stays."""
 
 import json
 import time

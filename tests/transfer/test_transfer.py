@@ -35,6 +35,7 @@ LEFT_OUT = {
     "TextStatistics": "counted anew",
     "TermFrequency": "counted anew",
     "VectorCount": "counted anew",
+    "Redaction": "tells what was taken out here",
     "Tally": "belongs to no workspace",
     "Heartbeat": "belongs to no workspace",
 }

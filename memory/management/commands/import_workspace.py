@@ -57,4 +57,6 @@ def _told(done: Imported) -> str:
     found = done.counts
     told = [counted(found[f"{noun}s"], noun) for noun in ("episode", "belief", "cycle")]
     recomputed = f" {counted(found['recomputed'], 'belief')} computed anew." if found["recomputed"] else ""
-    return f"{', '.join(told)} read, {counted(found['rows'], 'row')} in all.{recomputed}"
+    secrets = " Memories that seem to hold secrets, as they did in the file: {with_secrets}.".format_map(found)
+    said = secrets if found["with_secrets"] else ""
+    return f"{', '.join(told)} read, {counted(found['rows'], 'row')} in all.{recomputed}{said}"
