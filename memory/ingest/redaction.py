@@ -10,7 +10,7 @@ from memory.redaction.redact import redact
 
 __all__ = ["Redacted", "redact", "redact_lines"]
 
-_TEXTS = ("text", "user", "agent", "session", "document", "speaker", "entities", "tags", "idempotency_key")
+_CHOSEN = {"project", "source", "category", "language"}  # of lists or forms of their own
 
 
 def redact_lines(*, workspace_id: int, lines: Sequence[EpisodeLine]) -> list[EpisodeLine]:
@@ -23,6 +23,8 @@ def redact_lines(*, workspace_id: int, lines: Sequence[EpisodeLine]) -> list[Epi
 
 
 def _redact_line(workspace_id: int, line: EpisodeLine) -> EpisodeLine:
-    given: dict[str, Any] = {name: value for name in _TEXTS if (value := getattr(line, name))}
+    given: dict[str, Any] = {
+        name: value for name, value in line if isinstance(value, (str, list)) and name not in _CHOSEN
+    }
     clean = redact_values(workspace_id=workspace_id, values=given)
     return line if clean == given else line.model_copy(update=clean)

@@ -12,7 +12,7 @@ from memory.redaction.redact import redact
 
 # A marker may be longer than its secret. What is limited is cut to the least limit that its caller kept to.
 _LIMITS = (100, 200, 400, 1000)
-_UNLIMITED = "text"
+_UNLIMITED = {"text", "content", "verbatim", "causes"}
 
 
 def redact_for(*, workspace_id: int, text: str) -> str:
@@ -30,7 +30,7 @@ def redact_all(*, workspace_id: int, texts: Sequence[str]) -> list[str]:
 def redact_values(*, workspace_id: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was sent, checked already, without the secrets in any of its texts.
 
-    What has a limit still keeps to it; of all fields, `text` alone has none.
+    What has a limit still keeps to it; what is said as such has none.
     """
     texts: list[str] = []
     _collect(values, texts)
@@ -40,7 +40,7 @@ def redact_values(*, workspace_id: int, values: Mapping[str, Any]) -> dict[str, 
         return dict(values)
     note_redactions(workspace_id=workspace_id, counts=counts)
     clean = {text: one.text for text, one in zip(texts, found, strict=True)}
-    return {name: _replaced(value, clean, is_cut=name != _UNLIMITED) for name, value in values.items()}
+    return {name: _replaced(value, clean, is_cut=name not in _UNLIMITED) for name, value in values.items()}
 
 
 def note_redactions(*, workspace_id: int, counts: Mapping[str, int]) -> None:
@@ -84,7 +84,7 @@ def _replaced(value: Any, clean: Mapping[str, str], *, is_cut: bool) -> Any:
     if isinstance(value, str):
         return cut_to_limit(clean[value], before=value) if is_cut else clean[value]
     if isinstance(value, Mapping):
-        return {name: _replaced(item, clean, is_cut=is_cut and name != _UNLIMITED) for name, item in value.items()}
+        return {name: _replaced(item, clean, is_cut=is_cut and name not in _UNLIMITED) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_replaced(item, clean, is_cut=is_cut) for item in value]
     return value

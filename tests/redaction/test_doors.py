@@ -1,4 +1,4 @@
-"""Redaction (L2): secrets of every kind are planted through every door, and looked for in every place where words end up.
+"""Redaction (L2): secrets of every kind are planted through every door, and looked for wherever words end up.
 
 All is real: the API, the tools, commands, the worker and its broker, the models over HTTP, the dump and the logs.
 """
