@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from rest_framework.response import Response
 
-from memory.api.problems import CONTENT_TYPE, problem
+from memory.api.problems import CONTENT_TYPE, problem, without_secrets
 from memory.ingest.arrival import Rejected
 from memory.ingest.lines import INGEST
 
@@ -61,7 +61,8 @@ def _answer_many(outcomes: Sequence[Any], name: str, as_json: Callable[[Any], di
 
 def _answer(index: int, outcome: Any, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     if isinstance(outcome, Rejected):
-        return {"error": {"index": index, "status": outcome.status, "detail": outcome.detail, **_errors(outcome)}}
+        told = without_secrets({"detail": outcome.detail, **_errors(outcome)})
+        return {"error": {"index": index, "status": outcome.status, **told}}
     return as_json(outcome)
 
 
@@ -70,5 +71,5 @@ def _errors(outcome: Rejected) -> dict[str, Any]:
 
 
 def _problem(*, status: int, detail: str, **members: Any) -> Response:
-    body = problem(status=status, detail=detail, **members)
+    body = without_secrets(problem(status=status, detail=detail, **members))
     return Response(body, status=status, content_type=CONTENT_TYPE)

@@ -1,20 +1,23 @@
-"""Take secrets out of episode lines before anything of them is stored, hashed or embedded (L2)."""
+"""Take secrets out of lines before anything of them is stored, hashed or embedded (L2)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from memory.ingest.lines import EpisodeLine
+from pydantic import BaseModel
+
 from memory.redaction.doors import redact_values
 from memory.redaction.findings import Redacted
 from memory.redaction.redact import redact
 
 __all__ = ["Redacted", "redact", "redact_lines"]
 
-_CHOSEN = {"project", "source", "category", "language"}  # of lists or forms of their own
+_CHOSEN = {"project", "source", "category", "language", "role"}  # of lists or forms of their own
+
+Line = TypeVar("Line", bound=BaseModel)
 
 
-def redact_lines(*, workspace_id: int, lines: Sequence[EpisodeLine]) -> list[EpisodeLine]:
-    """Return lines without secrets, in their order; what was taken out is counted.
+def redact_lines(*, workspace_id: int, lines: Sequence[Line]) -> list[Line]:
+    """Return checked lines without secrets, in their order; what was taken out is counted.
 
     An idempotency key and the names of a session or a document are texts, too: what hashes and origins are made of
     holds no secret that could be guessed from them.
@@ -22,7 +25,7 @@ def redact_lines(*, workspace_id: int, lines: Sequence[EpisodeLine]) -> list[Epi
     return [_redact_line(workspace_id, line) for line in lines]
 
 
-def _redact_line(workspace_id: int, line: EpisodeLine) -> EpisodeLine:
+def _redact_line(workspace_id: int, line: Line) -> Line:
     given: dict[str, Any] = {
         name: value for name, value in line if isinstance(value, (str, list)) and name not in _CHOSEN
     }

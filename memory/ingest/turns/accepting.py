@@ -19,7 +19,7 @@ from memory.domain.signals import Signal, scan_signal
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.drafts import OUTSIDE
 from memory.ingest.lines import BadLine
-from memory.ingest.redaction import redact
+from memory.ingest.redaction import redact_lines
 from memory.ingest.turns.lines import TurnLine, read_turn
 from memory.ingest.turns.rows import (
     Growth,
@@ -62,7 +62,6 @@ class _Draft:
 
     line: TurnLine
     place: Place
-    content: str
     line_hash: str
     signal: Signal
     is_echo: bool
@@ -87,7 +86,7 @@ def accept_turns(*, turns: Sequence[TurnLine], arrival: Arrival) -> list[TurnAns
 
     A turn_id that its conversation has is answered as it was, and adds nothing; with other content it is refused.
     """
-    drafts = _draft_all(turns, arrival)
+    drafts = _draft_all(redact_lines(workspace_id=arrival.workspace.pk, lines=turns), arrival)
     good = {index: draft for index, draft in enumerate(drafts) if isinstance(draft, _Draft)}
     accepted = _store_all(good, arrival) if good else {}
     return [draft if isinstance(draft, Rejected) else accepted[index] for index, draft in enumerate(drafts)]
@@ -106,13 +105,11 @@ def _draft(line: TurnLine, arrival: Arrival, projects: Mapping[str, int]) -> _Dr
     project_id = projects.get(line.project or arrival.default_project or "")
     if arrival.allowed_projects is not None and project_id not in arrival.allowed_projects:
         return OUTSIDE
-    content = redact(line.content).text
-    matter = matter_of(content, line.speaker or "")
+    matter = matter_of(line.content, line.speaker or "")
     return _Draft(
         line=line,
         place=Place(line.session, line.user or "", project_id),
-        content=content,
-        line_hash=line.fingerprint(content=content),
+        line_hash=line.fingerprint(),
         signal=_signal_of(Role(line.role), matter),
         is_echo=not matter,
     )
@@ -168,7 +165,7 @@ def _row(draft: _Draft, conversation_id: int, arrival: Arrival) -> dict[str, obj
         "turn_id": line.turn_id,
         "role": line.role,
         "speaker": line.speaker or "",
-        "content": draft.content,
+        "content": line.content,
         "line_hash": draft.line_hash,
         "signal": draft.signal,
         "state": TurnState.ECHO if draft.is_echo else TurnState.BUFFERED,

@@ -22,12 +22,13 @@ class TurnLine(BaseModel):
     speaker: Name | None = None
     occurred_at: PastTime = None
 
-    def fingerprint(self, *, content: str) -> str:
-        """Return the SHA-256 of the line's canonical JSON with the content as it is stored.
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the line's canonical JSON.
 
-        Of what was redacted not even a hash is kept: a card number could be found by trying all.
+        Asked of a redacted line: of what was taken out not even a hash is kept, for a card number could be found by
+        trying all.
         """
-        return fingerprint(self.model_dump(mode="json", exclude_none=True) | {"content": content})
+        return fingerprint(self.model_dump(mode="json", exclude_none=True))
 
 
 def read_turn(*, raw: object, now: datetime) -> TurnLine:
