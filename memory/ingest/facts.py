@@ -10,6 +10,7 @@ from memory.consolidation.weighing import confirm_again, weigh_facts
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
 from memory.domain.entities import normalise_entity
+from memory.domain.grounding import turns_that_tell
 from memory.domain.matter import matter_of
 from memory.domain.refusals import says_nothing
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
@@ -83,7 +84,7 @@ def as_turn_texts(turns: Sequence[SaidTurn]) -> list[TurnText]:
 def store_facts(*, found: FactsFound, turns: Sequence[SaidTurn], talk: Talk, arrival: Arrival) -> list[Outcome]:
     """Store each fact as an episode of its session, in one transaction; doing it again adds nothing (L4)."""
     said = {turn.number: turn for turn in turns}
-    drafts = [_read_line(fact, said=said, talk=talk, arrival=arrival) for fact in found.facts]
+    drafts = [_read_line(fact, turns=turns, talk=talk, arrival=arrival) for fact in found.facts]
     stored = iter(store_episodes(lines=[line for line in drafts if isinstance(line, FactLine)], arrival=arrival))
     outcomes = [draft if isinstance(draft, Rejected) else next(stored) for draft in drafts]
     _link_calls(found, outcomes, arrival)
@@ -119,12 +120,10 @@ def _numbers(failure: Failure) -> list[int]:
     return [turn.number for turn in failure.request.turns] if isinstance(failure.request, FactsRequest) else []
 
 
-def _read_line(
-    fact: Fact, *, said: Mapping[int, SaidTurn], talk: Talk, arrival: Arrival
-) -> FactLine | Rejected:  # fmt: skip
-    turns = [said[number] for number in fact.turns]
+def _read_line(fact: Fact, *, turns: Sequence[SaidTurn], talk: Talk, arrival: Arrival) -> FactLine | Rejected:
+    telling = turns_that_tell(fact=fact, turns=turns)
     try:
-        return read_fact_line(raw=_as_raw(fact, turns=turns, talk=talk), now=arrival.now)
+        return read_fact_line(raw=_as_raw(fact, turns=telling, talk=talk), now=arrival.now)
     except BadLine as bad:
         return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
 
@@ -142,7 +141,7 @@ def _as_raw(fact: Fact, *, turns: Sequence[SaidTurn], talk: Talk) -> dict[str, A
         "session": talk.session,
         "speaker": _speaker_of(turns),
         "source": source.value,
-        "occurred_at": max(turn.occurred_at for turn in turns).isoformat(),
+        "occurred_at": max(turn.occurred_at for turn in turns if turn.number in fact.turns).isoformat(),
         "category": fact.category.value,
         "confidence": fact.confidence,
         "importance": fact.importance,
