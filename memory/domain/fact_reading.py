@@ -74,6 +74,17 @@ _DROPPED = {
     "hoping": "am hoping",
 }
 _AMBIGUOUS = words("set let cut read cost quit hit put shut spread hurt found left made told thought felt kept built")
+_MARK = re.compile(r"^\s*(?:[>*•#-]+|\d+[.)])\s+")
+# What follows is worth keeping, says whoever says so.
+_NOTED = re.compile(
+    r"(?:(?:so |and |also |please |bitte )*(?:remember|note|keep in mind|don't forget|bear in mind|merk dir|denk daran|"
+    r"beachte|vergiss nicht)(?: that| dass|,? dass)?|for the record|fyi|just so you know|important|wichtig|"
+    r"zur info)\b[\s,:–-]+(?=\w)(?!to\b)",
+    re.IGNORECASE,
+)
+_NAME_WISH = re.compile(r"^(?:please |just )?call me ([A-Z]\w+)", re.IGNORECASE)
+_OF_ONESELF = re.compile(r"(?:I|I'm|I'll|I'd|I've|We|We'll|My)\b")
+_REQUEST = re.compile(r"(?:bitte|please|kindly)\b(?!.*\b(?:always|never|immer|nie|niemals)\b)", re.IGNORECASE)
 _CODE = re.compile(r"```.*?(?:```|\Z)|^ {4}\S.*$", re.DOTALL | re.MULTILINE)
 _FINAL = frozenset(
     {Refusal.EMPTY, Refusal.SHARES_SPAN, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK}
@@ -105,7 +116,7 @@ def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: 
     """List the facts that one turn tells; `known` are names that a sentence may hold."""
     facts: dict[str, Fact] = {}
     language = detect_language(text[:_READ])
-    for sentence in split_sentences(strip_pictographs(drop_shared(_CODE.sub(" ", text[:_READ])))):
+    for sentence in _list_sentences(text[:_READ]):
         german = is_german(sentence, language=language)
         voice = _Voice(role=role, speaker=speaker, german=german, known={*known, speaker} - {""})
         fact = _read_sentence(sentence, voice)
@@ -114,11 +125,19 @@ def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: 
     return list(facts.values())
 
 
+def _list_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a turn line by line, without code, marks of lists, and pictures."""
+    for line in _CODE.sub("\n", text).splitlines():
+        yield from split_sentences(strip_pictographs(drop_shared(_MARK.sub("", line))))
+
+
 def _read_sentence(sentence: str, voice: _Voice) -> Fact | None:
+    noted = _NOTED.match(sentence)
+    sentence = _NAME_WISH.sub(r"I want to be called \1", sentence[noted.end() :] if noted else sentence)
     said = strip_opening(sentence, is_addressed=bool(voice.speaker), keeps_date=True)
-    if voice.role is Role.ASSISTANT and _OFFER.match(said):
-        return None
-    category = read_category(said=sentence, german=voice.german)
+    category = _categorise(sentence, said, german=voice.german)
+    if voice.role is Role.ASSISTANT and (_OFFER.match(said) or category is Category.COMMITMENT):
+        return None  # an assistant announces each of its steps
     told = next(_tellings(said, voice), None)
     if told is None or (category is Category.FACT and _is_order(said)) or _AGREED.search(said):
         return None
@@ -141,15 +160,32 @@ def _read_sentence(sentence: str, voice: _Voice) -> Fact | None:
     )
 
 
+def _categorise(sentence: str, said: str, *, german: bool) -> Category:
+    """Read the category off the whole sentence, where "No, …" corrects, else off what is left of it."""
+    whole = read_category(said=sentence, german=german)
+    return whole if whole not in (Category.FACT, Category.MOMENT) else read_category(said=said, german=german)
+
+
 def _tellings(said: str, voice: _Voice) -> Iterator[str]:
     """Yield the sentence told so that it stands alone, whole at first, then without what trails."""
-    for part in list_shortened(said):
+    for part in list_shortened(_name_listener(said, voice)):
         if voice.refuses(part) in _FINAL or _ADDRESS.search(part) or _hangs(part, voice):
             continue
         whole = part if voice.german else _give_subject(part)
         told = to_third_person(whole, speaker=voice.name, language=voice.tag) or _quote(whole, voice)
         if not voice.refuses(told) and not _is_empty_praise(told, voice):
             yield _close(told)
+
+
+def _name_listener(said: str, voice: _Voice) -> str:
+    """Say who "you" is in what somebody says of themselves, where only one can be meant."""
+    others = set(voice.known) - {voice.speaker}
+    listener = others.pop() if voice.speaker and len(others) == 1 else ""
+    if not voice.speaker:
+        listener = {Role.USER: "the assistant", Role.ASSISTANT: "the user"}.get(voice.role, "")
+    if voice.german or not listener or not _OF_ONESELF.match(said):
+        return said
+    return re.sub(r"(?<=\w )you(?= \w|[.!,]|$)(?! (?:are|were|have|can|will|do|did|said|know))", listener, said)
 
 
 def _give_subject(part: str) -> str:
@@ -188,6 +224,8 @@ def _bare(told: str, voice: _Voice) -> str:
 
 def _is_order(said: str) -> bool:
     """Tell a request that is done with ("Fix the tests") from what holds; rules say always, never or must."""
+    if _REQUEST.match(said):
+        return True
     first, _, rest = said.partition(" ")
     lowered = first.lower()
     return lowered in ENGLISH_VERBS - _NOUNS and not is_verb_form(rest.partition(" ")[0].lower())

@@ -64,8 +64,10 @@ _RULES: tuple[tuple[Category, re.Pattern[str]], ...] = tuple(
         (
             Category.PRINCIPLE,
             r"^(?:always|never|don't ever|make sure|be sure to|do not|don't)\b|\b(?:must(?: not|n't)?|should always|"
-            r"should never|the rule is|as a rule|we always|we never|is (?:not )?allowed|is forbidden)\b|"
-            r"^(?:immer|nie|niemals)\b|\b(?:grundsätzlich|die regel ist|muss immer|darf nicht|dürfen nicht)\b",
+            r"should never|the rule is|as a rule|we always|we never|is (?:not )?allowed|is forbidden|from now on|"
+            r"in (?:the )?future, (?:use|write|always|never|do|don't))\b|"
+            r"^(?:immer|nie|niemals)\b|\b(?:grundsätzlich|die regel ist|muss immer|darf nicht|dürfen nicht|"
+            r"ab jetzt|künftig|soll(?:en)? (?:immer|nie|niemals|stets))\b",
         ),
         (
             Category.PREFERENCE,

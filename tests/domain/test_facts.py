@@ -35,6 +35,9 @@ def _one(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> Fact:
         "Makes me feel connected.",
         "Fix the tests in the parser.",
         "I totally agree with that!",
+        "Bitte behebe den Fehler im Parser.",
+        "Please fix the tests in the parser.",
+        "12 passed in 3.4s",
         "Books have such an awesome power.",
         "ok",
         "",
@@ -56,6 +59,10 @@ def test_what_says_nothing_that_stands_alone_is_no_fact(text: str) -> None:
         ("Took a short trip to Rome last week.", "Mara took a short trip to Rome last week."),
         ("We deploy on Fridays, when all are rested.", "Mara: We deploy on Fridays, when all are rested."),
         ("Redis is our broker.", "Mara: Redis is our broker."),
+        ("Please remember that the staging server is wiped at night.", "The staging server is wiped at night."),
+        ("I promise to send you the logs.", "Mara promises to send Jon the logs."),
+        ("Call me Mimi.", "Mara wants to be called Mimi."),
+        ("# Notes\n- The cache lives in Redis", "The cache lives in Redis."),
         ("Ich trinke morgens Tee.", "Mara trinkt morgens Tee."),
     ],
 )  # fmt: skip
@@ -89,6 +96,9 @@ def test_without_a_name_the_role_is_named(text: str, role: Role, told: str) -> N
         ("Ich werde den Bericht schicken.", Category.COMMITMENT),
         ("Always run the linter before a commit.", Category.PRINCIPLE),
         ("Secrets must never be logged.", Category.PRINCIPLE),
+        ("And never commit to the main branch.", Category.PRINCIPLE),
+        ("From now on, write all pages in British English.", Category.PRINCIPLE),
+        ("Commits sollen immer auf Deutsch sein.", Category.PRINCIPLE),
         ("I prefer short meetings.", Category.PREFERENCE),
         ("Ich mag kurze Treffen.", Category.PREFERENCE),
         ("My sister Ana is a doctor in Graz.", Category.RELATIONSHIP),
@@ -136,6 +146,11 @@ def test_a_fact_quotes_its_turn_and_feels_like_something() -> None:
     good, bad = _one("I love the new library in Graz."), _one("The release was a terrible failure for Jon.")
     assert good.turns == bad.turns == (7,)
     assert good.valence > 0 > bad.valence
+
+
+def test_an_assistant_that_announces_its_steps_promises_nothing() -> None:
+    """L3: "I'll look at the parser first" is no memory."""
+    assert _told("I'll look at the parser first.", speaker="", role=Role.ASSISTANT) == []
 
 
 def test_a_sentence_that_is_said_twice_is_one_fact() -> None:
