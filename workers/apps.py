@@ -1,4 +1,4 @@
-"""Connect the one wake-up signal of memory to a dispatch on commit."""
+"""Connect the wake-up signals of memory to a dispatch on commit."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ class WorkersConfig(AppConfig):
     name = "workers"
 
     def ready(self) -> None:
-        from memory.signals import cycle_ready
+        from memory.signals import cycle_ready, turns_due
 
         cycle_ready.connect(dispatch_on_commit, dispatch_uid="workers")
+        turns_due.connect(dispatch_turns_on_commit, dispatch_uid="workers")
 
 
 def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
@@ -23,5 +24,17 @@ def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
         from workers import tasks  # noqa: F401  (what is sent by a name that is not registered keeps its result)
 
         canvas.start_cycle(cycle_id=cycle_id, attempt=attempt)
+
+    transaction.on_commit(send, robust=True)
+
+
+def dispatch_turns_on_commit(*, conversation_ids: list[int], **_: Any) -> None:
+    """Have conversations read once their turns are committed; the sweeper covers what is lost in between."""
+    from workers import canvas
+
+    def send() -> None:
+        from workers import tasks  # noqa: F401
+
+        canvas.read_conversations(conversation_ids=conversation_ids)
 
     transaction.on_commit(send, robust=True)

@@ -7,6 +7,8 @@ Steps never raise and results are never read, so a chord's body always runs; whe
 sweeper begins another attempt at what the rows show unfinished.
 """
 
+from collections.abc import Sequence
+
 from celery import Signature, chain, chord, signature
 
 from memory.consolidation.jobs import JobToJudge, jobs_to_judge
@@ -45,6 +47,15 @@ def end_cycle(*, cycle_id: str, attempt: int) -> None:
         chord(headers, finish).delay()
     else:
         finish.delay()
+
+
+def read_conversations(*, conversation_ids: Sequence[int]) -> None:
+    """Send a message for each conversation that is due; one that nobody needs any more finds nothing to do."""
+    for conversation_id in conversation_ids:
+        shown = f"(conversation {conversation_id})"
+        signature(
+            "workers.extract_turns", args=(conversation_id,), immutable=True, argsrepr=shown, kwargsrepr="{}"
+        ).delay()
 
 
 def _restructuring(job_id: int, cycle_id: str, attempt: int) -> Signature[None]:

@@ -20,6 +20,7 @@ TASKS = (
     "gate",
     "restructure",
     "finish",
+    "extract_turns",
     "sweep",
     "tick",
     "count_words",

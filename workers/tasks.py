@@ -23,6 +23,9 @@ from memory.consolidation.restructure import restructure_belief
 from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, open_rested_cycles
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
+from memory.ingest.turns.extracting import extract_conversation
+from memory.ingest.turns.leasing import place_of_conversation
+from memory.ingest.turns.waking import wake_conversations
 from memory.metrics import count_redelivery
 from memory.recall.counting import count_due_words
 from memory.recall.indexing import keep_indexes as keep_vector_indexes
@@ -139,9 +142,22 @@ def finish(cycle_id: str, attempt: int) -> None:
     finish_cycle(cycle_id=cycle_id, attempt=attempt)
 
 
+class Reading(Step):
+    """A step that takes the id of a conversation."""
+
+    abstract = True
+    place_of = staticmethod(place_of_conversation)
+
+
+@shared_task(base=Reading, name="workers.extract_turns")
+def extract_turns(conversation_id: int) -> None:
+    extract_conversation(conversation_id=conversation_id, now=timezone.now())
+
+
 @shared_task(base=Step, name="workers.sweep")
 def sweep() -> None:
     sweep_rows()
+    wake_conversations(now=timezone.now())
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
 

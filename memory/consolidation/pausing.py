@@ -96,21 +96,25 @@ def _first_failure(cycle: Cycle) -> str:
 
 
 def _pause(cycle: Cycle, reason: PauseReason, detail: str) -> None:
-    """Write down that the workspace rests, and for how long by the database's clock."""
-    before = Pause.objects.select_for_update().filter(workspace=cycle.workspace_id).first()
+    rest_workspace(workspace_id=cycle.workspace_id, reason=reason, detail=detail, cycle=cycle.pk)
+
+
+def rest_workspace(*, workspace_id: int, reason: PauseReason, detail: str, **about: object) -> None:
+    """Write down that a workspace rests, and for how long by the database's clock; `about` is for the log."""
+    before = Pause.objects.select_for_update().filter(workspace=workspace_id).first()
     failures = (before.failures if before else 0) + int(reason != PauseReason.CAP)
     Pause.objects.update_or_create(
-        workspace_id=cycle.workspace_id,
+        workspace_id=workspace_id,
         defaults={
             "reason": reason,
             "detail": detail[:200],
             "failures": failures,
             "since": before.since if before and before.reason == reason else Now(),
             "until": _end(reason, failures),
-            "fingerprint": _fingerprint(reason, Workspace.objects.get(pk=cycle.workspace_id)),
+            "fingerprint": _fingerprint(reason, Workspace.objects.get(pk=workspace_id)),
         },
     )
-    log.warning("workspace_rests", workspace=cycle.workspace_id, cycle=cycle.pk, reason=reason, failures=failures)
+    log.warning("workspace_rests", workspace=workspace_id, reason=reason, failures=failures, **about)
 
 
 def _end(reason: PauseReason, failures: int) -> ExpressionWrapper[Combinable]:

@@ -30,6 +30,8 @@ def read_actor(name: str) -> Actor:
     return Actor(kind=ActorKind(kind), name=rest)
 
 
+# Whoever reads conversations stores what they tell as nobody's own act.
+READING = Actor(kind=ActorKind.COMMAND, name="extract_turns")
 # The command that makes beliefs stand as was recorded; what it sets right is nobody's word on them.
 REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
 

@@ -18,7 +18,7 @@ from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus
-from memory.forgetting.conversations import erase_conversations, erase_turns
+from memory.forgetting.conversations import erase_conversations, erase_turns, with_summaries
 from memory.forgetting.emptying import empty_workspace
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
@@ -81,7 +81,8 @@ def erase_memories(
     """
     lock_workspace(workspace.pk)
     check_no_cycle_open(workspace=workspace)
-    doomed = _hold_episodes(episodes)
+    doomed = _hold_episodes(with_summaries(episodes=episodes))
+    episodes = Episode.objects.filter(pk__in=[episode.id for episode in doomed])
     traces = find_traces(episodes=episodes, beliefs=beliefs)
     _refuse(workspace, doomed, _hold_beliefs(traces), named=frozenset(beliefs))
     erasure = _erase(workspace, episodes, doomed, traces, actor=actor, now=now)

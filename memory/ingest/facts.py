@@ -39,7 +39,12 @@ def _always() -> bool:
 
 
 def ask_for_facts(
-    *, workspace_id: int, turns: Sequence[SaidTurn], budget: CallBudget, fence: Callable[[], bool] = _always
+    *,
+    workspace_id: int,
+    turns: Sequence[SaidTurn],
+    budget: CallBudget,
+    fence: Callable[[], bool] = _always,
+    conversation_id: int | None = None,
 ) -> FactsFound:
     """Ask the language model what facts some turns of one conversation tell; call it outside a transaction.
 
@@ -49,7 +54,7 @@ def ask_for_facts(
     answers: list[Answer] = []
     failures = answer_asks(
         asks=list(_asks(as_turn_texts(turns))),
-        scope=CallScope(workspace_id=workspace_id),
+        scope=CallScope(workspace_id=workspace_id, conversation_id=conversation_id),
         budget=budget,
         model=language_model(),
         store=answers.extend,

@@ -33,6 +33,7 @@ def summarize_conversation(
     arrival: Arrival,
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
+    conversation_id: int | None = None,
 ) -> Outcome | None:
     """Sum up the latest turns of a conversation, if it is time to, once for each stretch of it.
 
@@ -46,7 +47,8 @@ def summarize_conversation(
     key = _key_of(talk, last=stretch[-1].number)
     if standing := _standing(key, arrival):
         return standing
-    answer = _ask(stretch, arrival=arrival, budget=budget, fence=fence)
+    scope = CallScope(workspace_id=arrival.workspace.pk, conversation_id=conversation_id)
+    answer = _ask(stretch, scope=scope, budget=budget, fence=fence)
     if answer is None or not isinstance(answer.reply, Summary) or not answer.reply.summary:
         return None
     return _store(answer.reply.summary, answer.call_id, key=key, stretch=stretch, talk=talk, arrival=arrival)
@@ -65,7 +67,7 @@ def _standing(key: str, arrival: Arrival) -> Outcome | None:
 
 
 def _ask(
-    stretch: Sequence[SaidTurn], *, arrival: Arrival, budget: CallBudget, fence: Callable[[], bool]
+    stretch: Sequence[SaidTurn], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool]
 ) -> Answer | None:  # fmt: skip
     shown = as_turn_texts(stretch)
     if all(says_nothing(turn.text) for turn in shown):
@@ -73,7 +75,7 @@ def _ask(
     answers: list[Answer] = []
     failures = answer_asks(
         asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown)))],
-        scope=CallScope(workspace_id=arrival.workspace.pk),
+        scope=scope,
         budget=budget,
         model=language_model(),
         store=answers.extend,

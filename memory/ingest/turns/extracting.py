@@ -1,0 +1,166 @@
+"""Read what waits of a conversation: ask for facts, and store them with the settling of their turns (L2, L3).
+
+No transaction is open during a call. The reply is in the ledger before anything comes of it, so that whoever carries on
+after a death finds it there; facts and turns are stored in one transaction, which asks whether the lease still holds.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import budget_policy
+from memory.consolidation.pausing import find_pause, rest_workspace
+from memory.domain.actor import READING
+from memory.domain.buffering import TurnState
+from memory.domain.conversation import FactsFound, SaidTurn, Talk
+from memory.ingest.arrival import Arrival, Outcome, Stored
+from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
+from memory.ingest.turns.leasing import ConversationLease, leased_conversation
+from memory.ingest.turns.summing_up import as_said, link_turns, sum_up
+from memory.ingest.turns.waking import look_again
+from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.model import FailureKind
+from memory.models import Conversation, PauseReason, Turn
+
+log = structlog.get_logger(__name__)
+
+_MOST_DOUBLINGS = 6
+
+# By how the text of a failure begins.
+_RESTS: dict[str, PauseReason] = {FailureKind.AUTH: PauseReason.AUTH, FailureKind.BILLING: PauseReason.BILLING}
+
+
+class _Overtaken(Exception):
+    """Somebody else reads the conversation, or it is gone: nothing of this reading is stored."""
+
+
+def extract_conversation(*, conversation_id: int, now: datetime) -> bool:
+    """Read the turns of a conversation that is due; false where there is nothing to do, or they wait on."""
+    conversation = Conversation.objects.select_related("workspace").filter(pk=conversation_id).first()
+    if conversation is None or find_pause(workspace=conversation.workspace):
+        return False
+    with leased_conversation(conversation_id=conversation_id, now=now) as lease:
+        if lease is None:
+            return False
+        said = [as_said(turn) for turn in lease.turns]
+        found = _ask(lease, said, now)
+        return found is not None and _settle(lease, found, said, now)
+
+
+def _talk(conversation: Conversation) -> Talk:
+    project = conversation.project.slug if conversation.project else None
+    return Talk(session=conversation.session, user=conversation.user, project=project)
+
+
+def _arrival(lease: ConversationLease, now: datetime) -> Arrival:
+    return Arrival(workspace=lease.conversation.workspace, now=now, actor=READING)
+
+
+def _ask(lease: ConversationLease, said: Sequence[SaidTurn], now: datetime) -> FactsFound | None:
+    """Ask what turns tell, and for summaries; None where they wait on, the reason being in the row by then."""
+    conversation, budget = lease.conversation, extraction_budget()
+    try:
+        found = ask_for_facts(
+            workspace_id=conversation.workspace_id,
+            turns=said,
+            budget=budget,
+            fence=lease.renew,
+            conversation_id=conversation.pk,
+        )
+        if not found.unread:
+            sum_up(lease=lease, arrival=_arrival(lease, now), talk=_talk(conversation), budget=budget)
+    except MustWait as wait:
+        lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
+    except DailyCapReached as spent:
+        lease.give_back(reason=str(spent), seconds=settings.POLICY.turns.cap_minutes * 60)
+    except OutOfBudget as spent:
+        lease.give_back(reason=str(spent))
+    except LeaseLost:
+        lease.is_over = True
+    else:
+        return None if _is_hopeless(lease, found) else found
+    return None
+
+
+def _is_hopeless(lease: ConversationLease, found: FactsFound) -> bool:
+    """Let the workspace rest where a server refuses the key or the account: the turns are not to blame."""
+    reason = _RESTS.get(found.failure.partition(":")[0])
+    if reason is None:
+        return False
+    with transaction.atomic():
+        rest_workspace(
+            workspace_id=lease.conversation.workspace_id,
+            reason=reason,
+            detail=found.failure,
+            conversation=lease.conversation.pk,
+        )
+    lease.give_back(reason=found.failure)
+    return True
+
+
+def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn], now: datetime) -> bool:
+    """Store what was found and be done with its turns; those left unread wait on, and the failure counts."""
+    read = [turn for turn in lease.turns if turn.number not in found.unread]
+    try:
+        with transaction.atomic():
+            if read:
+                _store(lease, found, said, read, now)
+            _finish(lease, found, has_read=bool(read), now=now)
+    except _Overtaken:
+        lease.is_over = True
+        log.warning("conversation_overtaken", conversation=lease.conversation.pk)
+        return False
+    log.info("turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts))
+    return not found.unread
+
+
+def _store(
+    lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn], read: Sequence[Turn], now: datetime
+) -> None:
+    talk, arrival = _talk(lease.conversation), _arrival(lease, now)
+    outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival)
+    _link(found, outcomes, read)
+    Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
+        state=TurnState.EXTRACTED, state_reason="", settled_at=now
+    )
+
+
+def _link(found: FactsFound, outcomes: Sequence[Outcome], read: Sequence[Turn]) -> None:
+    """Remember which turns tell which episodes."""
+    by_number = {turn.number: turn for turn in read}
+    pairs = [
+        (by_number[number], outcome.id)
+        for fact, outcome in zip(found.facts, outcomes, strict=True)
+        for number in fact.turns
+        if isinstance(outcome, Stored) and number in by_number
+    ]
+    link_turns(pairs=pairs)
+
+
+def _finish(lease: ConversationLease, found: FactsFound, *, has_read: bool, now: datetime) -> None:
+    """Give the lease back with what the rows show; raise _Overtaken unless it still holds.
+
+    The row is taken last: whoever sends turns meanwhile does not wait for the storing of facts.
+    """
+    read = {"extracted_at": now, "extraction_count": F("extraction_count") + 1} if has_read else {}
+    if not lease.release(**(_failed(lease, found) if found.unread else _DONE), **read):
+        raise _Overtaken
+    Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
+        state_reason=found.failure[:200]
+    )
+    look_again(conversation_id=lease.conversation.pk)
+
+
+_DONE: dict[str, Any] = {"claims": 0, "state_reason": "", "not_before": None}
+
+
+def _failed(lease: ConversationLease, found: FactsFound) -> dict[str, Any]:
+    """Have the turns wait ever longer with each failure."""
+    seconds = budget_policy().cooldown_minutes * 60 * 2 ** min(lease.conversation.claims, _MOST_DOUBLINGS)
+    return {"state_reason": found.failure[:200], "not_before": database_now(plus=seconds)}

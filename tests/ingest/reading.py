@@ -1,0 +1,57 @@
+"""Conversations that are read in a test, by a reader who answers as told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from memory.domain.category import Category
+from memory.domain.conversation import Fact, FactsFound, SaidTurn
+from memory.ingest.arrival import Arrival
+from memory.ingest.turns.accepting import TurnAnswer, take_turns
+from memory.ingest.turns.extracting import extract_conversation
+from memory.ingest.turns.waking import wake_conversations
+from memory.models import Conversation, Workspace
+from tests.factories import NOW
+
+MINUTE = timedelta(minutes=1)
+
+
+def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **given: Any) -> list[TurnAnswer]:
+    """Take turns of one session in one batch."""
+    lines = [{"session": "s", "role": "user", "content": content, **given} for content in contents]
+    return take_turns(raw_lines=lines, arrival=Arrival(workspace=workspace, now=NOW + after))
+
+
+def read(*, after: timedelta = timedelta()) -> bool:
+    """Read the only conversation."""
+    return extract_conversation(conversation_id=Conversation.objects.get().pk, now=NOW + after)
+
+
+def wake(*, after: timedelta = timedelta()) -> int:
+    """Sweep as if nobody had been told of anything."""
+    Conversation.objects.update(sent_at=None)
+    return wake_conversations(now=NOW + after)
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader:
+    """Finds a fact in every turn, unless told to do something else; keeps what it was asked."""
+
+    asked: list[list[str]] = field(default_factory=list)
+    does: Callable[[Sequence[SaidTurn]], FactsFound] | None = None
+
+    def __call__(self, *, workspace_id: int, turns: Sequence[SaidTurn], **_: Any) -> FactsFound:
+        self.asked.append([turn.text for turn in turns])
+        return self.does(turns) if self.does else facts_of(turns)
+
+
+def facts_of(turns: Sequence[SaidTurn], *, unread: Sequence[int] = ()) -> FactsFound:
+    """Find what each turn says as a fact, but for those that stay unread."""
+    told = [turn for turn in turns if turn.number not in unread]
+    facts = [
+        Fact(text=f"Noted: {turn.text}", category=Category.FACT, confidence=0.8, turns=(turn.number,)) for turn in told
+    ]
+    return FactsFound(
+        facts=tuple(facts), call_ids=(), unread=tuple(unread), failure="malformed: no JSON" if unread else ""
+    )
