@@ -15,6 +15,11 @@ BEAT_SCHEDULE = {
         "schedule": settings.POLICY.budget.sweep_seconds,
         "options": {"expires": 60.0},
     },
+    "links": {
+        "task": "workers.link_memories",
+        "schedule": settings.POLICY.budget.sweep_seconds,
+        "options": {"expires": 60.0},
+    },
     "indexes": {
         "task": "workers.keep_indexes",
         "schedule": settings.POLICY.recall.index_seconds,

@@ -26,6 +26,7 @@ from memory.consolidation.synthesize import synthesize_cluster
 from memory.ingest.turns.extracting import extract_conversation
 from memory.ingest.turns.leasing import place_of_conversation
 from memory.ingest.turns.waking import wake_conversations
+from memory.linking.linking import link_due_memories
 from memory.metrics import count_redelivery
 from memory.recall.counting import count_due_words
 from memory.recall.indexing import keep_indexes as keep_vector_indexes
@@ -165,6 +166,11 @@ def sweep() -> None:
 @shared_task(base=Step, name="workers.count_words")
 def count_words() -> None:
     count_due_words(policy=settings.POLICY.recall)
+
+
+@shared_task(base=Step, name="workers.link_memories")
+def link_memories() -> None:
+    link_due_memories(policy=settings.POLICY)
 
 
 # Acknowledged before it begins: an index may take longer than a message waits, and beat asks again anyway.

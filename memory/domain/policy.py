@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
+from memory.domain.policy_graph import BoxPolicy, GraphPolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
 
 
@@ -354,3 +355,5 @@ class Policy:
     lifecycle: LifecyclePolicy = LifecyclePolicy()
     feedback: FeedbackPolicy = FeedbackPolicy()
     recollection: RecollectionPolicy = RecollectionPolicy()
+    graph: GraphPolicy = GraphPolicy()
+    box: BoxPolicy = BoxPolicy()

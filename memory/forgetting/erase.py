@@ -23,6 +23,8 @@ from memory.forgetting.emptying import empty_workspace
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
+from memory.linking.leaving import boxes_of, forget_names
+from memory.linking.unlinked import lock_linking
 from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Workspace
 
 log = structlog.get_logger(__name__)
@@ -81,6 +83,7 @@ def erase_memories(
     """
     lock_workspace(workspace.pk)
     check_no_cycle_open(workspace=workspace)
+    lock_linking(workspace.pk, waits=True)
     doomed = _hold_episodes(with_summaries(episodes=episodes))
     episodes = Episode.objects.filter(pk__in=[episode.id for episode in doomed])
     traces = find_traces(episodes=episodes, beliefs=beliefs)
@@ -111,6 +114,7 @@ def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
     """Erase every memory of a workspace, and what was refused in it: as new, but for its people, keys and projects."""
     lock_workspace(workspace.pk)
     check_no_cycle_open(workspace=workspace)
+    lock_linking(workspace.pk, waits=True)
     ids = [list(model.objects.for_workspace(workspace.pk).values_list("pk", flat=True)) for model in (Episode, Belief)]
     calls = ModelCall.objects.for_workspace(workspace.pk).count()
     drop_log_entries(ids=[*ids[0], *ids[1]])
@@ -157,11 +161,13 @@ def _erase(
 ) -> Erasure:
     gone = [episode.id for episode in doomed]
     company = founding_company(beliefs=traces.quoting - traces.named)
+    boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
     fallen = scrub_traces(traces=traces)
     erase_turns(workspace=workspace, episodes=gone)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
+    forget_names(workspace_id=workspace.pk, boxes=boxes)
     drop_log_entries(ids=[*gone, *traces.beliefs])
     drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed} - {""})
     released = take_up_again(episodes=company)

@@ -57,6 +57,7 @@ _TABLES = (
     "memory_undoneevidence", "memory_modelcall", "memory_clusterjob", "memory_jobverdict", "memory_structuraljob",
     "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "memory_conversation",
     "memory_turn", "django_admin_log",
+    "memory_entity", "memory_mention", "memory_box", "memory_boxmember", "memory_edge",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from memory.models.beliefs import (
     LineageKind,
     Scope,
 )
+from memory.models.boxes import Box, BoxMember, Trace
 from memory.models.conversations import Conversation, Turn, TurnEpisode
 from memory.models.cycles import (
     Blame,
@@ -27,6 +28,7 @@ from memory.models.cycles import (
 )
 from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
 from memory.models.erased import Erased
+from memory.models.graph import Edge, Entity, Mention
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
 from memory.models.pauses import Pause, PauseReason
@@ -37,6 +39,7 @@ from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
 from memory.models.text_statistics import TermFrequency, TextStatistics
 from memory.models.undone import UndoneEvidence, UndoneLineage
+from memory.models.upkeep import Upkeep
 from memory.models.vector_counts import VectorCount
 
 __all__ = [
@@ -48,6 +51,8 @@ __all__ = [
     "BeliefEmbedding",
     "BeliefEvent",
     "Blame",
+    "Box",
+    "BoxMember",
     "CallOutcome",
     "ChildVerdict",
     "ClusterJob",
@@ -56,6 +61,8 @@ __all__ = [
     "Conversation",
     "Cycle",
     "CycleStep",
+    "Edge",
+    "Entity",
     "Episode",
     "EpisodeAccess",
     "EpisodeEmbedding",
@@ -70,6 +77,7 @@ __all__ = [
     "Lineage",
     "LineageKind",
     "Membership",
+    "Mention",
     "ModelCall",
     "ModelCallEpisode",
     "Pause",
@@ -87,12 +95,14 @@ __all__ = [
     "Tally",
     "TermFrequency",
     "TextStatistics",
+    "Trace",
     "Transition",
     "Trigger",
     "Turn",
     "TurnEpisode",
     "UndoneEvidence",
     "UndoneLineage",
+    "Upkeep",
     "VectorCount",
     "Workspace",
 ]

@@ -36,6 +36,7 @@ LEFT_OUT = {
     "TermFrequency": "counted anew",
     "VectorCount": "counted anew",
     "Redaction": "tells what was taken out here",
+    "Upkeep": "told anew by which memories have links",
     "Tally": "belongs to no workspace",
     "Heartbeat": "belongs to no workspace",
 }

@@ -1,0 +1,1 @@
+"""Memories are linked with each other once they are stored, where nobody waits."""

@@ -1,0 +1,162 @@
+"""Put memories into boxes by topic, seal what is done with, and trace what goes on (L7)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db.models import Count
+
+from memory.domain.boxes import BoxState, Seal, add_to_box, choose_box, is_idle, topics_of, trace_boxes
+from memory.domain.policy_graph import BoxPolicy
+from memory.linking.unlinked import Unlinked
+from memory.models import Box, BoxMember, Trace
+from memory.models.rows import insert_new
+
+Scope = tuple[int | None, str]  # a project, and a user
+
+
+@dataclass(slots=True, kw_only=True)
+class _Filling:
+    """A box under work: its row, how it stands, and the memories that are put in."""
+
+    box: Box
+    state: BoxState
+    added: list[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        return not self.box.seal
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.added or self.box.seal)  # sealed ones are not read
+
+
+class _Shelf:
+    """The open boxes of one project and user."""
+
+    def __init__(self, *, workspace_id: int, scope: Scope, fillings: Iterable[_Filling], policy: BoxPolicy) -> None:
+        self._workspace_id, self._scope, self._policy = workspace_id, scope, policy
+        self.fillings = list(fillings)
+
+    def put(self, memory: Unlinked, topics: Sequence[str]) -> None:
+        """Put a memory where it belongs: what its session was about before is over, if that is somewhere else."""
+        fillings = [filling for filling in self.fillings if filling.is_open]
+        current = self._current(fillings, memory)
+        place = choose_box(
+            topics=topics,
+            at=memory.occurred_at,
+            boxes=[filling.state for filling in fillings],
+            current=current,
+            policy=self._policy,
+        )
+        if place is None and current is not None:
+            box = fillings[current].state
+            idle = is_idle(box=box, at=memory.occurred_at, policy=self._policy)
+            _seal(fillings[current].box, Seal.IDLE if idle else Seal.SHIFTED, at=memory.created_at)
+        self._add(self._begin(memory) if place is None else fillings[place], memory, topics)
+
+    def _current(self, fillings: Sequence[_Filling], memory: Unlinked) -> int | None:
+        """Return the place of the box that the memory's session put something into last."""
+        places = [place for place, filling in enumerate(fillings) if filling.box.session == memory.session]
+        return max(places, key=lambda place: fillings[place].state.last_at, default=None)
+
+    def _begin(self, memory: Unlinked) -> _Filling:
+        at, (project_id, user) = memory.occurred_at, self._scope
+        box = Box(
+            workspace_id=self._workspace_id, project_id=project_id, user=user, session=memory.session, opened_at=at,
+            last_at=at,
+        )  # fmt: skip
+        filling = _Filling(box=box, state=BoxState(topics=(), memories=0, opened_at=at, last_at=at))
+        self.fillings.append(filling)
+        return filling
+
+    def _add(self, filling: _Filling, memory: Unlinked, topics: Sequence[str]) -> None:
+        filling.state = add_to_box(box=filling.state, topics=topics, at=memory.occurred_at, policy=self._policy)
+        filling.added.append(memory.id)
+        filling.box.session = memory.session
+        if filling.state.memories >= self._policy.memories:
+            _seal(filling.box, Seal.FULL, at=memory.created_at)
+
+
+def put_into_boxes(
+    *, workspace_id: int, memories: Sequence[Unlinked], names: Mapping[str, Sequence[str]], policy: BoxPolicy
+) -> None:
+    """Give every memory its box, in the order in which they occurred."""
+    shelves: dict[Scope, _Shelf] = {}
+    for memory in sorted(memories, key=lambda one: (one.occurred_at, one.number)):
+        scope = (memory.project_id, memory.user)
+        if scope not in shelves:
+            fillings = _read_open(workspace_id, scope)
+            shelves[scope] = _Shelf(workspace_id=workspace_id, scope=scope, fillings=fillings, policy=policy)
+        shelves[scope].put(memory, topics_of(names=names[memory.id], text=memory.text, policy=policy))
+    _store([filling for shelf in shelves.values() for filling in shelf.fillings if filling.is_changed], policy)
+
+
+def seal_idle_boxes(*, workspace_id: int, now: datetime, policy: BoxPolicy) -> int:
+    """Seal the open boxes into which nothing was put for too long; return how many."""
+    idle = now - timedelta(minutes=policy.idle_minutes)
+    boxes = list(Box.objects.for_workspace(workspace_id).open().filter(last_at__lt=idle).order_by("last_at", "pk"))
+    for box in boxes:
+        _seal(box, Seal.IDLE, at=now)
+    Box.objects.bulk_update(boxes, ["seal", "sealed_at"])
+    _trace(boxes, policy)
+    return len(boxes)
+
+
+def _read_open(workspace_id: int, scope: Scope) -> list[_Filling]:
+    project_id, user = scope
+    boxes = Box.objects.for_workspace(workspace_id).open().filter(project=project_id, user=user)
+    return [
+        _Filling(box=box, state=_state(box, box.memories))
+        for box in boxes.annotate(memories=Count("members")).order_by("pk")
+    ]
+
+
+def _state(box: Box, memories: int = 0) -> BoxState:
+    return BoxState(topics=tuple(box.topics), memories=memories, opened_at=box.opened_at, last_at=box.last_at)
+
+
+def _seal(box: Box, seal: Seal, *, at: datetime) -> None:
+    box.seal, box.sealed_at = seal, at
+
+
+def _store(fillings: Sequence[_Filling], policy: BoxPolicy) -> None:
+    for filling in fillings:
+        box, state = filling.box, filling.state
+        box.topics, box.opened_at, box.last_at = list(state.topics), state.opened_at, state.last_at
+    Box.objects.bulk_create([filling.box for filling in fillings if filling.box.pk is None])
+    changed = [filling.box for filling in fillings]
+    Box.objects.bulk_update(changed, ["session", "topics", "opened_at", "last_at", "seal", "sealed_at"])
+    rows = [
+        {"episode_id": key, "workspace_id": filling.box.workspace_id, "box_id": filling.box.pk}
+        for filling in fillings
+        for key in filling.added
+    ]
+    insert_new(model=BoxMember, rows=rows)
+    _trace([box for box in changed if box.seal], policy)
+
+
+def _trace(boxes: Sequence[Box], policy: BoxPolicy) -> None:
+    """Link boxes that were just sealed with the sealed ones that tell of the same."""
+    rows = []
+    for box in boxes:
+        days = timedelta(days=policy.trace_days)
+        others = Box.objects.for_workspace(box.workspace_id).filter(
+            project=box.project_id, user=box.user, sealed_at__isnull=False,
+            last_at__gte=box.opened_at - days, opened_at__lte=box.last_at + days,
+        ).exclude(pk=box.pk)  # fmt: skip
+        rows += [_trace_row(box, *pair) for pair in _traced(box, list(others), policy)]
+    insert_new(model=Trace, rows=rows)
+
+
+def _traced(box: Box, others: Sequence[Box], policy: BoxPolicy) -> list[tuple[Box, float]]:
+    found = trace_boxes(box=_state(box), others=[_state(other) for other in others], policy=policy)
+    return [(others[traced.place], traced.overlap) for traced in found]
+
+
+def _trace_row(box: Box, other: Box, overlap: float) -> dict[str, object]:
+    earlier, later = sorted((box, other), key=lambda one: (one.opened_at, one.pk))
+    return {
+        "workspace_id": box.workspace_id, "earlier_id": earlier.pk, "later_id": later.pk, "overlap": overlap,
+    }  # fmt: skip

@@ -1,0 +1,96 @@
+"""What links memories: the names they share, where they stand in time, and what caused what (L19)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+
+from memory.domain.edges import EdgeKind
+from memory.models.choices import choices_of
+from memory.models.episodes import Episode
+from memory.models.tenancy import Workspace, WorkspaceQuerySet
+
+
+class Entity(models.Model):
+    """Someone or something that memories name; what it is called stands with each mention."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=200, help_text="The name it was first known by, small.")
+    created_at = models.DateTimeField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "entities"
+        constraints = [
+            models.CheckConstraint(condition=~Q(name=""), name="entity_has_a_name"),
+            models.UniqueConstraint(fields=["workspace", "name"], name="one_entity_per_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Mention(models.Model):
+    """An episode names an entity, by this name; later mentions have greater keys."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    entity = models.ForeignKey(Entity, on_delete=models.CASCADE, db_index=False, related_name="mentions")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, db_index=False, related_name="mentions")
+    name = models.CharField(max_length=200)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["episode", "entity"], name="one_mention_per_episode_and_entity"),
+            models.CheckConstraint(condition=~Q(name=""), name="mention_has_a_name"),
+        ]
+        indexes = [
+            models.Index(fields=["entity", "-id"], name="mention_latest"),
+            models.Index(fields=["workspace", "name"], name="mention_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} in {self.episode_id}"
+
+
+class EdgeQuerySet(WorkspaceQuerySet):
+    def touching(self, episodes: models.QuerySet[Episode] | list[str]) -> Self:
+        """Keep the edges with an end among some episodes."""
+        return self.filter(Q(source__in=episodes) | Q(target__in=episodes))
+
+
+class Edge(models.Model):
+    """A link between two episodes, one of each kind; only a causal one has a direction, from cause to effect."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Episode, on_delete=models.CASCADE, db_index=False, related_name="+")
+    target = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=6, choices=choices_of(EdgeKind))
+    weight = models.FloatField(help_text="How strongly it links, 0 to 1; never changes.")
+    confidence = models.FloatField(null=True, blank=True, help_text="0 to 1; empty counts as 1.")
+    created_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField(help_text="Domain time at which it was seen last.")
+    decays_at = models.DateTimeField(help_text="Domain time at which it loses confidence next.")
+
+    objects = EdgeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source", "target", "kind"], name="one_edge_per_pair_and_kind"),
+            models.CheckConstraint(condition=Q(kind__in=EdgeKind), name="edge_kind_known"),
+            models.CheckConstraint(condition=~Q(source=F("target")), name="edge_between_two"),
+            models.CheckConstraint(
+                condition=Q(kind=EdgeKind.CAUSAL) | Q(source__lt=F("target")),
+                name="edge_without_direction_in_one_order",
+            ),
+            models.CheckConstraint(condition=Q(weight__gt=0, weight__lte=1), name="edge_weight_in_0_1"),
+            models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="edge_confidence_in_0_1"),
+        ]
+        indexes = [models.Index(fields=["workspace", "decays_at"], name="edge_decays")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.kind} {self.target_id}"
