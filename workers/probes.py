@@ -25,6 +25,7 @@ TASKS = (
     "tick",
     "count_words",
     "keep_indexes",
+    "link_memories",
 )
 
 

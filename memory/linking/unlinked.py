@@ -93,7 +93,7 @@ ORDER BY w.id
 """  # noqa: S608  (statements of this module's own parts)
 _UNLINKED = f"""
 SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
-    e.created_at, e.occurred_at, ARRAY[]::text[]
+    e.created_at, e.occurred_at, e.causes
 FROM memory_episode e
 WHERE e.workspace_id = %(workspace)s AND {_IS_UNLINKED} AND e.number > greatest(
     %(above)s, (SELECT u.linked_number FROM memory_upkeep u WHERE u.workspace_id = %(workspace)s))

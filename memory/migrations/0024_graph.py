@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0019_moving_vectors'),
+        ('memory', '0022_conversations'),
     ]
 
     operations = [

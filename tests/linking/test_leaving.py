@@ -1,4 +1,4 @@
-"""B19: what is erased leaves no name behind in entities and boxes; what is forgotten keeps its rows."""
+"""B19, L19: what is erased leaves no name behind in entities and boxes; what is forgotten keeps its rows."""
 
 from datetime import timedelta
 

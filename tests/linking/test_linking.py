@@ -11,10 +11,7 @@ from django.db import connection
 
 from memory.domain.edges import EdgeKind
 from memory.domain.policy import Policy
-from memory.domain.policy_graph import GraphPolicy
-from memory.linking.causes import link_causes
 from memory.linking.linking import link_due_memories, link_memories
-from memory.linking.unlinked import read_unlinked
 from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Trace, Upkeep, Workspace
 from tests import factories
 
@@ -42,7 +39,7 @@ def everything() -> dict[str, list[Any]]:
     return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in models}
 
 
-def with_graph(**numbers: float) -> Policy:
+def with_graph(**numbers: int) -> Policy:
     return replace(settings.POLICY, graph=replace(settings.POLICY.graph, **numbers))
 
 
@@ -196,12 +193,9 @@ def test_a_cause_that_an_extraction_named_is_linked_to_its_effect(workspace: Wor
     """L19: from the memory that says the cause, in its session, with the share of its words that it has."""
     cause = told(workspace, session="s", text="The dam broke in the night.")
     told(workspace, session="t", text="The dam broke in the night.")
-    effect = told(workspace, session="s", text="The mill is closed.", minutes=1)
-    [memory] = [
-        one for one in read_unlinked(workspace_id=workspace.pk, above=0, policy=GraphPolicy()) if one.id == effect.pk
-    ]
-    causes = {effect.pk: ["The dam broke", "Nobody said this"]}
-    link_causes(workspace_id=workspace.pk, memories=[memory], causes=causes, policy=GraphPolicy())
-    [edge] = Edge.objects.all()
+    why = ["The dam broke", "Nobody said this"]
+    effect = told(workspace, session="s", text="The mill is closed.", minutes=1, causes=why)
+    link_memories(workspace_id=workspace.pk)
+    [edge] = Edge.objects.filter(kind=EdgeKind.CAUSAL)
     assert (edge.source_id, edge.target_id, edge.kind) == (cause.pk, effect.pk, EdgeKind.CAUSAL)
     assert (edge.weight, edge.confidence) == (1.0, 0.8)

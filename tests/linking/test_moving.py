@@ -1,4 +1,4 @@
-"""R14: links come along with the memories that they link, and nothing is linked anew."""
+"""R14, L19: links come along with the memories that they link, and nothing is linked anew."""
 
 from datetime import timedelta
 
