@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0022_conversations'),
+        ('memory', '0023_redactions'),
     ]
 
     operations = [
