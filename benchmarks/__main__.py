@@ -2,7 +2,8 @@
 
     python -m benchmarks [--json FILE] [--conversations "FILE…"] [NAME …]
 
-What consolidation costs is measured only where conversations are given, as files of episode lines. Each runs in a
+What consolidation costs, and what is read out of turns, is measured only where conversations are given, as files of
+episode lines. Each runs in a
 process of its own. Exits 1 when a bar was missed or a benchmark failed.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("clustering", "cycle_overhead", "worker_memory", "recall", "recall_load")
+OF_CONVERSATIONS = ("quality.cost", "quality.turns")
 DEFAULT_JSON = Path(__file__).resolve().parent.parent / ".data" / "bench" / "results.json"
 
 
@@ -44,7 +46,7 @@ def main() -> int:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     results = [run(name=name) for name in asked.names or NAMES]
     if files := asked.conversations.split():
-        results.append(run(name="quality.cost", files=files))
+        results += [run(name=name, files=files) for name in OF_CONVERSATIONS]
     asked.json.parent.mkdir(parents=True, exist_ok=True)
     asked.json.write_text(json.dumps([asdict(result) for result in results], indent=2))
     print_table(results=results)

@@ -185,22 +185,33 @@ def _is_well(port: int) -> bool:
     return False
 
 
-class Client:
+class Poster:
     """One caller with a connection of its own."""
 
-    def __init__(self, *, port: int, scope: Scope) -> None:
-        self._scope = scope
+    def __init__(self, *, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._headers = {"Authorization": f"Bearer {scope.key}", "Content-Type": "application/json"}
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+    def post(self, path: str, body: Any) -> tuple[int, Any]:
+        """Return the status and the answer."""
+        self._connection.request("POST", path, json.dumps(body).encode(), self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+
+
+class Client(Poster):
+    """A caller that recalls in a scope."""
+
+    def __init__(self, *, port: int, scope: Scope) -> None:
+        super().__init__(port=port, key=scope.key)
+        self._scope = scope
 
     def recall(self, query: str) -> tuple[int, Any]:
         """Return the status and the answer."""
         asked: dict[str, Any] = {"query": query, "limit": 10, "types": ["episode", "belief"]}
         if self._scope.project:
             asked["project"] = self._scope.project
-        self._connection.request("POST", "/api/v1/recall", json.dumps(asked).encode(), self._headers)
-        answer = self._connection.getresponse()
-        return answer.status, json.loads(answer.read() or b"null")
+        return self.post("/api/v1/recall", asked)
 
 
 def recall_at_once(*, port: int, scope: Scope, queries: Sequence[str], clients: int) -> list[float]:
