@@ -215,6 +215,7 @@ CELERY_TASK_ROUTES = {
     "workers.synthesize": {"queue": "llm"},
     "workers.restructure": {"queue": "llm"},
     "workers.classify": {"queue": "llm"},
+    "workers.remember": {"queue": "llm"},
     "workers.embed": {"queue": "llm"},
     "workers.extract_turns": {"queue": "llm"},
     "workers.sweep": {"queue": "maintenance"},

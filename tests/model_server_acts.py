@@ -7,7 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.llm.prompts import CLASSIFICATION, FACTS, MERGE, REVISION, SPLIT, SUMMARY, SYNTHESIS
+from memory.llm.prompts import (
+    CLASSIFICATION,
+    CONTRADICT,
+    FACTS,
+    MERGE,
+    REMEMBER,
+    REVISION,
+    SPLIT,
+    SUMMARY,
+    SYNTHESIS,
+)
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
@@ -17,6 +27,8 @@ PURPOSES = {
     MERGE: "merge",
     FACTS: "facts",
     SUMMARY: "summarize",
+    REMEMBER: "remember",
+    CONTRADICT: "contradict",
 }
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
@@ -158,6 +170,10 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"facts": [tell(turn) for turn in asked.turns if not turn["text"].endswith("?")]}
         case "summarize":
             return {"summary": " ".join(turn["text"] for turn in asked.turns)[:200]}
+        case "remember":
+            return {"facts": [fact(episode) for episode in asked.episodes]}
+        case "contradict":
+            return {"contradicts": None, "reason": ""}
     return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
 
 
@@ -185,6 +201,12 @@ def tell(turn: dict[str, Any], **given: Any) -> dict[str, Any]:
         "turns": [turn["turn"]],
     }
     return fact | given
+
+
+def fact(episode: dict[str, str]) -> dict[str, Any]:
+    """Make a fact of an episode's words."""
+    text = MARKER.sub("", episode["text"]).strip()
+    return {"fact": text, "factType": "factual", "importance": 5, "subject": episode.get("speaker", "owner").lower()}
 
 
 def _first(asked: Asked, *verdicts: str) -> dict[str, str]:

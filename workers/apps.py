@@ -10,10 +10,11 @@ class WorkersConfig(AppConfig):
     name = "workers"
 
     def ready(self) -> None:
-        from memory.signals import cycle_ready, turns_due
+        from memory.signals import cycle_ready, remembrance_ready, turns_due
 
         cycle_ready.connect(dispatch_on_commit, dispatch_uid="workers")
         turns_due.connect(dispatch_turns_on_commit, dispatch_uid="workers")
+        remembrance_ready.connect(remember_on_commit, dispatch_uid="workers")
 
 
 def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
@@ -36,5 +37,16 @@ def dispatch_turns_on_commit(*, conversation_ids: list[int], **_: Any) -> None:
         from workers import tasks  # noqa: F401
 
         canvas.read_conversations(conversation_ids=conversation_ids)
+
+    transaction.on_commit(send, robust=True)
+
+
+def remember_on_commit(*, remembrance_id: int, **_: Any) -> None:
+    """Send a remembrance once its row is committed, or at once; the sweeper covers what is lost in between."""
+
+    def send() -> None:
+        from workers.tasks import remember
+
+        remember.delay(remembrance_id)
 
     transaction.on_commit(send, robust=True)

@@ -30,6 +30,8 @@ from memory.linking.linking import link_due_memories
 from memory.metrics import count_redelivery
 from memory.recall.counting import count_due_words
 from memory.recall.indexing import keep_indexes as keep_vector_indexes
+from memory.remembering.sweeping import wake_remembrances
+from memory.remembering.working import work_remembrance
 from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
@@ -155,12 +157,25 @@ def extract_turns(conversation_id: int) -> None:
     extract_conversation(conversation_id=conversation_id, now=timezone.now())
 
 
+class Direct(Step):
+    """A step that takes the id of a remembrance."""
+
+    abstract = True
+    place_of = staticmethod(lambda remembrance_id: {"remembrance": remembrance_id})
+
+
+@shared_task(base=Direct, name="workers.remember")
+def remember(remembrance_id: int) -> None:
+    work_remembrance(remembrance_id=remembrance_id, now=timezone.now())
+
+
 @shared_task(base=Step, name="workers.sweep")
 def sweep() -> None:
     sweep_rows()
     wake_conversations(now=timezone.now())
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
+    wake_remembrances()
 
 
 @shared_task(base=Step, name="workers.count_words")

@@ -36,7 +36,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
         if unknown:
-            raise serializers.ValidationError({_sendable(name): ["There is no such field."] for name in unknown})
+            raise serializers.ValidationError({sendable(name): ["There is no such field."] for name in unknown})
         return super().to_internal_value(data)
 
 
@@ -51,7 +51,7 @@ class Nothing(StrictSerializer):
     """Nothing can be said beside the address."""
 
 
-def _sendable(name: str) -> str:
+def sendable(name: str) -> str:
     """Replace halves of surrogate pairs, which an answer cannot hold."""
     return name.encode("utf-8", "replace").decode()
 

@@ -12,6 +12,7 @@ from memory.api.forgetting import EraseView
 from memory.api.lineage import LineageView
 from memory.api.memories import MemoryView
 from memory.api.recall import RecallView, RecollectionView
+from memory.api.remember import RememberView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
 from memory.api.transfer import ExportView, ImportView
@@ -72,6 +73,7 @@ urlpatterns: list[URLPattern] = [
     path("import", ImportView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
+    path("remember", RememberView.as_view()),
     path("status", StatusView.as_view()),
     path("turns", TurnsView.as_view()),
 ]

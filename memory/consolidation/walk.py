@@ -148,16 +148,21 @@ def return_from_archive(*, cycle: Cycle, belief: Belief, gained: Sequence[Verdic
     """Bring an archived belief back where new support allows it (B14); the caller holds its lock."""
     if belief.status != BeliefStatus.ARCHIVED or Verdict.SUPPORTS not in gained:
         return
-    decision = returns_from_archive(
-        facts=read_facts(belief=belief, cycle=cycle),
-        archived_for=_why_archived(belief),
-        policy=settings.POLICY.gate,
-    )
+    decision = decide_return(belief=belief, cycle=cycle)
     record(cycle=cycle, decided=[Decided(belief=belief, decision=decision)])
     if decision.passed:
         change_status(
             belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, actor=cycle_actor(cycle.pk), now=cycle.now
         )
+
+
+def decide_return(*, belief: Belief, cycle: Cycle) -> GateDecision:
+    """Ask whether an archived belief comes back, with its evidence as it is and the cycle's `now`."""
+    return returns_from_archive(
+        facts=read_facts(belief=belief, cycle=cycle),
+        archived_for=_why_archived(belief),
+        policy=settings.POLICY.gate,
+    )
 
 
 def _why_archived(belief: Belief) -> Reason:

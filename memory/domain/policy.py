@@ -10,6 +10,7 @@ from typing import Annotated
 from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
 from memory.domain.policy_graph import BoxPolicy, GraphPolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
+from memory.domain.policy_remembering import RememberPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,3 +358,4 @@ class Policy:
     recollection: RecollectionPolicy = RecollectionPolicy()
     graph: GraphPolicy = GraphPolicy()
     box: BoxPolicy = BoxPolicy()
+    remember: RememberPolicy = RememberPolicy()

@@ -18,14 +18,19 @@ from memory.models import (
     JobVerdict,
     Lineage,
     ModelCall,
+    RememberedFact,
     StructuralChild,
     StructuralJob,
     TurnEpisode,
     UndoneEvidence,
     UndoneLineage,
 )
+from memory.models.remembrances import CONTRADICTED, SAYS_THE_SAME
 
 Ids = frozenset[str]
+
+# What came in another belief's place for these has its words from an episode of its own.
+_NOT_QUOTING = (CONTRADICTED, SAYS_THE_SAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,7 @@ def _reach(beliefs: Collection[str], steps: Sequence[tuple[str, str]]) -> Ids:
         near: set[str] = set()
         for table in (Lineage, UndoneLineage):
             for here, there in steps:
-                rows = table._default_manager.filter(**{f"{here}__in": frontier})
+                rows = table._default_manager.filter(**{f"{here}__in": frontier}).exclude(reason__in=_NOT_QUOTING)
                 near.update(rows.values_list(f"{there}_id", flat=True))
         frontier = near - found
         found |= frontier
@@ -133,13 +138,17 @@ def _calls(
     made = ModelCall.objects.filter(
         Q(episodes__in=episodes) | Q(job__in=jobs) | Q(structural_job__in=changes) | Q(conversation__in=told)
     )
+    facts = RememberedFact.objects.filter(
+        Q(belief__in=beliefs) | Q(rival__in=beliefs) | Q(asked_about__overlap=list(beliefs))
+    )
+    asked = [call for pair in facts.values_list("call_id", "contradiction_call_id") for call in pair]
     said = [
         Evidence.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs)),
         JobVerdict.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs) | Q(job__in=jobs)),
         ChildVerdict.objects.filter(Q(episode__in=episodes) | Q(child__job__in=changes)),
     ]
     cited = [call for rows in said for call in rows.values_list("call_id", flat=True).distinct()]
-    return _ids([*made.values_list("pk", flat=True), *cited])
+    return _ids([*made.values_list("pk", flat=True), *cited, *asked])
 
 
 def founding_company(*, beliefs: Ids) -> Ids:

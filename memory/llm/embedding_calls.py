@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from django.conf import settings
@@ -37,6 +38,27 @@ def embed_in_ledger(
     return _call(model, texts, timeout, call_id=_reserve(row, episodes, timeout))
 
 
+class EmbeddingMeanwhile:
+    """Texts on their way to their vectors while something else is asked; rows are written in the caller's thread."""
+
+    def __init__(
+        self, *, scope: CallScope, model: Embedder, texts: Sequence[str], timeout: float, episodes: Collection[str]
+    ) -> None:
+        self._model, self._texts = model, texts
+        row = None if model.is_local else _row(scope, model, texts, purpose=EMBED)
+        self._call_id = _reserve(row, episodes, timeout) if row else None
+        self._began = time.monotonic()
+        threads = ThreadPoolExecutor(max_workers=1)
+        self._coming = threads.submit(_embed, model, texts, timeout)
+        threads.shutdown(wait=False)
+
+    def collect(self) -> NDArray[np.float32]:
+        """Wait for the vectors (n, 768), and settle the call; raise CallFailed where none came."""
+        if self._call_id is None:
+            return self._coming.result().vectors
+        return _settle(self._call_id, self._model, self._texts, self._began, self._coming.result)
+
+
 def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: float) -> NDArray[np.float32]:
     """Return a query's unit vector (768) within recall's own cap; raise CallFailed or DailyCapReached."""
     if model.is_local:
@@ -66,9 +88,15 @@ def _call(
     model: Embedder, texts: Sequence[str], timeout: float, *, call_id: int, is_query: bool = False
 ) -> NDArray[np.float32]:
     rest_connection()
-    began = time.monotonic()
+    return _settle(call_id, model, texts, time.monotonic(), lambda: _embed(model, texts, timeout, is_query=is_query))
+
+
+def _settle(
+    call_id: int, model: Embedder, texts: Sequence[str], began: float, answer: Callable[[], Embedded]
+) -> NDArray[np.float32]:
+    """Close a call's row with what comes of it."""
     try:
-        found = _embed(model, texts, timeout, is_query=is_query)
+        found = answer()
     except CallFailed as failure:
         _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500], **_unused(failure))
         raise

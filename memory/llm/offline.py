@@ -11,17 +11,33 @@ from memory.domain.conversation import Role
 from memory.domain.division import divide_by_context
 from memory.domain.fact_reading import find_facts
 from memory.domain.matching import Claim, check_polarity
+from memory.domain.remembering import read_facts
 from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
 from memory.domain.summaries import summarize_sayings
 from memory.domain.verdicts import Verdict, judge_by_rules
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
-from memory.llm.replies import Division, EpisodeVerdict, Facts, Reply, Summary, Synthesis, ToldFact, Union, Verdicts
+from memory.llm.replies import (
+    Contradiction,
+    Division,
+    EpisodeVerdict,
+    Facts,
+    Reply,
+    StatedFact,
+    StatedFacts,
+    Summary,
+    Synthesis,
+    ToldFact,
+    Union,
+    Verdicts,
+)
 from memory.llm.requests import (
     ClassificationRequest,
+    ContradictionRequest,
     EpisodeText,
     FactsRequest,
     MergeRequest,
+    RememberRequest,
     Request,
     RevisionRequest,
     SplitRequest,
@@ -68,6 +84,10 @@ def _answer(request: Request) -> Reply:
             return _read_facts(request)
         case SummaryRequest():
             return _summarize(request)
+        case RememberRequest():
+            return _read(request)
+        case ContradictionRequest():
+            return _find_contradiction(request)
     assert_never(request)
 
 
@@ -157,6 +177,25 @@ def _summarize(request: SummaryRequest) -> Summary:
 
 def _as_claim(belief: StatedBelief) -> Claim:
     return Claim(text=belief.statement, speaker=belief.subject, language=belief.language)
+
+
+def _read(request: RememberRequest) -> StatedFacts:
+    """Take the sentences that stand for themselves; rules know no kinds of fact."""
+    policy, [said] = settings.POLICY.remember, request.episodes
+    found = read_facts(text=said.text, speaker=said.speaker, language=said.language, policy=policy)
+    return StatedFacts(
+        facts=[StatedFact(fact=one.text, importance=one.importance, subject=one.subject) for one in found]
+    )
+
+
+def _find_contradiction(request: ContradictionRequest) -> Contradiction:
+    """Name the first belief that rules find contradicted."""
+    fact = _as_claim(request.fact)
+    for number, belief in enumerate(request.beliefs, 1):
+        judgement = judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)
+        if judgement.verdict is Verdict.CONTRADICTS:
+            return Contradiction(contradicts=number, reason=judgement.reason)
+    return Contradiction(contradicts=None)
 
 
 def _classify(request: ClassificationRequest) -> Reply:

@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from functools import cache
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from memory.domain.category import Category
 from memory.domain.statements import Timeframe
@@ -133,7 +133,59 @@ class Summary(_Reply):
     summary: Words
 
 
-Reply = Synthesis | Verdicts | Division | Union | Facts | Summary
+FactKind = Literal["factual", "preference", "procedural", "architectural", "insight"]
+_PLAIN_KIND, _USUAL_IMPORTANCE, _HIGHEST_IMPORTANCE = "factual", 5, 10
+
+
+def _as_kind(given: Any) -> Any:
+    return given.lower() if isinstance(given, str) and given.lower() in get_args(FactKind) else _PLAIN_KIND
+
+
+def _as_importance(given: Any) -> int:
+    """Clamp a number to 1..10; what is none counts as the usual one."""
+    try:
+        return min(max(round(float(given)), 1), _HIGHEST_IMPORTANCE)
+    except (TypeError, ValueError, OverflowError):
+        return _USUAL_IMPORTANCE
+
+
+class StatedFact(_Reply):
+    """One fact of a text (R1); all but its words is forgiven."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_extra={"additionalProperties": False},
+    )
+
+    fact: Words
+    fact_type: Annotated[FactKind, BeforeValidator(_as_kind)] = Field(default="factual", alias="factType")
+    importance: Annotated[int, BeforeValidator(_as_importance)] = _USUAL_IMPORTANCE
+    subject: Annotated[Words, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
+
+
+class StatedFacts(_Reply):
+    """The facts of a text, most important first; none says that it claims nothing (R1)."""
+
+    facts: list[StatedFact]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_a_bare_list(cls, given: Any) -> Any:
+        return {"facts": given} if isinstance(given, list) else given
+
+
+class Contradiction(_Reply):
+    """The number of the belief that a fact contradicts, from 1; None for none (R3)."""
+
+    contradicts: int | None
+    reason: Words = ""
+
+
+Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction
 SHAPES: dict[Purpose, type[Reply]] = {
     Purpose.SYNTHESIZE: Synthesis,
     Purpose.CLASSIFY: Verdicts,
@@ -142,6 +194,8 @@ SHAPES: dict[Purpose, type[Reply]] = {
     Purpose.MERGE: Union,
     Purpose.FACTS: Facts,
     Purpose.SUMMARIZE: Summary,
+    Purpose.REMEMBER: StatedFacts,
+    Purpose.CONTRADICT: Contradiction,
 }
 
 

@@ -18,6 +18,8 @@ class Purpose(StrEnum):
     MERGE = "merge"
     FACTS = "facts"
     SUMMARIZE = "summarize"
+    REMEMBER = "remember"
+    CONTRADICT = "contradict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,27 @@ class SummaryRequest:
     episodes: tuple[EpisodeText, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberRequest:
+    """Ask for the facts that one text claims (R1)."""
+
+    purpose: ClassVar[Purpose] = Purpose.REMEMBER
+    episodes: tuple[EpisodeText, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContradictionRequest:
+    """Ask which of some beliefs a fact contradicts, if any (R3); the episode is the one that the fact was read from.
+
+    The episode's own words are in no prompt: the fact is what it says.
+    """
+
+    purpose: ClassVar[Purpose] = Purpose.CONTRADICT
+    fact: StatedBelief
+    beliefs: tuple[StatedBelief, ...]
+    episodes: tuple[EpisodeText, ...] = ()
+
+
 Request = (
     SynthesisRequest
     | ClassificationRequest
@@ -135,6 +158,8 @@ Request = (
     | MergeRequest
     | FactsRequest
     | SummaryRequest
+    | RememberRequest
+    | ContradictionRequest
 )
 _HINTS = ("similarities", "similarity")
 

@@ -31,8 +31,10 @@ from memory.models.erased import Erased
 from memory.models.graph import Edge, Entity, Mention
 from memory.models.history import BeliefEvent, Transition
 from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
+from memory.models.links import Link, LinkKind
 from memory.models.pauses import Pause, PauseReason
 from memory.models.redactions import Redaction
+from memory.models.remembrances import FactOutcome, RememberedFact, Remembrance, RemembranceState, RivalOutcome
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.models.surfacing import Surfaced
 from memory.models.tallies import Tally
@@ -69,6 +71,7 @@ __all__ = [
     "Erased",
     "Evidence",
     "EvidenceKind",
+    "FactOutcome",
     "FactType",
     "GateDecision",
     "Heartbeat",
@@ -76,6 +79,8 @@ __all__ = [
     "JobVerdict",
     "Lineage",
     "LineageKind",
+    "Link",
+    "LinkKind",
     "Membership",
     "Mention",
     "ModelCall",
@@ -85,6 +90,10 @@ __all__ = [
     "Permission",
     "Project",
     "Redaction",
+    "RememberedFact",
+    "Remembrance",
+    "RemembranceState",
+    "RivalOutcome",
     "Role",
     "Scope",
     "Source",

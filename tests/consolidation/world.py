@@ -153,6 +153,8 @@ class World:
     revisions: dict[str, str] = field(default_factory=dict)  # by statement; "" for none
     divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
+    facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
+    contradictions: dict[str, str] = field(default_factory=dict)  # by fact: the statement that it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
@@ -167,6 +169,12 @@ class World:
 
     def answer(self, asked: Asked) -> Act | dict[str, Any]:
         """Answer as the test has laid down; a verdict that it did not mention is SUPPORTS."""
+        if asked.purpose == "remember":
+            return {
+                "facts": [self._fact(text) for text in self.facts.get(asked.items[0]["text"], [asked.items[0]["text"]])]
+            }
+        if asked.purpose == "contradict":
+            return self._contradiction(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
         text = asked.episodes[0]["text"]
@@ -174,6 +182,16 @@ class World:
         if statement in self.spoilt:
             return garbage()
         return _stated(statement, subject=asked.episodes[0].get("speaker", "Ana"))
+
+    def _fact(self, text: str) -> dict[str, Any]:
+        return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
+
+    def _contradiction(self, asked: Asked) -> dict[str, Any]:
+        """Name the belief that the fact contradicts, by its place among those asked about."""
+        fact, beliefs = asked.items[0]["fact"], [item["belief"] for item in asked.items[1:]]
+        rival = self.contradictions.get(fact)
+        place = beliefs.index(rival) + 1 if rival in beliefs else None
+        return {"contradicts": place, "reason": "as scripted" if place else ""}
 
     def _answer_about(self, statement: str, asked: Asked) -> Act | dict[str, Any]:
         if statement in self.spoilt:

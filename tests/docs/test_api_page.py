@@ -9,6 +9,7 @@ from rest_framework.fields import Field
 
 from memory.api.curation import ACTS
 from memory.api.recall import RecallRequest, RecollectionRequest
+from memory.api.remember import RememberRequest
 from memory.api.urls import urlpatterns
 from memory.domain.knowledge import RecallMode, categories_of
 from memory.ingest.lines import EpisodeLine
@@ -75,6 +76,7 @@ def _fields_of(body: Mapping[str, Field]) -> set[str]:  # type: ignore[type-arg]
     ("title", "fields"),
     [
         ("Episodes", set(EpisodeLine.model_fields)),
+        ("Remembering", set(RememberRequest.model_fields)),
         ("Recall", _fields_of(RecallRequest().fields)),
         ("Recollections", _fields_of(RecollectionRequest().fields)),
     ],

@@ -21,6 +21,7 @@ from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
+from memory.models.remembrances import REMEMBERED
 
 _ACTS: Mapping[str, Act] = {
     BeliefStatus.ARCHIVED: Act.ARCHIVE,
@@ -43,7 +44,7 @@ class RecordedAct:
     at: datetime  # domain time
     moment: datetime  # wall time
     is_undoing: bool = False  # the status went back with a cycle that was undone
-    word: Evidence | None = None  # that nobody but a curator gave
+    word: Evidence | None = None  # that no cycle gave
 
     @property
     def of(self) -> str:
@@ -110,10 +111,11 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
 
 
 def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
-    """Yield the curators' words on beliefs (B4); when each was said tells the change that it made."""
+    """Yield curators' words on beliefs (B4), and remembered texts' (R2); the change that each made tells when."""
     for row in words_by_hand(beliefs=record.made).order_by("pk"):
         changes = BeliefEvent.objects.filter(pgh_obj=row.belief_id, updated_at=row.created_at)
-        made = changes.filter(pgh_context__reason=row.reason).order_by("pgh_id").first()
+        why = row.reason if row.basis == Basis.PERSON else REMEMBERED
+        made = changes.filter(pgh_context__reason=why).order_by("pgh_id").first()
         yield RecordedAct(
             belief_id=row.belief_id,
             act=None,
@@ -126,8 +128,8 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
 
 
 def words_by_hand(*, beliefs: Collection[str]) -> QuerySet[Evidence]:
-    """Select the evidence of some beliefs that came of a person's word and of no cycle."""
-    rows: QuerySet[Evidence] = Evidence.objects.filter(belief__in=list(beliefs), cycle=None, basis=Basis.PERSON)
+    """Select the evidence of some beliefs that came of no cycle: of a person's word, or of a remembered text."""
+    rows: QuerySet[Evidence] = Evidence.objects.filter(belief__in=list(beliefs), cycle=None)
     return rows
 
 

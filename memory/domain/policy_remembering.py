@@ -1,0 +1,25 @@
+"""The numbers of the direct path: remembering at once, and what is made of beliefs by reflection."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory.domain.policy_ranges import Count, Positive, Range, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberPolicy:
+    """What the direct path makes of a text that is to be remembered."""
+
+    facts: Annotated[Count, "R1: most facts that are taken from one text"] = 3
+    fact_characters: Annotated[Count, "R1: longest fact"] = 1_000
+    importance: Annotated[int, Range(1, 10), "R1: importance of a fact that comes without one"] = 5
+    answer_seconds: Annotated[Positive, "R1: working time of one attempt; a caller waits no longer"] = 25.0
+    resend_seconds: Annotated[Positive, "R1: time after which the sweeper sends what waits once more"] = 60.0
+    cap_seconds: Annotated[Positive, "R1: time between two looks whether a cap has room again"] = 300.0
+    reinforce_similarity: Annotated[Share, "R2: similarity above which a fact that passes the guard reinforces"] = 0.85
+    contradiction_similarity: Annotated[Share, "R2: similarity from which a fact may contradict a belief"] = 0.70
+    candidates: Annotated[Count, "R3: most beliefs that one call is asked about"] = 5
+    supported_episodes: Annotated[Count, "R3: supporting episodes from which a contradicted belief lives on"] = 3
+    links: Annotated[Count, "R4: most neighbours that a new belief is linked to"] = 3
+    link_from: Annotated[Share, "R4: similarity from which two beliefs are neighbours"] = 0.40
+    link_to: Annotated[Share, "R4: similarity up to which they are; above, they may say the same"] = 0.85

@@ -1,0 +1,112 @@
+"""What a text to be remembered claims, and what becomes of each claim beside what is believed (R1, R2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memory.domain.policy_remembering import RememberPolicy
+from memory.domain.refusals import Refusal, refuse_statement
+from memory.domain.sentences import split_sentences, strip_opening
+from memory.domain.turns import Turn, list_claims
+
+OWNER = "owner"
+FACTUAL = "factual"
+
+_NO_FACT = frozenset({Refusal.EMPTY, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One claim of a text: importance from 1 to 10, and whom it is about, in lower case."""
+
+    text: str
+    fact_type: str = FACTUAL
+    importance: int
+    subject: str = OWNER
+
+
+class Course(StrEnum):
+    """What is to be done about a fact."""
+
+    REINFORCE = "reinforce"
+    CHECK = "check"  # ask whether it contradicts something
+    CREATE = "create"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """A belief near a fact: similarity on the reference scale, and whether the polarity guard passes between them."""
+
+    id: str
+    similarity: float
+    passes_guard: bool
+    is_live: bool = True  # what is archived can be borne out, and is contradicted by nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What to do about a fact: reinforce `target`, or ask about `candidates` first, the most similar before others."""
+
+    course: Course
+    target: str = ""
+    candidates: tuple[str, ...] = ()
+
+
+def choose_course(*, near: Sequence[Near], policy: RememberPolicy) -> Match:
+    """Decide by likeness and guard what a fact does to the beliefs near it (R2)."""
+    ordered = sorted(near, key=lambda one: (-one.similarity, one.id))
+    for one in ordered:
+        if one.similarity > policy.reinforce_similarity and one.passes_guard:
+            return Match(course=Course.REINFORCE, target=one.id)
+    doubtful = [one.id for one in ordered if one.is_live and one.similarity >= policy.contradiction_similarity]
+    if doubtful:
+        return Match(course=Course.CHECK, candidates=tuple(doubtful[: policy.candidates]))
+    return Match(course=Course.CREATE)
+
+
+def whole_text(*, text: str, policy: RememberPolicy) -> Fact:
+    """Take a text for a fact as it stands: what is left where nobody could read it."""
+    return Fact(text=clamp_fact(text=text, policy=policy), importance=policy.importance)
+
+
+def clamp_fact(*, text: str, policy: RememberPolicy) -> str:
+    """Cut a text at a word to the length of a fact, on one line."""
+    words = " ".join(text.split())
+    if len(words) <= policy.fact_characters:
+        return words
+    return words[: policy.fact_characters - 2].rsplit(" ", 1)[0] + " …"
+
+
+def says_something(*, text: str, language: str) -> bool:
+    """Tell whether a fact claims anything: no question, greeting or thanks."""
+    return refuse_statement(text, language=language) not in _NO_FACT
+
+
+def read_facts(*, text: str, speaker: str, language: str, policy: RememberPolicy) -> list[Fact]:
+    """Read a text's claims by rules: each sentence that stands for itself, told of its speaker where one is known."""
+    turn = Turn(text=text, speaker=speaker, language=language)
+    claims = dict.fromkeys(list_claims(turn) if speaker else _as_written(turn))
+    return [
+        Fact(
+            text=clamp_fact(text=claim, policy=policy),
+            importance=policy.importance,
+            subject=_subject_of(claim, speaker),
+        )
+        for claim in list(claims)[: policy.facts]
+    ]
+
+
+def _as_written(turn: Turn) -> list[str]:
+    """List the sentences that claim something, in the first person too: whoever remembers speaks of themselves."""
+    sentences = (strip_opening(sentence, is_addressed=False) for sentence in split_sentences(turn.text))
+    return [plain for plain in sentences if plain and says_something(text=plain, language=turn.language)]
+
+
+def _subject_of(claim: str, speaker: str) -> str:
+    """Name whom a claim is told of: the speaker, where it names them, else the owner of the memory."""
+    return speaker.lower() if speaker and speaker.lower() in claim.lower() else OWNER
+
+
+def distinct_facts(*, facts: Sequence[Fact]) -> list[Fact]:
+    """Keep one of those that say the same in the same words, the first."""
+    return list({fact.text.casefold(): fact for fact in reversed(facts)}.values())[::-1]

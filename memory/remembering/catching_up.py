@@ -1,0 +1,84 @@
+"""Beliefs that were made while no vector could be had are embedded, and compared then (R2)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memory.consolidation.handmade import trace_by_hand
+from memory.consolidation.locks import lock_named
+from memory.consolidation.status import change_status
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.matter import matter_of
+from memory.domain.remembering import Course
+from memory.models import Belief, FactOutcome, LineageKind, RememberedFact
+from memory.models.remembrances import SAYS_THE_SAME
+from memory.models.vectors import Vectors, store_belief_vectors
+from memory.remembering.changing import bear_out, check_model
+from memory.remembering.holds import Hold
+from memory.remembering.linking import link_neighbours
+from memory.remembering.meeting import Meeting, is_suppressed
+from memory.remembering.reading import Unanswered, embed_texts, own_vector
+from memory.remembering.surroundings import choose_match, find_near, surroundings_of
+
+PUT_AWAY = "a person put away what says the same"
+
+
+def unmatched_facts(*, hold: Hold) -> list[RememberedFact]:
+    """List the facts of a remembrance whose beliefs wait for a vector."""
+    return list(hold.remembrance.facts.filter(is_unmatched=True).select_related("belief"))
+
+
+def embed_facts(*, hold: Hold, facts: Sequence[RememberedFact]) -> Mapping[str, Vectors]:
+    """Embed what waits, and the episode where it waits, too; by their words. Raises Unanswered."""
+    episode = hold.remembrance.episode
+    if matter := matter_of(episode.text, episode.speaker):
+        own_vector(episode=episode, matter=matter).collect()
+    found = embed_texts(texts=[fact.text for fact in facts], episode=episode)
+    if len(found) < len({fact.text for fact in facts}):
+        raise Unanswered("no vectors")
+    return found
+
+
+def catch_up(*, meeting: Meeting, fact: RememberedFact, vector: Vectors) -> None:
+    """Compare a belief that is there already with those beside it; raise Unasked where something must be asked first.
+
+    What says the same as another belief becomes part of that one.
+    """
+    assert fact.belief_id  # only a belief waits for a vector
+    [belief] = lock_named([fact.belief_id])
+    check_model(workspace_id=belief.workspace_id, model=meeting.model)
+    store_belief_vectors(workspace_id=belief.workspace_id, model=meeting.model, vectors={belief.pk: vector})
+    fact.is_unmatched = False
+    if belief.status in LIVE:
+        _compare(meeting, fact, belief, vector)
+    fact.save()
+
+
+def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vectors) -> None:
+    within = surroundings_of(belief=belief, is_limited=meeting.remembrance.is_limited)
+    near = find_near(within=within, vector=vector, besides=belief.pk)
+    match = choose_match(belief=belief, near=near)
+    if match.course is Course.REINFORCE:
+        _join(meeting, fact, belief, match.target)
+    elif is_suppressed(belief=belief, vector=vector):
+        fact.outcome = FactOutcome.SUPPRESSED
+        _end(meeting, belief, BeliefStatus.INVALIDATED, PUT_AWAY)
+    else:
+        asked = meeting.rule(belief, match) if match.course is Course.CHECK else None
+        meeting.apply(fact, belief, asked)
+        link_neighbours(belief=belief, near=[one for one in near if one[0].id != fact.rival_id], now=meeting.now)
+
+
+def _join(meeting: Meeting, fact: RememberedFact, belief: Belief, target: str) -> None:
+    """Give a belief's word to the one that was there first, and let it go on in that one."""
+    bear_out(belief_id=target, episode=meeting.remembrance.episode, hand=meeting.hand)
+    [twin] = lock_named([target])
+    trace_by_hand(
+        child=twin, parents=[belief], kind=LineageKind.MERGE, hand=replace(meeting.hand, reason=SAYS_THE_SAME)
+    )
+    _end(meeting, belief, BeliefStatus.MERGED, SAYS_THE_SAME)
+    fact.outcome, fact.belief = FactOutcome.REINFORCED, twin
+
+
+def _end(meeting: Meeting, belief: Belief, status: BeliefStatus, reason: str) -> None:
+    change_status(belief=belief, new=status, reason=reason, actor=meeting.hand.actor, now=meeting.now)

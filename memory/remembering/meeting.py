@@ -1,0 +1,165 @@
+"""A remembered text's facts meet what is believed, under the workspace's lock; what must be asked first is named."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from memory.consolidation.handmade import Hand, as_source
+from memory.consolidation.sayings import find_tombstone, was_erased
+from memory.domain.actor import read_actor
+from memory.domain.remembering import Course, Match, says_something
+from memory.llm.requests import StatedBelief
+from memory.models import Belief, FactOutcome, RememberedFact, Remembrance
+from memory.models.remembrances import REMEMBERED
+from memory.models.vectors import Vectors
+from memory.remembering.changing import bear_out, conceive, contradict, found
+from memory.remembering.linking import link_neighbours
+from memory.remembering.reading import ReadFact
+from memory.remembering.surroundings import choose_match, find_near, surroundings_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether a fact contradicts one of some beliefs, the most similar first; equal questions have equal answers."""
+
+    fact: StatedBelief
+    ids: tuple[str, ...]
+    beliefs: tuple[StatedBelief, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """Which belief a fact contradicts, "" for none, why, and the call that said so."""
+
+    rival: str = ""
+    reason: str = ""
+    call_id: int | None = None
+
+
+class Unasked(Exception):
+    """Nothing was changed: a question stands open."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__("a contradiction must be asked about first")
+        self.question = question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """One remembrance among the beliefs that are there; what it made itself it contradicts no more."""
+
+    remembrance: Remembrance
+    rulings: Mapping[Question, Ruling]
+    model: str  # that vectors are of
+    now: datetime
+    made: set[str] = field(default_factory=set)
+
+    @property
+    def hand(self) -> Hand:
+        """Return who acts, why and when."""
+        return Hand(actor=read_actor(self.remembrance.actor), reason=REMEMBERED, now=self.now)
+
+    def settle(self, number: int, read: ReadFact) -> RememberedFact:
+        """Do what a fact asks for, and return what that was; raise Unasked where something must be asked first."""
+        belief = conceive(episode=self.remembrance.episode, fact=read.fact, now=self.now)
+        row = self._row(number, read)
+        if not says_something(text=read.fact.text, language=belief.language):
+            row.outcome = FactOutcome.REFUSED
+        elif read.vector is None:
+            self._found(row, belief, read)
+            row.is_unmatched = True
+        else:
+            self._match(row, belief, read, read.vector)
+        return row
+
+    def rule(self, belief: Belief, match: Match) -> tuple[Question, Ruling]:
+        """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""
+        question = _question(belief, match)
+        if question not in self.rulings:
+            raise Unasked(question)
+        return question, self.rulings[question]
+
+    def apply(self, row: RememberedFact, belief: Belief, asked: tuple[Question, Ruling] | None) -> None:
+        """Write down what was asked about a belief, and let it supersede what it contradicts (R3)."""
+        if asked is None:
+            return
+        question, ruling = asked
+        row.asked_about, row.contradiction_call_id = list(question.ids), ruling.call_id
+        if ruling.rival:
+            row.rival_id = ruling.rival
+            row.rival_outcome = contradict(
+                rival_id=ruling.rival,
+                belief=belief,
+                episode=self.remembrance.episode,
+                reason=ruling.reason,
+                call_id=ruling.call_id,
+                hand=self.hand,
+            )
+
+    def _match(self, row: RememberedFact, belief: Belief, read: ReadFact, vector: Vectors) -> None:
+        """R2: bear out what says the same; else make a belief, having asked what it contradicts."""
+        near = find_near(within=surroundings_of(belief=belief, is_limited=self.remembrance.is_limited), vector=vector)
+        match = choose_match(belief=belief, near=near, settled=self.made)
+        if match.course is Course.REINFORCE:
+            row.outcome, row.belief_id = FactOutcome.REINFORCED, match.target
+            bear_out(belief_id=match.target, episode=self.remembrance.episode, hand=self.hand)
+        elif is_suppressed(belief=belief, vector=vector):
+            row.outcome = FactOutcome.SUPPRESSED
+        else:
+            asked = self.rule(belief, match) if match.course is Course.CHECK else None
+            belief.lineage_depth = _depth_after(asked)
+            self._found(row, belief, read)
+            self.apply(row, belief, asked)
+            link_neighbours(belief=belief, near=[one for one in near if one[0].id != row.rival_id], now=self.now)
+
+    def _found(self, row: RememberedFact, belief: Belief, read: ReadFact) -> None:
+        found(
+            belief=belief,
+            episode=self.remembrance.episode,
+            vector=read.vector,
+            model=self.model,
+            call_id=read.call_id,
+            hand=self.hand,
+        )
+        self.made.add(belief.pk)
+        row.outcome, row.belief = FactOutcome.CREATED, belief
+
+    def _row(self, number: int, read: ReadFact) -> RememberedFact:
+        return RememberedFact(
+            workspace_id=self.remembrance.workspace_id,
+            remembrance=self.remembrance,
+            number=number,
+            text=read.fact.text,
+            fact_type=read.fact.fact_type,
+            importance=read.fact.importance,
+            subject=read.fact.subject,
+            call_id=read.call_id,
+        )
+
+
+def _question(belief: Belief, match: Match) -> Question:
+    known = {one.pk: one for one in Belief.objects.filter(pk__in=match.candidates)}
+    candidates = [known[key] for key in match.candidates]
+    return Question(
+        fact=_stated(belief), ids=match.candidates, beliefs=tuple(_stated(candidate) for candidate in candidates)
+    )
+
+
+def _stated(belief: Belief) -> StatedBelief:
+    return StatedBelief(
+        statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
+    )
+
+
+def is_suppressed(*, belief: Belief, vector: Vectors) -> bool:
+    """Tell whether a person put away or erased what says the same (B22, L4)."""
+    candidate, workspace_id = as_source(belief=belief), belief.workspace_id
+    is_erased = was_erased(workspace_id=workspace_id, candidate=candidate)
+    return is_erased or find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=vector) is not None
+
+
+def _depth_after(asked: tuple[Question, Ruling] | None) -> int:
+    """Count the structural changes that lead to what supersedes another belief."""
+    if asked is None or not asked[1].rival:
+        return 0
+    return Belief.objects.values_list("lineage_depth", flat=True).get(pk=asked[1].rival) + 1

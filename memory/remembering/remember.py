@@ -1,0 +1,118 @@
+"""R1: remember a text: its episode is stored before anything else, and its facts follow at once or by a worker."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from memory.consolidation.clock import database_now
+from memory.consolidation.pausing import find_pause
+from memory.ingest.arrival import Arrival, Rejected, Stored
+from memory.ingest.episodes import take_episodes
+from memory.llm.model import language_model
+from memory.models import Remembrance, RemembranceState, Workspace
+from memory.remembering.working import work_remembrance
+from memory.signals import remembrance_ready
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefAction:
+    """What a remembered text did to one belief: created, reinforced, weakened or superseded."""
+
+    id: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """The episode that stands for a text, how far it has come, and what it did to beliefs by now."""
+
+    episode_id: str
+    state: str
+    beliefs: tuple[BeliefAction, ...]
+    is_duplicate: bool
+    is_forgotten: bool
+
+
+def remember(*, line: Mapping[str, object], arrival: Arrival) -> Remembered | Rejected:
+    """Store a text as an episode, and let its facts meet what is believed; the same text again changes nothing more.
+
+    With no model to ask now, the answer is *queued*, and a worker goes on.
+    """
+    with transaction.atomic():
+        [outcome] = take_episodes(raw_lines=[dict(line)], arrival=arrival)
+        if isinstance(outcome, Rejected):
+            return outcome
+        remembrance = _take_down(outcome, arrival)
+    if remembrance and remembrance.state == RemembranceState.QUEUED:
+        if may_ask_now(workspace=arrival.workspace):
+            _try_now(remembrance, arrival.now)
+        else:
+            _send(remembrance.pk)
+    return _answer(outcome, remembrance)
+
+
+def _try_now(remembrance: Remembrance, now: datetime) -> None:
+    """Work while the caller waits; whatever fails, the text is stored, and the sweeper comes back to it."""
+    try:
+        work_remembrance(remembrance_id=remembrance.pk, now=now)
+    except Exception:
+        log.exception("remembering_failed", remembrance=remembrance.pk)
+    remembrance.refresh_from_db(fields=["state"])
+
+
+def may_ask_now(*, workspace: Workspace) -> bool:
+    """Tell whether a model is worth asking while a caller waits: none is where rules answer, or a workspace rests."""
+    return not language_model().is_offline and find_pause(workspace=workspace) is None
+
+
+def _take_down(outcome: Stored, arrival: Arrival) -> Remembrance | None:
+    """Note that an episode's facts are wanted, once; nothing is wanted of what was forgotten."""
+    if outcome.is_forgotten or not arrival.workspace.is_believing:
+        return None
+    remembrance, _ = Remembrance.objects.get_or_create(
+        episode_id=outcome.id,
+        defaults={
+            "workspace": arrival.workspace,
+            "actor": str(arrival.actor),
+            "is_limited": arrival.allowed_projects is not None,
+            "created_at": arrival.now,
+            "due_at": database_now(plus=settings.POLICY.remember.resend_seconds),
+        },
+    )
+    return remembrance
+
+
+def _send(remembrance_id: int) -> None:
+    remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
+
+
+def _answer(outcome: Stored, remembrance: Remembrance | None) -> Remembered:
+    return Remembered(
+        episode_id=outcome.id,
+        state=RemembranceState.QUEUED if remembrance and _waits(remembrance) else RemembranceState.DONE,
+        beliefs=actions_of(remembrance=remembrance) if remembrance else (),
+        is_duplicate=outcome.is_duplicate,
+        is_forgotten=outcome.is_forgotten,
+    )
+
+
+def _waits(remembrance: Remembrance) -> bool:
+    """Tell whether beliefs may still follow: of what failed they do by consolidation."""
+    return remembrance.state != RemembranceState.DONE
+
+
+def actions_of(*, remembrance: Remembrance) -> tuple[BeliefAction, ...]:
+    """List what a remembrance did to beliefs, each belief once, in the order of its facts."""
+    actions: dict[str, str] = {}
+    for fact in remembrance.facts.all():
+        if fact.belief_id:
+            actions.setdefault(fact.belief_id, fact.outcome)
+        if fact.rival_id:
+            actions.setdefault(fact.rival_id, fact.rival_outcome)
+    return tuple(BeliefAction(id=key, action=action) for key, action in actions.items())

@@ -1,0 +1,69 @@
+"""What is believed near a fact: which beliefs its episode may bear on, and how like it they are (R2, B21)."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from django.conf import settings
+
+from memory.consolidation.handmade import as_source
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.matching import check_polarity
+from memory.domain.remembering import Match, Near, choose_course
+from memory.llm.workspace_model import embedder_of
+from memory.models import Belief
+from memory.models.nearest import Neighbour, Surroundings, nearest_beliefs
+from memory.models.vectors import Vectors
+
+Likeness = Sequence[tuple[Neighbour, float]]  # with the similarity on the reference scale, the nearest first
+
+# What is archived can be borne out, and comes back (B14); what is challenged is still judged.
+_JUDGED = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED)
+_MOST = 50
+
+
+def surroundings_of(*, belief: Belief, is_limited: bool) -> Surroundings:
+    """Say where a belief's like is looked for: in its project and among global ones, its user's and nobody's.
+
+    Who is limited to projects changes nothing that belongs to none (B21).
+    """
+    is_multilingual = embedder_of(belief.workspace_id).is_multilingual
+    return Surroundings(
+        workspace_id=belief.workspace_id,
+        project_id=belief.project_id,
+        with_global=not is_limited,
+        users=tuple({"", belief.user}),
+        language=None if is_multilingual else belief.language,
+    )
+
+
+def find_near(*, within: Surroundings, vector: Vectors, besides: str = "") -> Likeness:
+    """Return the beliefs from the similarity on at which two are linked, another one left out."""
+    model = embedder_of(within.workspace_id)
+    least = float(model.profile.raw(settings.POLICY.remember.link_from))
+    found = [
+        one
+        for one in nearest_beliefs(
+            within=within, model=model.name, vector=vector, statuses=_JUDGED, least=least, most=_MOST
+        )
+        if one.id != besides
+    ]
+    likeness = model.profile.reference(np.array([one.cosine for one in found], dtype=np.float64))
+    return list(zip(found, [float(value) for value in likeness], strict=True))
+
+
+def choose_match(*, belief: Belief, near: Likeness, settled: Collection[str] = ()) -> Match:
+    """Decide what a belief, not stored yet, does to those near it; what is `settled` is contradicted no more (R2)."""
+    policy = settings.POLICY.remember
+    close = [(one, likeness) for one, likeness in near if likeness >= policy.contradiction_similarity]
+    beliefs = {known.pk: known for known in Belief.objects.filter(pk__in=[one.id for one, _ in close])}
+    claim = as_source(belief=belief).claim
+    held = [
+        Near(
+            id=one.id,
+            similarity=likeness,
+            passes_guard=check_polarity(left=claim, right=as_source(belief=beliefs[one.id]).claim).passed,
+            is_live=one.status != BeliefStatus.ARCHIVED and one.id not in settled,
+        )
+        for one, likeness in close
+    ]
+    return choose_course(near=held, policy=policy)

@@ -1,0 +1,146 @@
+"""A remembrance at work: its text is read, its facts meet what is believed, what stops it is written down (R1)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from memory.consolidation.by_hand import settle_by_hand
+from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
+from memory.consolidation.handmade import NoVector
+from memory.consolidation.locks import Gone, lock_workspace
+from memory.consolidation.pausing import describe_pause, find_pause
+from memory.domain.matter import matter_of
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.replies import Contradiction
+from memory.llm.requests import ContradictionRequest
+from memory.llm.workspace_model import embedder_of
+from memory.models import RememberedFact, RemembranceState
+from memory.models.vectors import Vectors
+from memory.remembering.catching_up import catch_up, embed_facts, unmatched_facts
+from memory.remembering.holds import Hold, give_up, held
+from memory.remembering.meeting import Meeting, Question, Ruling, Unasked
+from memory.remembering.reading import Reading, Unanswered, ask, read_text, text_of
+
+log = structlog.get_logger(__name__)
+
+_NO_BELIEFS = "the workspace keeps no beliefs"
+_WITHOUT_VECTOR = "the embedding model does not answer"
+_CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
+_ROUNDS = 4  # of asking: each fact once, and once more where somebody else was faster
+
+
+def work_remembrance(*, remembrance_id: int, now: datetime) -> None:
+    """Bring a remembrance to its end, unless somebody else works on it; what stops it is written down, and waits."""
+    with held(remembrance_id=remembrance_id) as hold:
+        if hold is None:
+            return
+        if pause := find_pause(workspace=hold.remembrance.workspace):
+            hold.postpone(seconds=settings.POLICY.remember.resend_seconds, reason=describe_pause(pause))
+            return
+        _work(hold, now)
+
+
+def _work(hold: Hold, now: datetime) -> None:
+    policy = settings.POLICY.remember
+    budget = CallBudget.of_step(seconds=policy.answer_seconds, policy=budget_policy())
+    try:
+        if facts := unmatched_facts(hold=hold):
+            _catch_up(hold, budget, facts, now)
+        else:
+            reading = read_text(hold=hold, budget=budget)
+            _meet(hold, budget, len(reading.facts), partial(apply_reading, hold=hold, reading=reading, now=now))
+    except DailyCapReached as spent:
+        hold.postpone(seconds=policy.cap_seconds, reason=str(spent))
+    except MustWait as wait:
+        hold.postpone(seconds=wait.seconds, reason=str(wait))
+    except (OutOfBudget, NoVector) as over:
+        hold.postpone(seconds=0.0, reason=str(over), is_failure=True)
+    except Unanswered as failed:
+        hold.postpone(seconds=hold.next_pause(), reason=str(failed), is_failure=True)
+    except Gone:
+        hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
+    except BeliefsAreOff:
+        give_up(remembrance=hold.remembrance, reason=_NO_BELIEFS)
+    except LeaseLost:
+        log.info("remembrance_taken_over", remembrance=hold.remembrance.pk)
+
+
+def _catch_up(hold: Hold, budget: CallBudget, facts: Sequence[RememberedFact], now: datetime) -> None:
+    vectors = embed_facts(hold=hold, facts=facts)
+    model = embedder_of(hold.remembrance.workspace_id).name
+    apply = partial(apply_vectors, hold=hold, vectors=vectors, model=model, now=now)
+    _meet(hold, budget, len(facts), apply)
+
+
+def _meet(hold: Hold, budget: CallBudget, facts: int, apply: Callable[..., None]) -> None:
+    """Let facts meet what is believed, asking about contradictions as they come up: that may change meanwhile."""
+    rulings: dict[Question, Ruling] = {}
+    for _ in range(_ROUNDS * max(facts, 1)):
+        try:
+            apply(rulings=rulings)
+        except Unasked as open_one:
+            rulings[open_one.question] = rule_on(hold=hold, budget=budget, question=open_one.question)
+        else:
+            return
+    hold.postpone(seconds=settings.POLICY.remember.resend_seconds, reason=_CHANGED_TOO_OFTEN)
+
+
+@transaction.atomic
+def apply_reading(*, hold: Hold, reading: Reading, rulings: Mapping[Question, Ruling], now: datetime) -> None:
+    """Let all facts of a text meet what is believed, or none, and end the remembrance.
+
+    Raises Unasked, LeaseLost, BeliefsAreOff, Gone, or NoVector where the workspace moved to another embedding model.
+    """
+    _hold_still(hold)
+    meeting = Meeting(remembrance=hold.remembrance, rulings=rulings, model=reading.model, now=now)
+    rows = [meeting.settle(number, read) for number, read in enumerate(reading.facts, 1)]
+    RememberedFact.objects.bulk_create(rows)
+    settle_by_hand(episodes=[hold.remembrance.episode_id])
+    if any(row.is_unmatched for row in rows):
+        hold.postpone(seconds=hold.next_pause(), reason=_WITHOUT_VECTOR)
+    else:
+        _end(hold, now)
+    log.info("remembered", episode=hold.remembrance.episode_id, outcomes=[str(row.outcome) for row in rows])
+
+
+@transaction.atomic
+def apply_vectors(
+    *, hold: Hold, vectors: Mapping[str, Vectors], model: str, rulings: Mapping[Question, Ruling], now: datetime
+) -> None:
+    """Compare the beliefs that waited for a vector, all or none, and end the remembrance; raise as `apply_reading`."""
+    _hold_still(hold)
+    meeting = Meeting(remembrance=hold.remembrance, rulings=rulings, model=model, now=now)
+    for fact in unmatched_facts(hold=hold):
+        catch_up(meeting=meeting, fact=fact, vector=vectors[fact.text])
+    _end(hold, now)
+
+
+def _hold_still(hold: Hold) -> None:
+    """Keep gates and other remembrances from the workspace's beliefs until the transaction ends."""
+    lock_workspace(hold.remembrance.workspace_id)
+    check_believing(workspace_id=hold.remembrance.workspace_id)
+    if not hold.mine.select_for_update(no_key=True).exists():
+        raise LeaseLost
+
+
+def _end(hold: Hold, now: datetime) -> None:
+    hold.mine.update(state=RemembranceState.DONE, state_reason="", done_at=now, failures=0)
+
+
+def rule_on(*, hold: Hold, budget: CallBudget, question: Question) -> Ruling:
+    """Ask which belief a fact contradicts; a reply that names none of those asked about counts as none (R3)."""
+    episode = hold.remembrance.episode
+    seen = text_of(episode=episode, matter=matter_of(episode.text, episode.speaker))
+    request = ContradictionRequest(fact=question.fact, beliefs=question.beliefs, episodes=(seen,))
+    heard = ask(hold=hold, budget=budget, request=request)
+    reply = heard.reply
+    if not isinstance(reply, Contradiction) or reply.contradicts is None:
+        return Ruling(call_id=heard.call_id)
+    if not 1 <= reply.contradicts <= len(question.ids):
+        log.warning("remembering.no_such_belief", number=reply.contradicts, of=len(question.ids))
+        return Ruling(call_id=heard.call_id)
+    return Ruling(rival=question.ids[reply.contradicts - 1], reason=reply.reason, call_id=heard.call_id)

@@ -1,0 +1,46 @@
+"""Texts told to a workspace, as a caller of the direct path tells them."""
+
+from typing import Any
+
+from memory.domain.actor import Actor, ActorKind
+from memory.ingest.arrival import Arrival
+from memory.models import Belief, Evidence, Link, Remembrance
+from memory.remembering.remember import Remembered, remember
+from tests.consolidation.world import World
+
+TELLER = Actor(kind=ActorKind.KEY, name="engram_ab12")
+
+
+def tell(world: World, text: str, *, limited_to: list[int] | None = None, **line: Any) -> Remembered:
+    """Remember a text in a world, in a session of its own unless one is given."""
+    line = {"text": text, "session": f"of: {text}"} | line
+    arrival = Arrival(workspace=world.workspace, now=world.now, actor=TELLER, allowed_projects=limited_to)
+    remembered = remember(line=line, arrival=arrival)
+    assert isinstance(remembered, Remembered)
+    return remembered
+
+
+def actions(remembered: Remembered) -> list[tuple[str, str]]:
+    """Return what was done to which belief."""
+    return [(one.id, one.action) for one in remembered.beliefs]
+
+
+def remembrance_of(remembered: Remembered) -> Remembrance:
+    return Remembrance.objects.get(episode=remembered.episode_id)
+
+
+def numbers(belief: Belief) -> tuple[float, float]:
+    """Return α and β as they are stored."""
+    return Belief.objects.values_list("alpha", "beta").get(pk=belief.pk)
+
+
+def words_on(belief: Belief, episode_id: str) -> tuple[str, str, str]:
+    """Return verdict, basis and reason of an episode's evidence on a belief."""
+    return Evidence.objects.values_list("verdict", "basis", "reason").get(belief=belief, episode=episode_id)
+
+
+def neighbours(belief: Belief) -> dict[str, float]:
+    """Return what a belief is linked to, with the similarity."""
+    return {
+        key: round(value, 2) for key, value in Link.objects.filter(belief=belief).values_list("other", "similarity")
+    }

@@ -1,0 +1,328 @@
+"""How a text is remembered: stored before anything else, and followed by its beliefs exactly once (R1)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from pytest_django import Settings
+
+from memory.consolidation.verify import find_drift
+from memory.domain.actor import Actor, ActorKind
+from memory.forgetting.forget import forget_episode
+from memory.ingest.arrival import Arrival, Rejected
+from memory.models import (
+    Belief,
+    Episode,
+    EpisodeEmbedding,
+    Evidence,
+    Link,
+    ModelCall,
+    Pause,
+    Remembrance,
+    Surfaced,
+    Workspace,
+)
+from memory.remembering import working
+from memory.remembering.remember import actions_of, remember
+from memory.remembering.sweeping import wake_remembrances
+from memory.remembering.working import work_remembrance
+from tests.consolidation.world import World, garbage, refuse
+from tests.remembering.telling import TELLER, actions, remembrance_of, tell
+from tests.transfer.files import exported, moved
+
+pytestmark = pytest.mark.django_db
+
+TABS = "Ana prefers tabs over spaces."
+SPACES = "Ana prefers spaces over tabs."
+
+
+@pytest.fixture
+def offline(settings: Settings) -> None:
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+
+
+def make_due() -> None:
+    """Let the time pass after which the sweeper looks again."""
+    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
+
+
+def work_all(world: World) -> None:
+    """Do what the sweeper would have workers do."""
+    make_due()
+    wake_remembrances()
+    for key in Remembrance.objects.queued().values_list("pk", flat=True):
+        work_remembrance(remembrance_id=key, now=world.now)
+
+
+def test_rules_follow_by_a_worker(world: World, offline: None, sent: list[int]) -> None:
+    """R1: without a model the answer says queued, and the belief follows."""
+    told = tell(world, TABS)
+    remembrance = remembrance_of(told)
+    assert (told.state, told.beliefs, sent) == ("queued", (), [remembrance.pk])
+    work_remembrance(remembrance_id=remembrance.pk, now=world.now)
+    belief = world.only_belief()
+    assert actions(tell(world, TABS)) == [(belief.pk, "created")]
+    assert (belief.statement, belief.subject, belief.importance, belief.alpha) == (TABS, "owner", 5, 2.0)
+
+
+def test_a_change_of_mind_is_understood_by_rules(world: World, offline: None, sent: list[int]) -> None:
+    """R3: offline, a belief of one episode is superseded."""
+    for text in (TABS, SPACES):
+        tell(world, text)
+        work_all(world)
+    statuses = dict(Belief.objects.values_list("statement", "status"))
+    assert statuses == {TABS: "invalidated", SPACES: "active"}
+
+
+def test_the_same_words_again_change_nothing(world: World) -> None:
+    """R1, L4: the answer says what came of them the first time."""
+    first = tell(world, TABS)
+    again = tell(world, TABS)
+    assert (again.is_duplicate, again.beliefs) == (True, first.beliefs)
+    assert (Episode.objects.count(), Evidence.objects.count(), world.calls("remember")) == (1, 1, 1)
+
+
+def test_the_same_key_with_other_words_is_a_conflict(world: World) -> None:
+    """R1, L4."""
+    tell(world, TABS, idempotency_key="k")
+    arrival = Arrival(workspace=world.workspace, now=world.now, actor=TELLER)
+    refused = remember(line={"text": SPACES, "idempotency_key": "k"}, arrival=arrival)
+    assert isinstance(refused, Rejected)
+    assert refused.status == 409
+
+
+def test_what_was_stored_before_can_be_remembered(world: World) -> None:
+    """R1: the same words of the same origin are one episode, whose facts are wanted now."""
+    world.directions.place(TABS, {"tabs": 1.0})
+    episode = world.say(TABS, about="tabs", session="s", origin="session:s")
+    Episode.objects.filter(pk=episode.pk).update(content_hash=_hash_of(TABS))
+    told = tell(world, TABS, session="s")
+    assert (told.episode_id, [action for _, action in actions(told)]) == (episode.pk, ["created"])
+
+
+def _hash_of(text: str) -> str:
+    from memory.domain.content_hash import content_hash
+
+    return content_hash(text)
+
+
+def test_forgotten_words_stay_forgotten(world: World) -> None:
+    """R1, L4."""
+    told = tell(world, TABS)
+    person = Actor(kind=ActorKind.PERSON, name="lena")
+    forget_episode(episode=Episode.objects.get(pk=told.episode_id), actor=person, now=world.now)
+    again = tell(world, TABS)
+    assert (again.state, again.beliefs, again.is_forgotten) == ("done", (), True)
+
+
+def test_a_reply_that_nobody_can_read_leaves_the_text_itself(world: World, hasty: None) -> None:
+    """R1: factual, 5, the owner's."""
+    world.server.then(garbage(), garbage(), purpose="remember")
+    tell(world, TABS)
+    belief = world.only_belief()
+    assert (belief.statement, belief.fact_type, belief.importance, belief.subject) == (TABS, "factual", 5, "owner")
+
+
+@pytest.mark.parametrize("reply", ["```json\n{facts}\n```", "{facts}"])
+def test_code_fences_and_excess_are_forgiven(world: World, reply: str) -> None:
+    """R1: at most three facts, each clamped."""
+    facts = ", ".join(f'{{"fact": "Ana owns mill number {n}.", "importance": {n * 9}}}' for n in range(5))
+    text = reply.replace("{facts}", f'{{"facts": [{facts}]}}')
+    world.server.script = lambda asked: _say(text) if asked.purpose == "remember" else None
+    tell(world, TABS)
+    found = Belief.objects.order_by("statement").values_list("statement", "importance", "subject", "fact_type")
+    assert list(found) == [
+        (f"Ana owns mill number {n}.", importance, "owner", "factual") for n, importance in enumerate([1, 9, 10])
+    ]
+
+
+def _say(text: str) -> Any:
+    from tests.model_server_acts import answer
+
+    return answer(text)
+
+
+def test_small_talk_founds_nothing(world: World) -> None:
+    """R1: what a model takes for a fact all the same is refused."""
+    told = tell(world, "How is the weather?")
+    assert (told.state, told.beliefs) == ("done", ())
+    assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]  # left to consolidation
+
+
+def test_nothing_but_echo_costs_no_call(world: World) -> None:
+    """R1, B4: what we said ourselves is no news."""
+    told = tell(world, "[Belief (0.85): Ana prefers tabs over spaces.]")
+    assert (told.state, told.beliefs, world.calls("remember")) == ("done", (), 0)
+
+
+@pytest.mark.parametrize("status", [503, 401, 429])
+def test_a_server_that_fails_costs_no_belief(world: World, hasty: None, sent: list[int], status: int) -> None:
+    """R1: the text is stored, and its beliefs follow when the server is back."""
+    world.trouble.broken["remember"] = refuse(status)
+    told = tell(world, TABS)
+    assert (told.state, Episode.objects.count(), Belief.objects.count()) == ("queued", 1, 0)
+    remembrance = remembrance_of(told)
+    assert remembrance.state_reason
+    assert remembrance.claims == 0
+    world.trouble.broken.clear()
+    work_all(world)
+    assert remembrance_of(told).state == "done"
+    assert world.only_belief().alpha == 2.0
+
+
+def test_a_capped_workspace_answers_at_once(world: World, sent: list[int]) -> None:
+    """R1, B9: no call is made, and none is lost."""
+    Workspace.objects.update(daily_token_cap=1)
+    world.workspace.refresh_from_db()
+    told = tell(world, TABS)
+    assert (told.state, len(world.server.log)) == ("queued", 0)
+    Workspace.objects.update(daily_token_cap=None)
+    work_all(world)
+    assert remembrance_of(told).state == "done"
+
+
+def test_a_resting_workspace_answers_at_once(world: World, sent: list[int]) -> None:
+    """R1, B9: and is left alone until it has rested."""
+    from memory.llm.fingerprint import fingerprint_models
+
+    Pause.objects.create(
+        workspace=world.workspace, reason="failures", until=Now() + timedelta(hours=1),
+        fingerprint=fingerprint_models(), since=Now(), failures=1,
+    )  # fmt: skip
+    told = tell(world, TABS)
+    assert (told.state, len(world.server.log)) == ("queued", 0)
+    make_due()
+    assert wake_remembrances() == 0
+    Pause.objects.all().delete()
+    work_all(world)
+    assert remembrance_of(told).state == "done"
+
+
+def test_without_beliefs_a_text_is_only_stored(world: World) -> None:
+    """R1, B22."""
+    world.workspace.is_believing = False
+    world.workspace.save()
+    told = tell(world, TABS)
+    assert (told.state, told.beliefs, Episode.objects.count(), Remembrance.objects.count()) == ("done", (), 1, 0)
+
+
+def test_a_message_that_comes_twice_changes_nothing(world: World) -> None:
+    """R1: exactly once."""
+    remembrance = remembrance_of(tell(world, TABS))
+    work_remembrance(remembrance_id=remembrance.pk, now=world.now)
+    assert (Evidence.objects.count(), world.calls("remember")) == (1, 1)
+
+
+def test_a_held_remembrance_is_left_to_its_holder(world: World, offline: None, sent: list[int]) -> None:
+    """R1: and taken over when its lease has run out."""
+    remembrance = remembrance_of(tell(world, TABS))
+    Remembrance.objects.update(lease_owner="another", leased_until=Now() + timedelta(seconds=20), claims=1)
+    work_remembrance(remembrance_id=remembrance.pk, now=world.now)
+    assert not Belief.objects.exists()
+    Remembrance.objects.update(leased_until=Now() - timedelta(seconds=1))
+    work_all(world)
+    assert remembrance_of(tell(world, TABS)).state == "done"
+
+
+def test_what_cost_five_workers_is_left_to_consolidation(world: World, offline: None, sent: list[int]) -> None:
+    """R1: poison ends, and the episode waits like any other."""
+    told = tell(world, TABS)
+    Remembrance.objects.update(claims=5)
+    work_all(world)
+    assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("failed", "claimed too often")
+    assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]
+
+
+def test_an_error_of_ours_loses_nothing(
+    world: World, sent: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R1: the caller is told that it waits; the claim stays counted."""
+    monkeypatch.setattr(working, "read_text", lambda **_: 1 / 0)
+    told = tell(world, TABS)
+    assert (told.state, remembrance_of(told).claims) == ("queued", 1)
+    assert "remembering_failed" in caplog.text
+    monkeypatch.undo()
+    work_all(world)
+    assert remembrance_of(told).state == "done"
+
+
+def test_the_sweeper_sends_what_was_lost_once(world: World, offline: None, sent: list[int]) -> None:
+    """R1: a message that got lost costs a minute."""
+    remembrance = remembrance_of(tell(world, TABS))
+    sent.clear()
+    assert wake_remembrances() == 0
+    make_due()
+    assert [wake_remembrances(), wake_remembrances()] == [1, 0]
+    assert sent == [remembrance.pk]
+
+
+def test_without_a_vector_a_belief_is_made_and_matched_later(world: World, hasty: None, sent: list[int]) -> None:
+    """R2: it joins what says the same, once an embedding can be had."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
+    world.trouble.broken["embed"] = refuse(500)
+    told = tell(world, "Ana prefers tabs over spaces!")
+    [(unmatched, action)] = actions(told)
+    assert (told.state, action) == ("queued", "created")
+    assert unmatched != belief.pk
+    world.trouble.broken.clear()
+    work_all(world)
+    assert actions(tell(world, "Ana prefers tabs over spaces!")) == [(belief.pk, "reinforced")]
+    assert world.now_of(belief).alpha == 5.0
+    assert Belief.objects.get(pk=unmatched).status == "merged"
+    assert EpisodeEmbedding.objects.filter(episode=told.episode_id).exists()
+    assert find_drift(workspace=world.workspace)[1] == []
+
+
+def test_an_unmatched_belief_contradicts_later(world: World, hasty: None, sent: list[int]) -> None:
+    """R2, R3."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    world.directions.place(SPACES, {"tabs": 0.95})
+    world.contradictions[SPACES] = TABS
+    world.trouble.broken["embed"] = refuse(500)
+    tell(world, SPACES)
+    assert world.now_of(belief).beta == 1.0
+    world.trouble.broken.clear()
+    work_all(world)
+    assert [action for _, action in actions(tell(world, SPACES))] == ["created", "weakened"]
+    assert world.now_of(belief).beta == 2.0
+
+
+def test_what_an_ai_says_of_what_it_was_shown_weighs_nothing(world: World) -> None:
+    """R2, B4, Echo: kept for the record."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    Surfaced.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=world.now)
+    told = tell(world, TABS, session="s", source="ai")
+    row = Evidence.objects.get(belief=belief, episode=told.episode_id)
+    assert (row.kind, row.base_weight, world.now_of(belief).alpha) == ("echo", 0.0, 4.0)
+
+
+def test_project_and_user_are_the_episodes(world: World) -> None:
+    """R1, B21."""
+    tell(world, TABS, project="mill", user="mara")
+    belief = world.only_belief()
+    assert belief.project is not None
+    assert (belief.scope, belief.project.slug, belief.user) == ("project", "mill", "mara")
+
+
+def test_an_export_holds_what_became_of_facts(world: World) -> None:
+    """R14: remembrances, their facts, and links."""
+    world.hold("Ana never uses tabs.", about="tabs", likeness=0.6)
+    world.directions.place(TABS, {"tabs": 0.99})
+    tell(world, TABS)
+    file, fresh = moved(world.workspace)
+    assert exported(fresh) == file
+    assert actions_again(fresh) == ["created"]
+    assert Link.objects.filter(workspace=fresh).count() == 1
+
+
+def actions_again(workspace: Workspace) -> list[str]:
+    return [one.action for one in actions_of(remembrance=Remembrance.objects.get(workspace=workspace))]
+
+
+def test_a_queued_text_makes_no_calls_of_its_own(world: World, offline: None, sent: list[int]) -> None:
+    """R1: rules cost nothing; their word stands in the ledger."""
+    tell(world, TABS)
+    work_all(world)
+    assert set(ModelCall.objects.values_list("purpose", "input_tokens")) == {("remember", 0)}
