@@ -1,11 +1,14 @@
 """What a remembered fact does to the beliefs near it (R2), and how contradictions end (R3), with figures by hand."""
 
+from typing import Any
+
 import pytest
 
 from memory.consolidation.verify import find_drift
 from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, Remembrance, Workspace
 from tests import factories
-from tests.consolidation.world import World, garbage
+from tests.consolidation.world import World
+from tests.model_server import garbage
 from tests.remembering.telling import TELLER, actions, neighbours, numbers, remembrance_of, tell, words_on
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +19,8 @@ SPACES = "Ana prefers spaces over tabs."
 
 def other(world: World, belief: Belief) -> Belief:
     """Return the belief that was made beside one."""
-    return Belief.objects.filter(workspace=world.workspace).exclude(pk=belief.pk).get()
+    found: Belief = Belief.objects.filter(workspace=world.workspace).exclude(pk=belief.pk).get()
+    return found
 
 
 def test_what_is_like_nothing_becomes_a_belief(world: World) -> None:
@@ -62,7 +66,7 @@ def test_what_fails_the_guard_is_asked_about_however_like_it_is(world: World) ->
     assert world.now_of(belief).status == "active"  # the model found none
 
 
-def contradicted(world: World, *, supports: int, **given: object) -> Belief:
+def contradicted(world: World, *, supports: int, **given: Any) -> Belief:
     belief = world.hold(TABS, about="tabs", supports=supports, **given)
     world.directions.place(SPACES, {"tabs": 0.9})
     world.contradictions[SPACES] = TABS
@@ -120,7 +124,7 @@ def test_in_the_additive_model_too_few_episodes_invalidate(world: World) -> None
 def test_echoes_are_no_supporting_episodes(world: World) -> None:
     """R3, B4: a row that weighs nothing does not keep a belief alive."""
     belief = contradicted(world, supports=3)
-    belief.evidence.filter(pk=belief.evidence.first().pk).update(base_weight=0.0)
+    belief.evidence.filter(pk__in=belief.evidence.values("pk")[:1]).update(base_weight=0.0)
     tell(world, SPACES)
     assert world.now_of(belief).status == "invalidated"
 

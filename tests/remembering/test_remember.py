@@ -27,7 +27,8 @@ from memory.remembering import working
 from memory.remembering.remember import actions_of, remember
 from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
-from tests.consolidation.world import World, garbage, refuse
+from tests.consolidation.world import World
+from tests.model_server import garbage, refuse
 from tests.remembering.telling import TELLER, actions, remembrance_of, tell
 from tests.transfer.files import exported, moved
 

@@ -110,6 +110,7 @@ def test_what_superseded_an_erased_belief_stays(world: World, founded: Belief) -
     )
     assert list(Belief.objects.values_list("statement", flat=True)) == [SPACES]
     assert not Lineage.objects.exists()
+    assert asked
     assert ModelCall.objects.get(pk=asked).reply == ""
 
 
