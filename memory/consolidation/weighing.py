@@ -9,9 +9,8 @@ from django.db.models import F, Q
 from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.calibration import Profile
-from memory.domain.kinds import Note, supersedes
+from memory.domain.kinds import Note, confirms, supersedes
 from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.matching import Claim, check_polarity
 from memory.domain.surprise import measure_surprise, move_importance
 from memory.domain.trust import trust_in
 from memory.llm.workspace_model import embedder_of
@@ -62,22 +61,16 @@ def _surprise(fact: Episode, similarities: Sequence[float]) -> None:
 def _meet_older(fact: Episode, older: Mapping[Episode, float], *, actor: Actor, now: datetime) -> None:
     """Confirm what says the same, and put aside what can no longer hold."""
     aside = []
+    policy, newer = settings.POLICY.extraction, _as_note(fact)
     for one, similarity in older.items():
-        if _says_the_same(fact, one, similarity):
+        note = _as_note(one)
+        if confirms(newer=newer, older=note, similarity=similarity, policy=policy):
             _confirm(one.pk, fact.occurred_at)
-        elif supersedes(
-            newer=_as_note(fact), older=_as_note(one), similarity=similarity, policy=settings.POLICY.extraction
-        ):
+        elif supersedes(newer=newer, older=note, similarity=similarity, policy=policy):
             aside.append(one.pk)
     standing = Episode.objects.active().filter(pk__in=aside).values_list("pk", flat=True)
     reason = f"superseded by {fact.pk}"
     change_episode_status(ids=list(standing), new=EpisodeStatus.SUPERSEDED, reason=reason, actor=actor, now=now)
-
-
-def _says_the_same(fact: Episode, older: Episode, similarity: float) -> bool:
-    if older.speaker != fact.speaker or similarity <= settings.POLICY.extraction.confirm_similarity:
-        return False
-    return check_polarity(left=_as_claim(fact), right=_as_claim(older)).passed
 
 
 def _confirm(key: str, occurred_at: datetime) -> None:
@@ -85,10 +78,6 @@ def _confirm(key: str, occurred_at: datetime) -> None:
     later = Q(confirmed_at=None) | Q(confirmed_at__lt=occurred_at)
     facts = Episode.objects.filter(later, pk=key, confidence__isnull=False, occurred_at__lt=occurred_at)
     facts.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
-
-
-def _as_claim(episode: Episode) -> Claim:
-    return Claim(text=episode.text, speaker=episode.speaker, language=episode.language)
 
 
 def _as_note(episode: Episode) -> Note:

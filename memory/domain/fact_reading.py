@@ -32,7 +32,8 @@ _NAMELESS = {
     (Role.ASSISTANT, True): "Assistent",
 }
 _ADDRESS = re.compile(
-    r"\b(?:you|your|yours|you're|you've|you'll|you'd|yourself|y'all|du|dich|dir|dein\w*|euch|euer\w*)\b", re.IGNORECASE
+    r"\b(?:you|your|yours|you're|you've|you'll|you'd|yourself|y'all|ya|du|dich|dir|dein\w*|euch|euer\w*)\b",
+    re.IGNORECASE,
 )
 _OFFER = re.compile(
     r"(?:let me|i can (?:help|show|also)|here(?:'s| is| are)|i(?:'ll| will) (?:help|explain|show|be here)|feel free|"
@@ -85,6 +86,7 @@ _NOTED = re.compile(
 _NAME_WISH = re.compile(r"^(?:please |just )?call me ([A-Z]\w+)", re.IGNORECASE)
 _OF_ONESELF = re.compile(r"(?:I|I'm|I'll|I'd|I've|We|We'll|My)\b")
 _REQUEST = re.compile(r"(?:bitte|please|kindly)\b(?!.*\b(?:always|never|immer|nie|niemals)\b)", re.IGNORECASE)
+_SUBORDINATE = words("since because when while until after before if although though as weil wenn als nachdem bevor")
 _CODE = re.compile(r"```.*?(?:```|\Z)|^ {4}\S.*$", re.DOTALL | re.MULTILINE)
 _FINAL = frozenset(
     {Refusal.EMPTY, Refusal.SHARES_SPAN, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK}
@@ -202,6 +204,8 @@ def _hangs(part: str, voice: _Voice) -> bool:
     if voice.refuses(part) is Refusal.UNRESOLVED_REFERENCE or _LEANING.match(part):
         return True
     first = part.partition(" ")[0].lower()
+    if first in _SUBORDINATE and "," not in part:
+        return True
     lacks_subject = first.endswith("s") and first not in _NOUNS and is_verb_form(first)
     return lacks_subject or (_GERUND.match(part) is not None and not _FINITE.search(part))
 

@@ -11,6 +11,7 @@ from memory.domain.lexicon import words
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.policy_conversations import ExtractionPolicy
 from memory.domain.tiers import Tier, tier_of
+from memory.domain.turns import leave_name_out
 from memory.domain.verdicts import Verdict, judge_by_rules
 
 
@@ -109,7 +110,22 @@ def supersedes(*, newer: Note, older: Note, similarity: float, policy: Extractio
         return False
     if tier_of(confidence=newer.confidence, policy=policy) is Tier.SPECULATIVE:
         return False
-    left, right = (Claim(text=one.text, speaker=one.speaker, language=one.language) for one in (newer, older))
+    left, right = _as_claim(newer), _as_claim(older)
     if check_polarity(left=left, right=right).passed:
         return False
     return judge_by_rules(episode=left, belief=right, similarity=similarity).verdict is Verdict.CONTRADICTS
+
+
+def confirms(*, newer: Note, older: Note, similarity: float, policy: ExtractionPolicy) -> bool:
+    """L15: tell whether a later memory says what an older one of the same speaker said, by all that can be asked."""
+    if newer.speaker != older.speaker or similarity <= policy.confirm_similarity:
+        return False
+    left, right = _as_claim(newer), _as_claim(older)
+    if not check_polarity(left=left, right=right).passed:
+        return False
+    return judge_by_rules(episode=left, belief=right, similarity=similarity).verdict is Verdict.SUPPORTS
+
+
+def _as_claim(note: Note) -> Claim:
+    """Leave the speaker's name out, which all that they say has in common."""
+    return Claim(text=leave_name_out(note.text, name=note.speaker), speaker=note.speaker, language=note.language)

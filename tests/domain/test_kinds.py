@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory.domain.category import Category
-from memory.domain.kinds import Kind, Note, kind_of, supersedes
+from memory.domain.kinds import Kind, Note, confirms, kind_of, supersedes
 from memory.domain.policy import Policy
 from memory.domain.tiers import Tier, tier_of
 
@@ -144,3 +144,39 @@ def test_an_episode_is_never_put_aside() -> None:
 def test_distant_notes_are_not_compared() -> None:
     """L18: below 0.70 they are about different things."""
     assert not _puts_aside(NEWER, similarity=0.69)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_confirmed"),
+    [
+        ("Mara likes tabs more than spaces.", True),
+        ("Mara prefers tabs over spaces in every file.", True),
+        ("Mara prefers spaces over tabs.", False),
+        ("Mara is off to go swimming with the kids.", False),
+    ],
+)
+def test_what_says_the_same_later_confirms(said: str, is_confirmed: bool) -> None:
+    """L15: cosine alone vouches for nothing, and where the rules are not sure nothing is confirmed."""
+    newer = replace(NEWER, text=said)
+    assert confirms(newer=newer, older=OLDER, similarity=0.95, policy=POLICY) is is_confirmed
+
+
+def test_the_speakers_name_brings_no_two_notes_together() -> None:
+    """L18: all that one person says has their name in it."""
+    dancing = replace(OLDER, text="Dancing is like second nature to Mara.")
+    business = replace(NEWER, text="Mara is turning their loves of dance into a business.")
+    assert not _puts_aside(business, dancing, similarity=0.75)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Mara prefers tabs over spaces.", "Mara prefers spaces over tabs."),
+        ("Mara likes coffee in the morning.", "Mara does not like coffee in the morning."),
+        ("The staging server runs on port 8000.", "The staging server runs on port 8080."),
+        ("Mara uses Vim for all her notes.", "Mara never uses Vim for all her notes."),
+    ],
+)
+def test_contradictions_of_each_kind_put_the_older_note_aside(older: str, newer: str) -> None:
+    """L18."""
+    assert _puts_aside(replace(NEWER, text=newer), replace(OLDER, text=older))
