@@ -1,0 +1,36 @@
+"""SessionStart: one line on how the memory stands, for the person and for the model."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional  # noqa: UP035 - for 3.9
+
+from memory_server import ask, run_hook, seconds_of
+
+SECONDS = seconds_of("ENGRAM_STATUS_TIMEOUT_MS", default=1000)
+
+
+def greet(event: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:  # noqa: UP045 - for 3.9
+    """Say what is remembered and what waits."""
+    status, answer = ask("GET", "/status", seconds=SECONDS)
+    if status != 200 or not isinstance(answer, dict):
+        return None
+    line = _line(answer)
+    return {
+        "systemMessage": line,
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": line},
+    }
+
+
+def _line(answer: Mapping[str, Any]) -> str:
+    episodes, beliefs = answer["episodes"].get("active", 0), answer["beliefs"].get("active", 0)
+    told = [f"{episodes} episodes", f"{beliefs} beliefs"]
+    if answer.get("pending_episodes"):
+        told.append(f"{answer['pending_episodes']} wait for consolidation")
+    if answer.get("dead_letters"):
+        told.append(f"{answer['dead_letters']} wait for a person")
+    resting = answer.get("pause")
+    return f"Engram remembers: {', '.join(told)}." + (f" It rests: {resting['detail']}." if resting else "")
+
+
+if __name__ == "__main__":
+    run_hook(greet, seconds=SECONDS)

@@ -1,0 +1,119 @@
+"""Engram's HTTP API as hooks use it: one request, a time for all of it, and silence where anything goes wrong.
+
+Python's standard library alone, 3.9 and newer: hooks run with whatever `python3` the machine has. A request is written
+to a socket: importing an HTTP client would take longer than the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Callable, Mapping, Optional, Union  # noqa: UP035 - for 3.9
+from urllib.parse import urlsplit
+
+BEGAN = time.monotonic()
+_PREFIX = "/api/v1"
+_MOST_BYTES = 4 * 2**20  # of an answer
+_PORTS = {"http": 80, "https": 443}
+
+Event = Mapping[str, Any]
+Told = Union[str, Mapping[str, Any]]  # noqa: UP007 - for 3.9
+
+
+class Unusable(Exception):
+    """The memory is not set up, not there, or answers with what is of no use."""
+
+
+def run_hook(work: Callable[[Event], Optional[Told]], *, seconds: float) -> None:  # noqa: UP045 - for 3.9
+    """Give a hook its event and print what it tells, if it tells it in time; whatever goes wrong, end well.
+
+    The work is done in another thread, which is left behind when its time is over: no slow lookup of a name and no
+    server that answers drop by drop holds the client up.
+    """
+    told: list[Told] = []
+    worker = threading.Thread(target=_work, args=(work, told), daemon=True)
+    worker.start()
+    worker.join(max(seconds - (time.monotonic() - BEGAN), 0.0))
+    if told:
+        sys.stdout.write((told[0] if isinstance(told[0], str) else json.dumps(told[0])) + "\n")
+        sys.stdout.flush()
+    os._exit(0)  # a thread that still waits for an answer must not be waited for
+
+
+def _work(work: Callable[[Event], Optional[Told]], told: list[Told]) -> None:  # noqa: UP045
+    try:
+        event = json.loads(sys.stdin.buffer.read())
+        answer = work(event) if isinstance(event, dict) else None
+        if answer:
+            told.append(answer)
+    except Exception as error:  # noqa: BLE001 - a memory that fails must never be in an agent's way
+        note(f"{type(error).__name__}: {error}")
+
+
+def note(message: str) -> None:
+    """Say what went wrong to who looks for it (ENGRAM_HOOK_DEBUG=1), and to nobody else."""
+    if os.environ.get("ENGRAM_HOOK_DEBUG"):
+        sys.stderr.write(f"engram: {message}\n")
+
+
+def seconds_of(name: str, *, default: int) -> float:
+    """Return a time of the environment, which has it in milliseconds."""
+    try:
+        return max(int(os.environ.get(name) or default), 1) / 1000
+    except ValueError:
+        return default / 1000
+
+
+def own(name: str) -> dict[str, str]:
+    """Return what the environment says of a field of requests: ENGRAM_PROJECT, ENGRAM_USER."""
+    value = os.environ.get(f"ENGRAM_{name.upper()}", "").strip()
+    return {name: value} if value else {}
+
+
+def ask(method: str, path: str, body: object = None, *, seconds: float) -> tuple[int, Any]:
+    """Send one request with the key of the environment; return status and answer. Raise Unusable or OSError."""
+    key = os.environ.get("ENGRAM_API_KEY", "").strip()
+    if not key.isascii() or not key.isprintable() or not key:
+        raise Unusable("ENGRAM_API_KEY is not set, or is no key")
+    base = urlsplit(os.environ.get("ENGRAM_URL", "").strip() or "http://127.0.0.1:8000")
+    content = b"" if body is None else json.dumps(body).encode()
+    # Of HTTP/1.0: the answer ends where the connection does, and never comes in chunks.
+    head = (
+        f"{method} {base.path.rstrip('/')}{_PREFIX}{path} HTTP/1.0\r\nHost: {base.netloc}\r\n"
+        f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    with _connected(base.scheme, base.hostname, base.port, seconds) as connection:
+        connection.sendall(head.encode() + content)
+        return _read(connection)
+
+
+def _connected(scheme: str, host: Optional[str], port: Optional[int], seconds: float) -> socket.socket:  # noqa: UP045
+    if scheme not in _PORTS or not host:
+        raise Unusable("ENGRAM_URL is no address of http or https")
+    plain = socket.create_connection((host, port or _PORTS[scheme]), timeout=seconds)
+    if scheme == "http":
+        return plain
+    import ssl
+
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+
+
+def _read(connection: socket.socket) -> tuple[int, Any]:
+    """Return status and parsed body; None for a body that is no JSON."""
+    parts, size = [], 0
+    while (part := connection.recv(65_536)) and size < _MOST_BYTES:
+        parts.append(part)
+        size += len(part)
+    head, _, content = b"".join(parts).partition(b"\r\n\r\n")
+    words = head.split(b" ", 2)
+    if not head.startswith(b"HTTP/") or len(words) < 2 or not words[1].isdigit():
+        raise Unusable("the answer is not of HTTP")
+    try:
+        return int(words[1]), json.loads(content)
+    except ValueError:
+        return int(words[1]), None

@@ -1,0 +1,73 @@
+"""Claude Code's side of the plugin: it runs the commands of hooks.json with an event on their standard input."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.docs.pages import ROOT
+
+PLUGIN = ROOT / "integrations" / "claude_code"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What a hook printed, how it ended, and the seconds that it took."""
+
+    printed: str
+    complained: str
+    status: int
+    seconds: float
+
+    @property
+    def context(self) -> str:
+        """Return what the client adds to the model's context."""
+        told = json.loads(self.printed)
+        return str(told["hookSpecificOutput"]["additionalContext"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeCode:
+    """A client with a folder for its transcripts, and the environment of its hooks."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    def fire(self, event: str, **given: Any) -> Done:
+        """Run the hook of an event as the client does; `raw` is sent in the place of an event."""
+        raw = given.pop("raw", None)
+        content = json.dumps({"hook_event_name": event, "cwd": str(self.folder), "permission_mode": "default", **given})
+        began = time.monotonic()
+        done = subprocess.run(
+            _command(event), input=content if raw is None else raw, capture_output=True, text=True, check=False,
+            env={**os.environ, "CLAUDE_PLUGIN_ROOT": str(PLUGIN), **self.environment}, timeout=30,
+        )  # fmt: skip
+        seconds = time.monotonic() - began
+        return Done(printed=done.stdout, complained=done.stderr, status=done.returncode, seconds=seconds)
+
+    def write(self, session: str, *lines: Mapping[str, Any]) -> Path:
+        """Add lines to a session's transcript."""
+        path = self.folder / f"{session}.jsonl"
+        with path.open("a") as file:
+            file.writelines(json.dumps({"sessionId": session, **line}) + "\n" for line in lines)
+        return path
+
+
+def _command(event: str) -> Sequence[str]:
+    [group] = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"][event]
+    [hook] = group["hooks"]
+    command: str = hook["command"]
+    words = shlex.split(command.replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)))
+    return [sys.executable if word == "python3" else word for word in words]
+
+
+def said(role: str, content: object, uuid: str, **given: Any) -> dict[str, Any]:
+    """Return a line of a transcript."""
+    message = {"role": role, "content": content}
+    return {"type": role, "uuid": uuid, "timestamp": "2026-03-01T12:00:00.000Z", "message": message, **given}
