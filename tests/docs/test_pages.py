@@ -55,6 +55,11 @@ def test_every_command_that_a_page_names_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_variable_that_a_page_names_is_read(page: Path) -> None:
     listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    for script in (ROOT / "integrations" / "claude_code").rglob("*"):  # an environment of its own: the client's
+        listed |= (
+            set(re.findall(r"\bENGRAM_[A-Z_]+", script.read_text())) if script.suffix in {".py", ".json"} else set()
+        )
+    listed |= {"ENGRAM_PROJECT", "ENGRAM_USER"}
     named = set(re.findall(r"\b(ENGRAM_[A-Z_]*[A-Z]|OPENAI_[A-Z_]*[A-Z])\b(?!_?[<*])", page.read_text()))
 
     assert named <= listed

@@ -272,6 +272,19 @@ def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+def test_claude_code_is_given_recollections_and_a_line_at_the_start(printed: list[str]) -> None:
+    """B16: by the plugin's own scripts, run as the README shows."""
+    recollections, start = _documents(printed[13])
+    added = dict(recollections["hookSpecificOutput"])  # type: ignore[call-overload]  # JSON
+
+    assert added["hookEventName"] == "UserPromptSubmit"
+    assert re.search(
+        r"^\[Belief \(0\.86\): Mara prefers spaces over tabs\.\]$", added["additionalContext"], re.MULTILINE
+    )
+    assert str(start["systemMessage"]).startswith("Engram remembers: ")
+
+
+@pytest.mark.slow
 def test_the_first_start_prints_what_the_readme_promises(stack: Stack) -> None:
     log = stack.log.read_text(errors="replace")
 
