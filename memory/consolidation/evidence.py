@@ -20,23 +20,40 @@ from memory.domain.gates import archive_due_after
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ConfidenceModel, Cycle, Evidence, EvidenceKind, Workspace
+from memory.models import Belief, ConfidenceModel, Cycle, Evidence, Workspace
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 
+# What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo).
 _INSERT = """
+WITH RECURSIVE shown AS (
+    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
+    WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
+        SELECT e.session FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
+        WHERE v.job_id = %(job)s AND e.source = 'ai' AND e.session <> '')
+    UNION
+    SELECT shown.session, l.child_id, shown.surfaced_at
+    FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
+)
 INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
                              reason, cycle_id, call_id, created_at)
-SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict, %(kind)s, %(weight)s,
+SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict,
+       CASE WHEN echo.is_one THEN 'echo' ELSE 'ordinary' END, CASE WHEN echo.is_one THEN 0 ELSE %(weight)s END,
        %(is_birth)s, v.basis, v.reason, %(cycle)s, v.call_id, %(now)s
 FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
+CROSS JOIN LATERAL (
+    SELECT e.source = 'ai' AND EXISTS (
+        SELECT FROM shown s WHERE s.session = e.session AND s.belief_id = coalesce(v.belief_id, %(founded)s)
+        AND s.surfaced_at <= e.created_at
+    ) AS is_one
+) echo
 WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
   AND CASE WHEN v.belief_id IS NULL THEN %(founded)s <> '' ELSE v.belief_id = ANY(%(beliefs)s) END
   AND NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
 ORDER BY v.belief_id, v.episode_id
 ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
-RETURNING belief_id, verdict
+RETURNING belief_id, verdict, base_weight
 """
 
 
@@ -46,7 +63,7 @@ def insert_evidence(
     """Turn a job's verdicts into evidence; return by belief the verdicts of the rows that are new.
 
     Those on existing `beliefs` go to the belief that was judged, those on the job's own candidate to the `founded` one:
-    at its birth, or as to a twin.
+    at its birth, or as to a twin. Of a belief that gained echoes alone, no verdict is returned.
     """
     parameters: dict[str, Any] = {
         "is_birth": is_birth,
@@ -55,14 +72,14 @@ def insert_evidence(
         "job": job_id,
         "cycle": cycle.pk,
         "now": cycle.now,
-        "kind": EvidenceKind.ORDINARY,
+        "workspace": cycle.workspace_id,
         "weight": settings.POLICY.confidence.ordinary_weight,
     }
     gained: dict[str, list[Verdict]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, parameters)
-        for belief_id, verdict in cursor.fetchall():
-            gained[belief_id].append(Verdict(verdict))
+        for belief_id, verdict, weight in cursor.fetchall():
+            gained[belief_id] += [Verdict(verdict)] if weight > 0 else []
     return dict(gained)
 
 
