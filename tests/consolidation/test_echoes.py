@@ -36,6 +36,8 @@ def test_an_ai_that_was_shown_a_belief_counts_nothing_for_it(world: World, verdi
 
     heard = hear(world, source="ai", verdict=verdict)
 
+    assert heard.cycle
+    assert [heard.cycle.counts[name] for name in ("reinforced", "contradicted", "partial")] == [0, 0, 0]
     assert (heard.kind, heard.base_weight, heard.belief_id) == ("echo", 0.0, belief.pk)
     after = world.now_of(belief)
     kept = ("alpha", "beta", "evidence_count", "storage_strength", "last_reinforced_at", "prediction_error")
