@@ -25,7 +25,20 @@ from prometheus_client.registry import Collector
 from memory.consolidation.sweep import SWEEP
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
 from memory.llm.requests import Purpose
-from memory.models import Belief, CallOutcome, Cycle, CycleStep, Episode, Heartbeat, ModelCall, Redaction, Tally
+from memory.models import (
+    Belief,
+    CallOutcome,
+    Conversation,
+    Cycle,
+    CycleStep,
+    Episode,
+    Heartbeat,
+    ModelCall,
+    Redaction,
+    Tally,
+    Turn,
+)
+from memory.models.conversations import WAITING_STATES
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
 from memory.models.ledger import EMBED, RECALL
@@ -53,6 +66,7 @@ class RowCollector(Collector):
         yield from _durations()
         yield from _calls()
         yield from _memory()
+        yield from _conversations()
         yield _redactions()
         yield from _deliveries(self._tasks)
         yield _sweeps()
@@ -170,6 +184,25 @@ def _redactions() -> Metric:
     family = CounterMetricFamily("engram_redactions", "Secrets taken out of texts, by kind", labels=["kind"])
     _fill(family, {(kind,): count for kind, count in (found | dict(rows)).items()})
     return family
+
+
+def _conversations() -> Iterator[Metric]:
+    """Count the turns that wait, and what reading took."""
+    sums = Conversation.objects.aggregate(
+        buffered=Sum("buffered", default=0), leased=Sum("leased", default=0),
+        count=Sum("extraction_count", default=0), seconds=Sum("extraction_seconds", default=0.0),
+    )  # fmt: skip
+    waiting = GaugeMetricFamily("engram_waiting_turns", "Turns of conversations not read yet", labels=["state"])
+    _fill(waiting, {(state,): sums[state] for state in WAITING_STATES})
+    yield waiting
+    age = Turn.objects.waiting().aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]
+    yield GaugeMetricFamily("engram_oldest_turn_seconds", "Age of the oldest turn not read yet", value=age or 0.0)
+    dead = Turn.objects.dead().count()
+    yield GaugeMetricFamily("engram_dead_turns", "Turns that could not be read and wait for a person", value=dead)
+    yield SummaryMetricFamily(
+        "engram_extraction_seconds", "How long conversations were held to be read",
+        count_value=sums["count"], sum_value=sums["seconds"],
+    )  # fmt: skip
 
 
 def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:

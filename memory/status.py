@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Min, Sum
 
-from memory.access.visibility import Viewer, existing_beliefs, existing_episodes
+from memory.access.visibility import Viewer, existing_beliefs, existing_episodes, visible_conversations
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
 from memory.llm.model import language_model
 from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
-from memory.models import Cycle, Episode, Pause, PauseReason, Redaction, Workspace
+from memory.models import Cycle, Episode, Pause, PauseReason, Redaction, Turn, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.tenancy import WorkspaceQuerySet
 
@@ -43,6 +43,16 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Turns of conversations that nobody has read yet, that are being read, or that wait for a person."""
+
+    buffered: int
+    leased: int
+    dead: int
+    oldest_at: datetime | None  # when the oldest of those that wait was stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """A viewer's view of the memory; one limited to projects sees neither cycles nor budget, which are everybody's."""
 
@@ -53,6 +63,7 @@ class Status:
     pooled_episodes: int
     held_episodes: int
     dead_letters: int
+    turns: Waiting
     redactions: Mapping[str, int] | None
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
@@ -76,6 +87,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
         held_episodes=states.get(ConsolidationState.HELD, 0),
         dead_letters=dead,
+        turns=_waiting_turns(viewer),
         redactions=_redactions(workspace) if is_whole else None,
         last_cycle=last,
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
@@ -99,6 +111,15 @@ def next_cycle_at(
     if pause is not None:
         due = max(pause.until, now)
     return max(due, workspace.next_cycle_held_until or due)
+
+
+def _waiting_turns(viewer: Viewer) -> Waiting:
+    """Count the turns that wait to be read, in the viewer's projects."""
+    conversations = visible_conversations(viewer=viewer)
+    sums = conversations.aggregate(buffered=Sum("buffered", default=0), leased=Sum("leased", default=0))
+    turns = Turn.objects.filter(conversation__in=conversations)
+    oldest = turns.waiting().aggregate(at=Min("created_at"))["at"]
+    return Waiting(**sums, dead=turns.dead().count(), oldest_at=oldest)
 
 
 def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:

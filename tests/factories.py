@@ -5,8 +5,20 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
+from django.db.models import F
+
 from memory.access.keys import create_key
-from memory.models import ApiKey, Belief, Episode, Evidence, Permission, Project, Workspace
+from memory.models import (
+    ApiKey,
+    Belief,
+    Conversation,
+    Episode,
+    Evidence,
+    Permission,
+    Project,
+    Turn,
+    Workspace,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -43,6 +55,36 @@ def episode(*, workspace: Workspace, **given: Any) -> Episode:
         "occurred_at": NOW,
     }
     return Episode.objects.create(workspace=workspace, **fields | given)
+
+
+def turn(*, workspace: Workspace, session: str = "", **given: Any) -> Turn:
+    """Store a turn of its own words, in a conversation of its own unless a session is named."""
+    number = next(_numbers)
+    state = given.get("state", "buffered")
+    conversation, _ = Conversation.objects.get_or_create(
+        workspace=workspace,
+        session=session or f"session {number}",
+        project=given.pop("project", None),
+        user=given.pop("user", ""),
+        defaults={"created_at": NOW, "last_turn_at": NOW},
+    )
+    fields = {
+        "number": conversation.turn_count + 1,
+        "role": "user",
+        "content": f"Turn number {number}.",
+        "line_hash": f"{number:064}",
+        "created_at": NOW,
+        "occurred_at": NOW,
+        "settled_at": None if state in ("buffered", "leased") else NOW,
+    }
+    stored = Turn.objects.create(workspace=workspace, conversation=conversation, **fields | given)
+    Conversation.objects.filter(pk=conversation.pk).update(
+        turn_count=F("turn_count") + 1,
+        buffered=F("buffered") + int(state == "buffered"),
+        leased=F("leased") + int(state == "leased"),
+    )
+    stored.conversation.refresh_from_db()
+    return stored
 
 
 def belief(*, workspace: Workspace, **given: Any) -> Belief:

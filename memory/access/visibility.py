@@ -7,8 +7,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from memory.access.keys import allowed_projects
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.models import ApiKey, Belief, Episode, Evidence, Project, Workspace
+from memory.models import ApiKey, Belief, Conversation, Episode, Evidence, Project, Workspace
 from memory.models.beliefs import BeliefQuerySet
+from memory.models.conversations import ConversationQuerySet
 from memory.models.episodes import EpisodeQuerySet
 
 _BEYOND = "This key is limited to projects, and the belief belongs to none: that takes a key without such a limit."
@@ -78,6 +79,12 @@ def existing_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
     """Return the rows of a viewer's episodes, to be counted: what was forgotten is among them."""
     episodes = Episode.objects.for_workspace(viewer.workspace)
     return episodes if viewer.projects is None else episodes.filter(project__in=viewer.projects)
+
+
+def visible_conversations(*, viewer: Viewer) -> ConversationQuerySet:
+    """Return the conversations of a viewer's projects."""
+    conversations = Conversation.objects.for_workspace(viewer.workspace)
+    return conversations if viewer.projects is None else conversations.filter(project__in=viewer.projects)
 
 
 def existing_beliefs(*, viewer: Viewer) -> BeliefQuerySet:

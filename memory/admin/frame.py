@@ -16,7 +16,14 @@ admin.site.index_template = "engram/index.html"
 admin.site.index_title = "Your workspaces"
 
 _SECTIONS = (
-    ("Memory", (("Beliefs", "belief", "neurology"), ("Episodes", "episode", "history"))),
+    (
+        "Memory",
+        (
+            ("Beliefs", "belief", "neurology"),
+            ("Episodes", "episode", "history"),
+            ("Conversations", "conversation", "forum"),
+        ),
+    ),
     (
         "Why",
         (

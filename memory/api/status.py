@@ -54,6 +54,15 @@ class ModelsSerializer(serializers.Serializer[Any]):
     offline = serializers.BooleanField(help_text="Rules and vectors of the installation itself.")
 
 
+class WaitingTurnsSerializer(serializers.Serializer[Any]):
+    """Turns of conversations that are not read yet."""
+
+    buffered = serializers.IntegerField(help_text="They wait until it is time to read them.")
+    leased = serializers.IntegerField(help_text="They are being read, or will be again.")
+    dead = serializers.IntegerField(help_text="They could not be read too often, and wait for a person.")
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="When the oldest that waits was stored.")
+
+
 class StatusSerializer(serializers.Serializer[Any]):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
@@ -63,6 +72,7 @@ class StatusSerializer(serializers.Serializer[Any]):
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
     held_episodes = serializers.IntegerField(help_text="Of cycles that were undone; they wait for a person.")
+    turns = WaitingTurnsSerializer()
     dead_letters = serializers.IntegerField(help_text="Episodes whose work failed too often; they wait for a person.")
     redactions = serializers.DictField(
         child=serializers.IntegerField(), allow_null=True, help_text="Secrets taken out of texts so far, by kind."

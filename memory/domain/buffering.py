@@ -23,6 +23,7 @@ class DueReason(StrEnum):
     COUNT = "enough turns"
     AGE = "time since the last extraction"
     SURPRISE = "a surprising turn"
+    PERSON = "a person asked for it"
 
 
 def why_due(*, buffered: int, has_high: bool, since_extraction: timedelta, policy: TurnsPolicy) -> DueReason | None:

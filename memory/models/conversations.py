@@ -44,6 +44,7 @@ class Conversation(models.Model):
 
     extracted_at = models.DateTimeField(null=True, blank=True, help_text="Domain time of its last extraction.")
     extraction_count = models.PositiveIntegerField(db_default=0)
+    extraction_seconds = models.FloatField(db_default=0.0, help_text="What all its extractions took together.")
     due_since = models.DateTimeField(
         null=True, blank=True, help_text="Since when something wants it read; by the database's clock, as all below."
     )

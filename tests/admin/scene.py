@@ -14,6 +14,7 @@ from memory.models import (
     ChildVerdict,
     ClusterJob,
     ClusterMember,
+    Conversation,
     Cycle,
     CycleStep,
     Episode,
@@ -59,6 +60,7 @@ class Scene:
     change: StructuralJob
     proposed: StructuralChild
     child_verdict: ChildVerdict
+    conversation: Conversation
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -122,6 +124,9 @@ def set_scene(name: str) -> Scene:
             workspace=workspace, child=proposed, episode=episode, verdict="SUPPORTS", basis="model",
             reason=f"A new verdict of {name}.", call=call,
         ),
+        conversation=factories.turn(
+            workspace=workspace, session=f"talk of {name}", content=f"A turn of {name}."
+        ).conversation,
     )  # fmt: skip
 
 

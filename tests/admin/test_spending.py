@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.llm.fingerprint import fingerprint_models
-from memory.models import Cycle, Episode, Pause, Role, Workspace
+from memory.models import Conversation, Cycle, Episode, Pause, Role, Turn, Workspace
 from tests import factories
 from tests.admin.scene import Scene
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 SignIn = Callable[[Workspace, Role], Client]
 
 
-def act(client: Client, model: str, action: str, *rows: Workspace | Episode) -> None:
+def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Conversation) -> None:
     address = reverse(f"admin:memory_{model}_changelist")
     client.post(address, {"action": action, "_selected_action": [row.pk for row in rows]}, follow=True)
 
@@ -57,3 +57,16 @@ def test_a_curator_has_dead_letters_tried_again(ours: Scene, sign_in: SignIn, ro
     act(sign_in(ours.workspace, role), "episode", "retry", letter, other)
     states = dict(Episode.objects.filter(pk__in=[letter.pk, other.pk]).values_list("pk", "state"))
     assert states == {letter.pk: state, other.pk: "failed"}
+
+
+@pytest.mark.parametrize(("role", "state"), [(Role.CURATOR, "buffered"), (Role.READER, "failed")])
+def test_a_curator_has_turns_read_again(ours: Scene, sign_in: SignIn, role: Role, state: str) -> None:
+    """B11, L2: of the conversations that were chosen, and only of the person's own workspaces."""
+    letter = factories.turn(workspace=ours.workspace, state="failed", state_reason="malformed")
+    other = factories.turn(workspace=factories.workspace(), state="failed")
+    act(sign_in(ours.workspace, role), "conversation", "retry", letter.conversation, other.conversation)
+    assert dict(Turn.objects.filter(pk__in=[letter.pk, other.pk]).values_list("pk", "state")) == {
+        letter.pk: state, other.pk: "failed",
+    }  # fmt: skip
+    letter.conversation.refresh_from_db()
+    assert letter.conversation.buffered == (state == "buffered")

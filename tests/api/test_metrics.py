@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memory.consolidation.sweep import sweep
 from memory.metrics import count_redelivery
-from memory.models import CallOutcome, Cycle, CycleStep, ModelCall, Trigger, Workspace
+from memory.models import CallOutcome, Conversation, Cycle, CycleStep, ModelCall, Trigger, Workspace
 from tests import factories
 from tests.api.caller import is_problem
 
@@ -63,7 +63,9 @@ def test_every_label_value_is_there_from_the_start_at_zero() -> None:
         "engram_model_calls_total", "engram_model_tokens_total", "engram_model_cost_usd_total",
         "engram_model_call_seconds_count", "engram_model_call_seconds_sum", "engram_open_model_calls",
         "engram_pending_episodes", "engram_pooled_episodes", "engram_dead_letters", "engram_oldest_pending_seconds",
-        "engram_beliefs", "engram_redeliveries_total", "engram_last_sweep_timestamp_seconds",
+        "engram_waiting_turns", "engram_oldest_turn_seconds", "engram_dead_turns", "engram_extraction_seconds_count",
+        "engram_extraction_seconds_sum", "engram_beliefs", "engram_redeliveries_total",
+        "engram_last_sweep_timestamp_seconds",
     } <= names  # fmt: skip
     outcomes = {dict(labels)["outcome"] for name, labels in samples if name == "engram_model_calls_total"}
     assert outcomes == set(CallOutcome.values) - {"open"}
@@ -125,6 +127,22 @@ def test_what_waits_is_counted_and_its_age_told(workspace: Workspace) -> None:
     assert _value(samples, "engram_dead_letters") == 1
     assert _value(samples, "engram_pooled_episodes") == 1
     assert _value(samples, "engram_oldest_pending_seconds") == pytest.approx(7200, abs=60)
+
+
+def test_turns_that_wait_are_counted_and_what_reading_took(workspace: Workspace) -> None:
+    """L2: over all workspaces."""
+    read = factories.turn(workspace=workspace, state="extracted").conversation
+    Conversation.objects.filter(pk=read.pk).update(extraction_count=3, extraction_seconds=4.5)
+    factories.turn(workspace=workspace, created_at=Now() - timedelta(minutes=2))
+    factories.turn(workspace=factories.workspace(), state="leased", created_at=Now())
+    factories.turn(workspace=workspace, state="failed", created_at=Now() - timedelta(days=3))
+    samples = _scrape()
+    assert _value(samples, "engram_waiting_turns", state="buffered") == 1
+    assert _value(samples, "engram_waiting_turns", state="leased") == 1
+    assert _value(samples, "engram_dead_turns") == 1
+    assert _value(samples, "engram_oldest_turn_seconds") == pytest.approx(120, abs=30)
+    assert _value(samples, "engram_extraction_seconds_count") == 3
+    assert _value(samples, "engram_extraction_seconds_sum") == 4.5
 
 
 def test_redeliveries_and_the_last_sweep_are_told() -> None:

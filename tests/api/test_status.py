@@ -114,3 +114,19 @@ def test_parameters_are_refused(reader: Caller) -> None:
 
 def test_a_key_that_may_only_write_sees_no_status(writer: Caller) -> None:
     assert is_problem(writer.get("/status"), 403)
+
+
+def test_turns_that_wait_are_counted(workspace: Workspace, reader: Caller) -> None:
+    """B20, L2: by what they wait for; a key limited to projects counts those of its own."""
+    ours = factories.project(workspace=workspace)
+    factories.turn(workspace=workspace, session="s")
+    factories.turn(workspace=workspace, session="s", state="leased", created_at=factories.NOW - timedelta(hours=1))
+    factories.turn(workspace=workspace, session="s", state="failed", created_at=factories.NOW - timedelta(hours=2))
+    factories.turn(workspace=workspace, session="s", state="extracted", created_at=factories.NOW - timedelta(hours=3))
+    factories.turn(workspace=workspace, session="t", project=ours)
+    factories.turn(workspace=factories.workspace())
+    assert reader.get("/status").json()["turns"] == {
+        "buffered": 2, "leased": 1, "dead": 1, "oldest_at": "2026-03-01T11:00:00Z",
+    }  # fmt: skip
+    limited = caller("read", workspace=workspace, projects=(ours,)).get("/status").json()
+    assert limited["turns"] == {"buffered": 1, "leased": 0, "dead": 0, "oldest_at": "2026-03-01T12:00:00Z"}

@@ -1,9 +1,12 @@
 """Conversations are read once, whatever happens meanwhile, and what cannot be read waits to be seen (L2, L3)."""
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -300,3 +303,14 @@ def test_what_is_said_is_read_and_summed_up_offline(workspace: Workspace) -> Non
     Conversation.objects.update(leased=5)
     assert read() is True
     assert Episode.objects.count() == episodes
+
+
+def test_a_dead_letter_is_read_again_when_a_person_asks(workspace: Workspace, reader: Reader) -> None:
+    """B11: the command lists turns with their reasons, and has them read."""
+    dead = factories.turn(workspace=workspace, session="s", state="failed", state_reason="malformed: no JSON")
+    out = StringIO()
+    call_command("dead_letters", "--workspace", workspace.name, "--turns", "--retry", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["retried"], told["dead_letters"][0]["reason"]) == (1, "malformed: no JSON")
+    assert (conversation().due_reason, read(), states()) == ("a person asked for it", True, ["extracted"])
+    assert reader.asked == [[dead.content]]

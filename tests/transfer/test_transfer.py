@@ -15,7 +15,7 @@ from memory.consolidation.undo import undo_cycle
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.history.as_of import beliefs_as_of
-from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Trigger, Workspace
+from memory.models import Belief, BeliefEvent, Cycle, Episode, ModelCall, Project, Trigger, Turn, TurnEpisode, Workspace
 from memory.models.vectors import read_episode_vectors
 from memory.transfer import writing
 from memory.transfer.tables import tables
@@ -184,6 +184,29 @@ def test_a_users_file_is_theirs_alone(world: World) -> None:
     assert kinds == ["engram", "episode", "episode_vector", "belief", "belief_change", "evidence"]
     assert "Toma" not in file
     assert "All like" not in file
+
+
+@pytest.mark.django_db
+def test_conversations_move_with_what_was_read_out_of_them() -> None:
+    """R14, L2: what waits, waits on there."""
+    workspace = factories.workspace()
+    project = factories.project(workspace=workspace, slug="harbour")
+    told = factories.turn(workspace=workspace, session="s", user="mara", project=project, state="extracted")
+    factories.turn(workspace=workspace, session="s", user="mara", project=project, content="“Ω”\n…", turn_id="m-1")
+    factories.turn(workspace=workspace, session="t", user="toma", state="failed", state_reason="malformed")
+    episode = remembered("The tide is low.", workspace=workspace, user="mara", project=project)
+    TurnEpisode.objects.create(workspace=workspace, turn=told, episode=episode)
+    ModelCall.objects.create(
+        workspace=workspace, conversation=told.conversation, purpose="facts", model="m", input_hash="h", outcome="ok"
+    )
+    theirs = exported(workspace, user="mara").decode()
+    assert "toma" not in theirs
+    assert [row["turn"]["conversation"] for row in map(json.loads, theirs.splitlines()) if "turn" in row] == [1, 1]
+    file, fresh = moved(workspace)
+    assert exported(fresh) == file
+    waiting = Turn.objects.waiting().get(workspace=fresh)
+    assert (waiting.content, waiting.conversation.buffered, waiting.conversation.session) == ("“Ω”\n…", 1, "s")
+    assert ModelCall.objects.get(workspace=fresh).conversation == waiting.conversation
 
 
 def test_what_is_exported_is_held_in_small_parts(world: World) -> None:

@@ -148,8 +148,14 @@ def _finish(lease: ConversationLease, found: FactsFound, *, has_read: bool, now:
 
     The row is taken last: whoever sends turns meanwhile does not wait for the storing of facts.
     """
-    read = {"extracted_at": now, "extraction_count": F("extraction_count") + 1} if has_read else {}
-    if not lease.release(**(_failed(lease, found) if found.unread else _DONE), **read):
+    columns = _failed(lease, found) if found.unread else dict(_DONE)
+    if has_read:
+        columns |= {
+            "extracted_at": now,
+            "extraction_count": F("extraction_count") + 1,
+            "extraction_seconds": F("extraction_seconds") + lease.seconds,
+        }
+    if not lease.release(**columns):
         raise _Overtaken
     Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
         state_reason=found.failure[:200]

@@ -40,13 +40,19 @@ class ConversationLease:
     conversation: Conversation
     turns: list[Turn]
     owner: str
-    renewed: float = field(default_factory=time.monotonic)  # a reading of the clock that only ever goes forward
+    began: float = field(default_factory=time.monotonic)  # readings of the clock that only ever goes forward
+    renewed: float = field(default_factory=time.monotonic)
     is_over: bool = False
 
     @property
     def held(self) -> QuerySet[Conversation]:
         """Select the conversation while it is this lease's."""
         return Conversation.objects.filter(pk=self.conversation.pk, lease_owner=self.owner)
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long the conversation has been held."""
+        return time.monotonic() - self.began
 
     def renew(self) -> bool:
         """Show a sign of life; false once somebody else has taken over, or the conversation is gone."""

@@ -1,5 +1,6 @@
 """Which conversations want a worker: those that became due, by age too, and those whose worker or message was lost."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -30,7 +31,7 @@ def wake_conversations(*, now: datetime) -> int:
         locked = free.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
         ids = list(locked.values_list("pk", flat=True)[:_MOST])
         if ids:
-            _send(ids)
+            tell_workers(ids=ids)
             log.info("conversations_woken", conversations=ids)
     return len(ids)
 
@@ -56,7 +57,7 @@ def look_again(*, conversation_id: int) -> None:
     if due:
         make_due(conversations=rows, reason=due)
     if rows.filter(due_since__isnull=False, leased=0).exists():
-        _send([conversation_id])
+        tell_workers(ids=[conversation_id])
 
 
 def count_turns(*, conversation_id: int) -> dict[str, int]:
@@ -82,9 +83,10 @@ def _resting() -> set[int]:
     return resting_among(workspaces=Workspace.objects.filter(pause__isnull=False))
 
 
-def _send(ids: list[int]) -> None:
+def tell_workers(*, ids: Sequence[int]) -> None:
+    """Have some conversations read once the transaction is committed."""
     Conversation.objects.filter(pk__in=ids).update(sent_at=Now())
-    turns_due.send(sender=Conversation, conversation_ids=ids)
+    turns_due.send(sender=Conversation, conversation_ids=list(ids))
 
 
 def _policy() -> TurnsPolicy:

@@ -6,31 +6,55 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
+from memory.ingest.turns.dead_letters import list_dead_turns, retry_dead_turns
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 
 
 class Command(BaseCommand):
-    help = "List a workspace's dead letters (episodes that failed too often); with --retry, let them take part again."
+    help = "List a workspace's dead letters (what failed too often); with --retry, let them take part again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", metavar="ID", help="only these episodes")
         parser.add_argument("--workspace", required=True)
+        parser.add_argument("--turns", action="store_true", help="turns of conversations instead of episodes")
         parser.add_argument("--retry", action="store_true", help="as if they had never failed, from the next cycle on")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        letters = list_dead_letters(workspace_id=named_workspace(options["workspace"]).pk)
-        if options["ids"]:
-            letters = letters.filter(pk__in=options["ids"])
-        rows = [
-            {"id": row.pk, "reason": row.state_reason, "failures": row.failures, "dead_at": f"{row.dead_at:%F %T} UTC"}
-            for row in letters
-        ]
-        retried = retry_dead_letters(letters=letters) if options["retry"] else 0
+        rows, retried = (_turns if options["turns"] else _episodes)(options)
         if options["json"]:
             self.stdout.write(json.dumps({"dead_letters": rows, "retried": retried}))
             return
         for row in rows:
             self.stdout.write(f"{row['id']}  {row['dead_at']}  {row['reason']}")
         self.stdout.write(f"{counted(len(rows), 'dead letter')}, {retried} to be tried again")
+
+
+def _episodes(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    letters = list_dead_letters(workspace_id=named_workspace(options["workspace"]).pk)
+    if options["ids"]:
+        letters = letters.filter(pk__in=options["ids"])
+    rows = [
+        {"id": row.pk, "reason": row.state_reason, "failures": row.failures, "dead_at": f"{row.dead_at:%F %T} UTC"}
+        for row in letters
+    ]
+    return rows, retry_dead_letters(letters=letters) if options["retry"] else 0
+
+
+def _turns(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    """List turns by their numbers in the database."""
+    turns = list_dead_turns(workspace_id=named_workspace(options["workspace"]).pk)
+    if options["ids"]:
+        turns = turns.filter(pk__in=[int(key) for key in options["ids"] if key.isdecimal()])
+    rows = [
+        {
+            "id": turn.pk,
+            "session": turn.conversation.session,
+            "number": turn.number,
+            "reason": turn.state_reason,
+            "dead_at": f"{turn.settled_at:%F %T} UTC",
+        }
+        for turn in turns
+    ]
+    return rows, retry_dead_turns(turns=turns) if options["retry"] else 0
