@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0024_graph'),
+        ('memory', '0025_remember_at_once'),
     ]
 
     operations = [
