@@ -153,7 +153,8 @@ def test_what_was_injected_is_not_sent_back(client: ClaudeCode) -> None:
 def test_the_importer_finds_the_same_turns(client: ClaudeCode) -> None:
     """L2: what came in while it was said is not there twice when the folder is imported."""
     long = "A paragraph of some length.\n\n" * 2000
-    path = client.write("abc", *TALK, said("user", long, "u8"))
+    ours = "Which editor?\n[Memory flash: Mara prefers tabs over spaces.]"
+    path = client.write("abc", *TALK, said("user", long, "u8"), said("user", ours, "u9"))
     client.fire("Stop", session_id="abc", transcript_path=str(path))
     with path.open("rb") as stream:
         found = [one.line for one in read_transcript(stream=stream, place="abc", longest=32 * 1024)

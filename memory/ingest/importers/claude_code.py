@@ -17,6 +17,9 @@ _WRITTEN_BY_THE_PROGRAM = re.compile(
     r"\s*<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
     r"|system-reminder|user-prompt-submit-hook)>|\s*(?:Caveat: The messages below|\[Request interrupted by user)"
 )
+# What the plugin put in: lines of recollections, wherever they turn up.
+_OURS = re.compile(r"^[ \t>]*\[(?:Memory flash: |Belief \(\d(?:[.,]\d+)?\): )[^\n]*\n?", re.MULTILINE)
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
 def list_transcripts(*, folder: Path) -> list[Path]:
@@ -66,7 +69,7 @@ def _read_said(line: Mapping[str, Any], *, place: str, longest: int) -> Iterator
             place=place,
             session=line["sessionId"],
             role=line["type"],
-            text=text,
+            text=_without_ours(text),
             turn_id=line["uuid"],
             occurred_at=moment if isinstance(moment, str) else None,
             longest=longest,
@@ -80,6 +83,13 @@ def _text_of(content: object) -> str:
         return ""
     blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
     return "\n\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+
+
+def _without_ours(text: str) -> str:
+    """Leave out recollections, as the plugin does before it sends a turn under the same id."""
+    if "[Memory flash: " not in text and "[Belief (" not in text:
+        return text
+    return _OURS.sub("", _REMINDER.sub("", text)).strip()
 
 
 def _is_of_tools(content: object) -> bool:
