@@ -1,4 +1,4 @@
-"""POST /recall and POST /recollections."""
+"""POST /recall, POST /recollections and POST /context."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +24,7 @@ from memory.api.requests import (
 from memory.api.schema import KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
 from memory.domain.knowledge import RecallMode
 from memory.models import Permission
+from memory.recall.context import give_context
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recall import recall
@@ -92,6 +93,17 @@ class RecollectionRequest(ScopeRequest):
         default=settings.POLICY.recollection.tokens,
         min_value=1,
         max_value=settings.POLICY.recollection.max_tokens,
+        help_text="Most tokens of the text.",
+    )
+
+
+class ContextRequest(ScopeRequest):
+    """What a task is about."""
+
+    max_tokens = serializers.IntegerField(
+        default=settings.POLICY.context.tokens,
+        min_value=1,
+        max_value=settings.POLICY.context.max_tokens,
         help_text="Most tokens of the text.",
     )
 
@@ -259,6 +271,37 @@ class RecollectionView(APIView):
             now=timezone.now(),
         )
         return Response(RecollectionSerializer(recollection).data)
+
+
+class ContextView(APIView):
+    """What bears on a task, to be put before it."""
+
+    permission_for = {"POST": Permission.READ}
+
+    @extend_schema(
+        operation_id="context",
+        summary="Recall beliefs, and what is near, as a text for a prompt",
+        request=ContextRequest,
+        **documented(
+            {200: RecollectionSerializer}, 400, 404, 413, 415, 422,
+            examples=[
+                OpenApiExample(
+                    "task", value={"query": "format the compiler's code", "project": "compiler", "max_tokens": 800},
+                    request_only=True,
+                ),
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        asked = read_body(ContextRequest, request)
+        context = give_context(
+            scope=_scope(request, asked),
+            query=asked["query"],
+            session=asked.get("session") or "",
+            max_tokens=asked["max_tokens"],
+            now=timezone.now(),
+        )
+        return Response(RecollectionSerializer(context).data)
 
 
 def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:

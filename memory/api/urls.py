@@ -11,7 +11,7 @@ from memory.api.feedback import FeedbackView, ResolveView
 from memory.api.forgetting import EraseView
 from memory.api.lineage import LineageView
 from memory.api.memories import MemoryView
-from memory.api.recall import RecallView, RecollectionView
+from memory.api.recall import ContextView, RecallView, RecollectionView
 from memory.api.remember import RememberView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
@@ -71,6 +71,7 @@ urlpatterns: list[URLPattern] = [
     path("erase", EraseView.as_view()),
     path("export", ExportView.as_view()),
     path("import", ImportView.as_view()),
+    path("context", ContextView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("remember", RememberView.as_view()),

@@ -23,3 +23,15 @@ class RememberPolicy:
     links: Annotated[Count, "R4: most neighbours that a new belief is linked to"] = 3
     link_from: Annotated[Share, "R4: similarity from which two beliefs are neighbours"] = 0.40
     link_to: Annotated[Share, "R4: similarity up to which they are; above, they may say the same"] = 0.85
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPolicy:
+    """How much of a memory is put before a task."""
+
+    min_similarity: Annotated[Share, "R12: similarity that an episode must exceed"] = 0.30
+    beliefs: Annotated[Count, "R12: most beliefs of a context"] = 20
+    episodes: Annotated[Count, "R12: most episodes of a context"] = 20
+    characters: Annotated[Count, "R12: longest memory of a context"] = 600
+    tokens: Annotated[Count, "R12: most tokens of a context, where none are asked for"] = 1_500
+    max_tokens: Annotated[Count, "R12: most tokens that a context may be asked for"] = 16_000

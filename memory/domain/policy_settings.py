@@ -15,6 +15,9 @@ _ORDERED = (  # stage, and two of its constants of which the first must not exce
     ("consolidation", "cluster_min", "cluster_max"),
     ("recall", "limit", "max_limit"),
     ("recollection", "tokens", "max_tokens"),
+    ("context", "tokens", "max_tokens"),
+    ("remember", "link_from", "link_to"),
+    ("remember", "contradiction_similarity", "reinforce_similarity"),
 )
 
 

@@ -12,7 +12,7 @@ from memory.recall.lines import format_bite
 from memory.recall.question import Question
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
-from memory.recall.recall import count_shown, find_answer
+from memory.recall.recall import Answer, count_shown, find_answer
 from memory.recall.search import RecallScope
 from memory.recall.surfacing import note_surfaced
 
@@ -33,22 +33,46 @@ def recollect(
     quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
     question = Question(query=query, limit=sum(quotas.values()), quotas=quotas)
     answer = find_answer(scope=scope, question=question, now=now)
-    bites = dict(_within(answer.recalled.results, max_tokens or policy.tokens, policy))
-    shown = [memory for memory in answer.recalled.results if memory.id in bites]
+    return tell_within(
+        answer=answer,
+        memories=answer.recalled.results,
+        characters=policy.characters,
+        tokens=max_tokens or policy.tokens,
+        is_belief_first=False,
+        scope=scope,
+        session=session,
+        now=now,
+    )
+
+
+def tell_within(
+    *,
+    answer: Answer,
+    memories: Sequence[RecalledMemory],
+    characters: int,
+    tokens: int,
+    is_belief_first: bool,
+    scope: RecallScope,
+    session: str,
+    now: datetime,
+) -> Recollection:
+    """Write those of an answer's memories that the tokens reach for, the best before others; these were shown."""
+    bites = dict(_within(memories, tokens, characters))
+    shown = [memory for memory in memories if memory.id in bites]
     count_shown(results=shown, found=answer.found, now=now)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=shown, now=now)
-    ordered = sorted(shown, key=lambda memory: memory.type == MemoryType.BELIEF)
+    ordered = sorted(shown, key=lambda memory: (memory.type == MemoryType.BELIEF) is not is_belief_first)
     return Recollection(
         text="\n".join(bites[memory.id] for memory in ordered), ids=tuple(memory.id for memory in ordered)
     )
 
 
-def _within(memories: Sequence[RecalledMemory], tokens: int, policy: RecollectionPolicy) -> Iterator[tuple[str, str]]:
+def _within(memories: Sequence[RecalledMemory], tokens: int, characters: int) -> Iterator[tuple[str, str]]:
     """Yield the ids and bites that fit into so many tokens, the best first; one that is too long leaves room."""
     left = tokens
     for memory in memories:
-        bite = format_bite(memory=memory, characters=policy.characters)
+        bite = format_bite(memory=memory, characters=characters)
         needed = estimate_tokens(bite + "\n")
         if needed <= left:
             left -= needed

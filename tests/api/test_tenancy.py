@@ -169,6 +169,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/recollections", "POST"): Call(
         permission="read", path=at("/recollections"), body=lambda rows: {"query": SECRET, "session": "s-1"}
     ),
+    ("api/v1/context", "POST"): Call(
+        permission="read", path=at("/context"), body=lambda rows: {"query": SECRET, "session": "s-1"}
+    ),
     ("api/v1/remember", "POST"): Call(permission="write", path=at("/remember"), body=lambda rows: {"text": SECRET}),
     ("api/v1/memories/<memory_id:memory_id>/feedback", "POST"): Call(
         permission="write",

@@ -8,7 +8,7 @@ from django.conf import settings
 from rest_framework.fields import Field
 
 from memory.api.curation import ACTS
-from memory.api.recall import RecallRequest, RecollectionRequest
+from memory.api.recall import ContextRequest, RecallRequest, RecollectionRequest
 from memory.api.remember import RememberRequest
 from memory.api.urls import urlpatterns
 from memory.domain.knowledge import RecallMode, categories_of
@@ -78,6 +78,7 @@ def _fields_of(body: Mapping[str, Field]) -> set[str]:  # type: ignore[type-arg]
         ("Episodes", set(EpisodeLine.model_fields)),
         ("Remembering", set(RememberRequest.model_fields)),
         ("Recall", _fields_of(RecallRequest().fields)),
+        ("Context", _fields_of(ContextRequest().fields)),
         ("Recollections", _fields_of(RecollectionRequest().fields)),
     ],
 )
