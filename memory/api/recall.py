@@ -122,6 +122,13 @@ class ChannelSerializer(serializers.Serializer[Any]):
     score = RoundedField()
 
 
+class PathStepSerializer(serializers.Serializer[Any]):
+    """A memory on the way to another."""
+
+    id = serializers.CharField()
+    confidence = RoundedField(help_text="How sure the link from it is.")
+
+
 class ExplanationSerializer(serializers.Serializer[Any]):
     """How a memory came to its score."""
 
@@ -129,6 +136,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     components = serializers.DictField(
         child=RoundedField(allow_null=True), help_text="Every number that the score is made of."
     )
+    path = PathStepSerializer(many=True, help_text="The way along links to what came with another memory.")
 
 
 class MemorySerializer(serializers.Serializer[Any]):

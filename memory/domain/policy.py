@@ -297,6 +297,8 @@ class AssociativePolicy:
     subject_weight: Annotated[Share, "R5, R6: weight of a subject that the query names"] = 0.15
     insight_factor: Annotated[Share, "R5: factor of an insight's score"] = 0.5
     min_similarity: Annotated[Share, "R5: similarity that a memory must reach"] = 0.20
+    neighbours_of: Annotated[Count, "R5: best results whose neighbours come along"] = 3
+    neighbour_factor: Annotated[Share, "R5: share of a result's score that its neighbours have"] = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

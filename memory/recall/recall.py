@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -18,12 +18,13 @@ from memory.models.texts import resting_on
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
+from memory.recall.neighbours import bring_neighbours
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
 from memory.recall.reading import RecalledMemory, read_memories
-from memory.recall.search import Found, RecallScope, find_candidates
+from memory.recall.search import Found, RecallScope, find_candidates, reach_of
 from memory.recall.surfacing import note_surfaced
-from memory.recall.xray import Explanation, explain
+from memory.recall.xray import Explanation, Step, explain
 
 log = structlog.get_logger(__name__)
 
@@ -88,7 +89,7 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ans
             as_of=question.as_of,
             policy=policy.recall,
         )
-        tell = partial(_tell, found, question, scope.viewer, model.profile, question.as_of or now, policy)
+        tell = partial(_tell, found, question, scope, model.profile, question.as_of or now, policy)
         try:
             recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
@@ -120,20 +121,43 @@ class _Ranking:
     candidates: Sequence[Ranked]
     ranked: Sequence[Ranked]
     barred: Mapping[str, str]
+    paths: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)  # by which some came along
 
 
-def _rank(*, found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> _Ranking:
+def _rank(
+    *, found: Found, question: Question, scope: RecallScope, profile: Profile, now: datetime, policy: Policy
+) -> _Ranking:
     """Score both kinds, bar what does not belong, and share out the places."""
     scored = _score(found, question, profile, now, policy)
     candidates = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
     if question.profile == RecallProfile.ASSOCIATIVE:
-        barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
-    elif question.quotas:
-        barred = {}  # no kind takes another's places
-    else:
-        barred = dict.fromkeys(_unfit(candidates, found, question.limit, policy), FITS_NO_BETTER)
+        return _associated(candidates, found, question, scope, now, policy)
+    # With quotas no kind takes another's places.
+    unfit = set() if question.quotas else _unfit(candidates, found, question.limit, policy)
+    barred = dict.fromkeys(unfit, FITS_NO_BETTER)
     ordered = best(ranked=[item for item in candidates if item.id not in barred])
     return _Ranking(candidates=candidates, ranked=_share_out(ordered, question), barred=barred)
+
+
+def _associated(
+    candidates: Sequence[Ranked], found: Found, question: Question, scope: RecallScope, now: datetime, policy: Policy
+) -> _Ranking:
+    """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
+    barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
+    like = [item for item in candidates if item.id not in barred]
+    if question.as_of is not None:
+        return _Ranking(candidates=candidates, ranked=_share_out(best(ranked=like), question), barred=barred)
+    reach = reach_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)
+    brought = bring_neighbours(ranked=like, reach=reach, policy=policy)
+    known = {one.id for one in found.beliefs}  # what is new to them counts as accessed likewise, if it is shown
+    found.beliefs.extend(one for one in brought.candidates if one.id not in known)
+    here = {item.id for item in brought.ranked}
+    return _Ranking(
+        candidates=[*brought.ranked, *(item for item in candidates if item.id not in here)],
+        ranked=_share_out(best(ranked=brought.ranked), question),
+        barred=barred,
+        paths=brought.paths,
+    )
 
 
 def _score(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
@@ -187,13 +211,14 @@ def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:
 
 
 def _tell(
-    found: Found, question: Question, viewer: Viewer, profile: Profile, now: datetime, policy: Policy
+    found: Found, question: Question, scope: RecallScope, profile: Profile, now: datetime, policy: Policy
 ) -> Recalled:
     """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
-    ranking = _rank(found=found, question=question, profile=profile, now=now, policy=policy)
+    ranking = _rank(found=found, question=question, scope=scope, profile=profile, now=now, policy=policy)
+    viewer = scope.viewer
     if not question.is_explained:
         return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=found.degraded)
-    explained = explain(candidates=ranking.candidates)
+    explained = explain(candidates=ranking.candidates, paths=ranking.paths)
     missed = _read(_missed(ranking, policy), question, viewer, explained)
     return Recalled(
         results=_read(ranking.ranked, question, viewer, explained),

@@ -16,18 +16,29 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A memory on the way to another, and how sure the link from it is."""
+
+    id: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a memory stands where it stands: every channel, and every number its score is made of."""
 
     channels: Mapping[str, Channel]
     components: Mapping[str, float | None]
+    path: tuple[Step, ...] = ()  # by which it came along, from the memory that was found
 
 
 # What each channel goes by; a rank among candidates with the same number is shared.
 _CHANNELS = {"vector": ("similarity",), "text": ("text", "context")}
 
 
-def explain(*, candidates: Sequence[Ranked]) -> dict[str, Explanation]:
+def explain(
+    *, candidates: Sequence[Ranked], paths: Mapping[str, tuple[Step, ...]] | None = None
+) -> dict[str, Explanation]:
     """Return by id how each candidate came to its score, among those of its kind."""
     explained: dict[str, Explanation] = {}
     for kind in {item.type for item in candidates}:
@@ -35,7 +46,9 @@ def explain(*, candidates: Sequence[Ranked]) -> dict[str, Explanation]:
         heard = {name: _rank(alike, parts) for name, parts in _CHANNELS.items()}
         for item in alike:
             channels = {name: ranks[item.id] for name, ranks in heard.items() if item.id in ranks}
-            explained[item.id] = Explanation(channels=channels, components=_without_nan(item.components))
+            explained[item.id] = Explanation(
+                channels=channels, components=_without_nan(item.components), path=(paths or {}).get(item.id, ())
+            )
     return explained
 
 
