@@ -61,7 +61,11 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
                 "offline",
                 "openai, local (a sentence model on this machine) or offline (a small static one that ships with it)",
             ),
-            Variable("ENGRAM_SYNTHESIS_MODEL", "gpt-4.1-mini", "Words a belief out of a cluster"),
+            Variable(
+                "ENGRAM_SYNTHESIS_MODEL",
+                "gpt-4.1-mini",
+                "Words a belief out of a cluster, and reads facts out of conversations",
+            ),
             Variable("ENGRAM_CLASSIFICATION_MODEL", "gpt-4.1-mini", "Judges episodes against beliefs"),
             Variable(
                 "ENGRAM_EMBEDDING_MODEL",

@@ -138,7 +138,7 @@ class Filling:
         _check_names(table, content)
         if table.is_numbered and content[ROW] != self._count[table.kind]:
             raise BadValue(f"{ROW}: {self._count[table.kind]} is expected, in the order of rows")
-        values = {column.column: self._value(column, content[column.name]) for column in table.columns}
+        values = {c.column: self._value(c, content.get(c.name, c.default)) for c in table.columns}
         self.with_secrets += bool(redact(str(values.get(_SAID.get(table.model, "")) or "")).counts)
         if table.is_numbered and table.name in self._series:
             values["id"] = self._series[table.name].key(content[ROW])
@@ -216,7 +216,8 @@ def _check_names(table: Table, content: Mapping[str, Any]) -> None:
     expected = {column.name for column in table.columns} | ({ROW} if table.is_numbered else set())
     if unknown := sorted(content.keys() - expected):
         raise BadValue(f"there is no column {unknown[0]!r}")
-    if missing := sorted(expected - content.keys()):
+    optional = {column.name for column in table.columns if not column.is_required}
+    if missing := sorted(expected - optional - content.keys()):
         raise BadValue(f"{missing[0]}: it is missing")
 
 

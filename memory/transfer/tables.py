@@ -7,7 +7,7 @@ rows may have them.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -72,6 +72,15 @@ class Column:
     is_nullable: bool
     refers_to: type[Model] | None = None
     series: str = ""  # of numbers that stand for keys, or for places in an order, of the database's own
+    is_required: bool = True
+    default: Any = field(default=None, hash=False)  # in a file from before there was the column
+
+
+def _default_of(column: Any) -> dict[str, Any]:
+    """Tell what a row without the column has; a value that only the database can make is required."""
+    default = column.db_default if column.has_db_default() else None
+    is_plain = not hasattr(default, "resolve_expression")
+    return {"is_required": not (is_plain and (column.null or default is not None)), "default": default}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +177,7 @@ def _column(field: Any) -> Column:
         is_nullable=field.null,
         refers_to=target,
         series=_series_of(field, target),
+        **_default_of(field),
     )
 
 

@@ -44,6 +44,20 @@ def test_the_file_itself_is_sound(file: bytes, workspace: Workspace) -> None:
     assert file.splitlines()[2].startswith(b'{"episode":')
 
 
+def test_a_file_from_before_a_column_is_read(file: bytes, workspace: Workspace) -> None:
+    """R14: what a later release keeps besides is empty, or as the database would have it."""
+
+    def age(lines: Lines) -> None:
+        for number in (0, 1):
+            for name in ("confidence", "causes", "verbatim", "confirmations", "is_near_duplicate"):
+                del of(lines, "episode", number)[name]
+
+    imported(edited(file, age), workspace=workspace)
+
+    episode = Episode.objects.get(pk="ep_000000000001")
+    assert (episode.confidence, episode.causes, episode.verbatim, episode.confirmations) == (None, [], "", 0)
+
+
 def of(lines: Lines, kind: str, number: int = 0) -> Any:
     return [line[kind] for line in lines if kind in line][number]
 
