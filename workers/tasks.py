@@ -25,6 +25,7 @@ from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.ingest.turns.extracting import extract_conversation
 from memory.ingest.turns.leasing import place_of_conversation
+from memory.ingest.turns.surprise import flush_surprising
 from memory.ingest.turns.waking import wake_conversations
 from memory.linking.linking import link_due_memories
 from memory.metrics import count_redelivery
@@ -172,6 +173,7 @@ def remember(remembrance_id: int) -> None:
 @shared_task(base=Step, name="workers.sweep")
 def sweep() -> None:
     sweep_rows()
+    flush_surprising()
     wake_conversations(now=timezone.now())
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())

@@ -209,7 +209,8 @@ class TurnsPolicy:
     surprise: Annotated[Share, "L2: 1 - mean similarity above which a turn has its buffer read early"] = 0.35
     surprise_neighbours: Annotated[Count, "L2: nearest episodes whose mean similarity tells"] = 5
     surprise_words: Annotated[Count, "L2: fewest words of a turn that can surprise"] = 5
-    surprise_turns: Annotated[Count, "L2: most turns that one look embeds"] = 256
+    surprise_turns: Annotated[Count, "L2: most turns that one look compares"] = 256
+    surprise_seconds: Annotated[Positive, "L2: time that one such look may take"] = 2.0
     soft_cues: Annotated[Count, "L1: different soft cues that make a signal medium"] = 2
     scan_characters: Annotated[Count, "L1: most characters of a text that are scanned, half of them at each end"] = (
         8_000

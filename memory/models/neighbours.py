@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from pgvector import HalfVector
+
+from memory.models.vectors import Vectors, raw_cursor
 
 _NEAREST = """
     SELECT fresh.id, near.episode_id, 1 - near.distance
@@ -45,3 +48,21 @@ def nearest_older(*, workspace_id: int, model: str, ids: Sequence[str], count: i
         for key, older, cosine in cursor.fetchall():
             found[key].append(Neighbour(id=older, cosine=cosine))
     return found
+
+
+_NEAREST_TO = b"""
+    SELECT 1 - ((v.vector <=> %b) + 0) AS cosine
+    FROM memory_episodeembedding v JOIN memory_episode e ON e.id = v.episode_id
+    WHERE v.workspace_id = %s AND v.model = %s AND v.is_active AND v."user" = %s
+        AND v.project_id IS NOT DISTINCT FROM %s AND NOT e.is_derived
+    ORDER BY cosine DESC LIMIT %s
+"""
+
+
+def nearest_cosines(
+    *, workspace_id: int, model: str, user: str, project_id: int | None, vector: Vectors, count: int
+) -> list[float]:
+    """Return the raw cosines of a vector (768) to the active episodes of a user and project nearest to it."""
+    with raw_cursor() as cursor:
+        cursor.execute(_NEAREST_TO, [HalfVector(vector), workspace_id, model, user, project_id, count])
+        return [float(cosine) for (cosine,) in cursor.fetchall()]

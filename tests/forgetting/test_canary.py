@@ -17,14 +17,28 @@ from django.utils import timezone
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.undo import undo_cycle
-from memory.models import Belief, Cycle, Episode, Erased, Evidence, JobVerdict, ModelCall, TermFrequency, Trigger
+from memory.models import (
+    Belief,
+    Cycle,
+    Episode,
+    Erased,
+    Evidence,
+    JobVerdict,
+    ModelCall,
+    TermFrequency,
+    Trigger,
+    Turn,
+    TurnEpisode,
+)
 from memory.recall.counting import count_words
 from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
 from tests.faults.story import await_end
+from tests.faults.waiting import wait_until
 from tests.forgetting.forgetful import LENA, all_is_sound
 from tests.forgetting.places import broker_contents, database_files, database_log, dump
 from tests.model_server import Asked
+from tests.model_server_acts import tell
 from tests.transfer.files import exported
 from tests.workers.conftest import queues, worker, world
 
@@ -48,6 +62,8 @@ def quoting(world: World) -> Any:
     """Answer as a model that repeats what it was told, whatever it is asked about."""
 
     def answer(asked: Asked) -> dict[str, Any]:
+        if asked.purpose == "facts":
+            return {"facts": [tell(turn, text=SAYING) for turn in asked.turns]}
         reply = world.answer(asked)
         assert isinstance(reply, dict)
         for verdict in reply.get("verdicts", ()):
@@ -70,6 +86,7 @@ def owner(world: World) -> Caller:
         "tags": [CANARY], "idempotency_key": f"key of {CANARY}", "agent": CANARY, "language": "en",
     }  # fmt: skip
     assert mine.post("/episodes", line).status_code == 201
+    say_in_a_conversation(mine)
     for text in OTHERS[:2]:
         mine.post("/episodes", {"text": text, "session": text, "language": "en"})
     run(world)
@@ -82,6 +99,18 @@ def owner(world: World) -> Caller:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as the server does by itself now and then, at any time
     return mine
+
+
+def say_in_a_conversation(mine: Caller) -> None:
+    """Say it in turns that the worker reads: they tell the memory that is there already."""
+    words = f"Never forget: the {CANARY} of the mill burns 5 hours."
+    turns = [
+        {"session": f"at the {CANARY}", "role": "user", "speaker": f"{CANARY} the miller", "content": content}
+        for content in (words, f"{words} Mind the {CANARY}.")
+    ]
+    assert mine.post("/turns", {"turns": [turn | {"turn_id": f"of {CANARY} {n}"} for n, turn in enumerate(turns)]})
+    wait_until(lambda: not Turn.objects.waiting().exists(), what="the turns to be read")
+    assert TurnEpisode.objects.filter(episode__text=SAYING).count() == len(turns)
 
 
 def run(world: World) -> Cycle:
@@ -119,10 +148,11 @@ def tables_the_planner_knows_it_of() -> set[str]:
 TABLES = {
     "memory_episode", "memory_belief", "memory_beliefevent", "memory_clusterjob", "memory_evidence",
     "memory_jobverdict", "memory_modelcall", "memory_surfaced", "memory_termfrequency", "memory_undoneevidence",
-    "django_admin_log",
+    "memory_conversation", "memory_turn", "django_admin_log",
 }  # fmt: skip
+SINGLE = {"memory_clusterjob", "memory_conversation", "django_admin_log"}
 # Of a column with a single value it keeps none.
-PLANTED = TABLES | {f"planner on {table}" for table in TABLES - {"memory_clusterjob", "django_admin_log"}}
+PLANTED = TABLES | {f"planner on {table}" for table in TABLES - SINGLE}
 
 
 def test_no_place_holds_an_erased_word(
