@@ -18,7 +18,7 @@ from uuid import uuid4
 import numpy as np
 
 from benchmarks.memories import START, Drawn
-from benchmarks.stage import ROOT, _free_port, wait_until
+from benchmarks.stage import ROOT, free_port, wait_until
 
 if TYPE_CHECKING:
     from memory.models import Workspace
@@ -161,7 +161,7 @@ def _store_beliefs(workspace: "Workspace", drawn: Sequence[Drawn]) -> None:
 @contextmanager
 def web_server() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """Run the web process of the Procfile; yield its port and its parent once it answers."""
-    port = _free_port()
+    port = free_port()
     line = next(line for line in (ROOT / "Procfile").read_text().splitlines() if line.startswith("web:"))
     command = f"exec {line.removeprefix('web:').strip()}"
     log = Path(os.environ["ENGRAM_DATA_DIR"]) / "web.log"

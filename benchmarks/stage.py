@@ -55,7 +55,7 @@ def scripted_models(*, url: str) -> dict[str, str]:
 @contextmanager
 def model_server(*, latency: float) -> Iterator[str]:
     """Run the scripted model server in a process of its own; yield its base URL."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "tests.model_server", "--port", str(port), "--latency", str(latency)]
     url = f"http://127.0.0.1:{port}/v1"
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "beliefsite.settings"}
@@ -114,7 +114,8 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of loopback at which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
