@@ -290,6 +290,7 @@ SPECTACULAR_SETTINGS = {
         "EpisodeStatus": "memory.api.schema.EPISODE_STATUSES",
         "EpisodeState": "memory.api.schema.EPISODE_STATES",
         "EpisodeKind": "memory.api.schema.KINDS",
+        "EdgeKind": "memory.api.schema.EDGE_KINDS",
         "CycleState": "memory.api.schema.CYCLE_STATES",
         "MemoryType": "memory.api.schema.MEMORY_TYPES",
     },

@@ -21,7 +21,7 @@ from memory.api.requests import (
     read_body,
     viewer_from,
 )
-from memory.api.schema import KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
+from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
 from memory.domain.knowledge import RecallMode
 from memory.models import Permission
 from memory.recall.context import give_context
@@ -75,6 +75,11 @@ class RecallRequest(ScopeRequest):
     )
     as_of = as_of_field()
     include_expired = serializers.BooleanField(default=False, help_text="Also what is past its `valid_until`.")
+    graph = serializers.BooleanField(
+        default=False,
+        help_text="Follow links between episodes, too: names they share, neighbours in time, causes. Not with `as_of`: "
+        "how links stood is not kept.",
+    )
     explain = serializers.BooleanField(
         default=False, help_text="With every number that led to the answer, and what fell short; counts as no access."
     )
@@ -83,6 +88,10 @@ class RecallRequest(ScopeRequest):
         after, before = attrs.get("occurred_after"), attrs.get("occurred_before")
         if after and before and not after < before:
             raise serializers.ValidationError({"occurred_before": ["It must be later than occurred_after."]})
+        if attrs["graph"] and attrs.get("as_of"):
+            raise serializers.ValidationError(
+                {"graph": ["It cannot be asked with as_of: how links stood is not kept."]}
+            )
         return attrs
 
 
@@ -127,12 +136,14 @@ class PathStepSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     confidence = RoundedField(help_text="How sure the link from it is.")
+    kind = serializers.ChoiceField(EDGE_KINDS, allow_null=True, help_text="Of a link between episodes.")
+    weight = RoundedField(allow_null=True, help_text="How strongly it links; of a link between episodes.")
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
     """How a memory came to its score."""
 
-    channels = serializers.DictField(child=ChannelSerializer(), help_text="vector, text: those that found it.")
+    channels = serializers.DictField(child=ChannelSerializer(), help_text="vector, text, graph: those that found it.")
     components = serializers.DictField(
         child=RoundedField(allow_null=True), help_text="Every number that the score is made of."
     )
@@ -335,4 +346,5 @@ def _question(asked: Mapping[str, Any]) -> Question:
         as_of=asked.get("as_of"),
         with_expired=asked["include_expired"],
         is_explained=asked["explain"],
+        follows_links=asked["graph"],
     )

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
+from memory.domain.edges import EdgeKind
 from memory.domain.kinds import Kind
 from memory.domain.knowledge import Knowledge, RecallMode
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
@@ -29,6 +30,7 @@ FACT_TYPES = FactType.choices
 CATEGORIES = choices_of(Category)
 RECALL_MODES = choices_of(RecallMode)
 RECALL_PROFILES = choices_of(RecallProfile)
+EDGE_KINDS = choices_of(EdgeKind)
 
 _DETAILS = {
     400: "The body is not JSON.",

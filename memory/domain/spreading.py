@@ -43,6 +43,9 @@ class Spread:
     paths: Mapping[str, tuple[Walked, ...]]
 
 
+NOWHERE = Spread(scores={}, paths={})
+
+
 def contribution_of(*, step: Walked, policy: GraphPolicy) -> float:
     """Return what an edge contributes to the memory it leads to."""
     return step.strength * policy.hop_decay**step.hop
@@ -55,7 +58,7 @@ def spread_from(*, seeds: Mapping[str, float], steps: Sequence[Walked], policy: 
         key=lambda step: (step.hop, -step.strength, step.origin, step.target, step.kind),
     )
     if not steps or not seeds:
-        return Spread(scores={}, paths={})
+        return NOWHERE
     given, ways = _walk(seeds, steps, policy)
     ids = sorted(given)
     scores = _pass_on(ids, given, steps, policy)
@@ -69,17 +72,21 @@ def spread_from(*, seeds: Mapping[str, float], steps: Sequence[Walked], policy: 
 def _walk(
     seeds: Mapping[str, float], steps: Sequence[Walked], policy: GraphPolicy
 ) -> tuple[dict[str, float], dict[str, Walked]]:
-    """Return what each memory is given, and the edge that gave the most of it, of those of its nearest hop."""
+    """Return what each memory is given, and the edge that gave the most of it; no edge leads back where the walk was.
+
+    From seed to seed an edge is walked all the same.
+    """
     carried, given = dict(seeds), dict(seeds)
     ways: dict[str, Walked] = {}
     most: dict[str, float] = {}
     for step in steps:
-        if step.origin not in carried:
+        way = ways.get(step.target)
+        is_back = (step.hop > 1 and step.target in seeds) or (way is not None and way.hop < step.hop)
+        if is_back or step.origin not in carried:
             continue
         gain = carried[step.origin] * contribution_of(step=step, policy=policy)
         given[step.target] = given.get(step.target, 0.0) + gain
-        way = ways.get(step.target)
-        if way is None or (way.hop == step.hop and gain > most[step.target]):
+        if way is None or gain > most[step.target]:
             ways[step.target], most[step.target] = step, gain
             if step.target not in seeds:
                 carried[step.target] = carried[step.origin]

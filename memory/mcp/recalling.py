@@ -56,10 +56,13 @@ def recall(
     as_of: Annotated[Time, Field(description="How things stood then, in the time of storing.")] | None = None,
     profile: Annotated[RecallProfile, Field(description="How memories are scored.")] = RecallProfile.DEFAULT,
     include_expired: Annotated[bool, Field(description="Also what held until a time that is past.")] = False,
+    graph: Annotated[bool, Field(description="Follow links between episodes, too; not with as_of.")] = False,
 ) -> Recalled:
     """Find what answers a query best."""
     if occurred_after and occurred_before and not occurred_after < occurred_before:
         raise Refused("occurred_before must be later than occurred_after.")
+    if graph and as_of:
+        raise Refused("graph cannot be asked with as_of: how links stood is not kept.")
     named = caller.project(project)
     question = Question(
         query=query,
@@ -68,6 +71,7 @@ def recall(
         mode=mode,
         profile=profile,
         with_expired=include_expired,
+        follows_links=graph,
         occurred_from=occurred_after,
         occurred_before=occurred_before,
         as_of=as_of,

@@ -69,14 +69,14 @@ def episodes_statement(
             WHERE m.session <> ''
             GROUP BY n.id
         )
-        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
+        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
             coalesce(m.coverage, s.coverage) AS coverage, coalesce(b.score, 0) AS context_score, p.session,
             p.project_id, p.lifecycle_state, p.verification
         FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
         JOIN memory_episode p ON p.id = found.id
         LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
         LEFT JOIN beside b ON b.id = p.id
-        {_vectors("episode", arm)}
+        {join_vectors("episode", arm)}
     """
 
 
@@ -86,12 +86,12 @@ def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLA
     return f"""
         WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
         matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)})
-        SELECT {_COUNTS}, p.id, {_similarity(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
+        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
             coalesce(m.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
         FROM (SELECT id FROM near UNION SELECT id FROM matching) found
         JOIN memory_belief p ON p.id = found.id
         LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
-        {_vectors("belief", arm)}
+        {join_vectors("belief", arm)}
         LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
     """
 
@@ -162,11 +162,13 @@ def _holding(lookup: Lookup, scope: str) -> str:
     return f"{scope} AND {f'({held}) IS TRUE' if lookup == Lookup.BY_WORKSPACE else held}"
 
 
-def _similarity(arm: VectorArm) -> str:
+def similarity_of(arm: VectorArm) -> str:
+    """Name the cosine of the query's vector and v's, or nothing where there is no vector to ask for."""
     return "NULL::float8" if arm == VectorArm.NONE else f"1 - ({_DISTANCE})"
 
 
-def _vectors(kind: str, arm: VectorArm) -> str:
+def join_vectors(kind: str, arm: VectorArm) -> str:
+    """Join a memory's vector as v."""
     if arm == VectorArm.NONE:
         return ""
     return f"LEFT JOIN memory_{kind}embedding v ON v.{kind}_id = p.id AND v.model = %(model)s"

@@ -38,6 +38,7 @@ class Channel(StrEnum):
     VECTORS = "vectors"
     TEXT = "text"
     BELIEFS = "beliefs"
+    GRAPH = "graph"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,11 @@ class Channels:
         self._timed, self._searches, self._query = timed, searches, query
         self._seconds = policy.channel_seconds
         self._dropped = {Channel.VECTORS} if query.vector is None else set()
+
+    @property
+    def query(self) -> SearchQuery:
+        """Return what was looked for in the end, by the arms that are left."""
+        return self._query
 
     @property
     def degraded(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Question:
     """A query, and how it is to be answered.
 
     `occurred_from` and `occurred_before` bound a time, its start included; `as_of` asks how things stood then; `quotas`
-    are the most results of one kind.
+    are the most results of one kind. `follows_links` has the graph between episodes answer, too, as it is today.
     """
 
     query: str
@@ -38,6 +38,7 @@ class Question:
     as_of: datetime | None = None
     with_expired: bool = False
     is_explained: bool = False
+    follows_links: bool = False
     quotas: Mapping[MemoryType, int] = field(default_factory=dict)
 
     def narrow(self, *, scope: RecallScope, policy: LifecyclePolicy) -> RecallScope:

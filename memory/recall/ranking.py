@@ -46,6 +46,12 @@ class Ranked(NamedTuple):
         """Return all numbers that the score is made of."""
         return {name: values[self.place] for name, values in self.columns.items()}
 
+    def gain(self, amount: float, **numbers: float) -> "Ranked":
+        """Return it with a score higher by that, within 0..1, and with the numbers that this is made of."""
+        score = min(max(self.score + amount, 0.0), 1.0)
+        columns = {name: [value] for name, value in (self.components | numbers).items()}
+        return self._replace(score=score, columns=columns, place=0)
+
 
 def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average."""
@@ -184,10 +190,4 @@ def boost_ranked(
         for episode in episodes
         if (boost := boost_of(state=episode.lifecycle_state, verification=episode.verification, policy=policy))
     }
-    return [_boosted(item, boosts[item.id]) if item.id in boosts else item for item in ranked]
-
-
-def _boosted(item: Ranked, boost: float) -> Ranked:
-    score = min(max(item.score + boost, 0.0), 1.0)
-    columns = {name: [value] for name, value in item.components.items()} | {"boost": [boost]}
-    return item._replace(score=score, columns=columns, place=0)
+    return [item.gain(boosts[item.id], boost=boosts[item.id]) if item.id in boosts else item for item in ranked]

@@ -12,12 +12,14 @@ from django.conf import settings
 from memory.access.visibility import Viewer
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
+from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models.search_time import SearchFailed, TimedSearch
 from memory.models.texts import resting_on
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
+from memory.recall.links import follow_links, paths_of, raise_linked
 from memory.recall.neighbours import bring_neighbours
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
@@ -78,24 +80,39 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ans
     policy: Policy = settings.POLICY
     model = embedder_of(scope.viewer.workspace)
     with TimedSearch(effort=policy.recall.search_effort) as timed:
-        found = find_candidates(
-            timed=timed,
-            scope=question.narrow(scope=scope, policy=policy.lifecycle),
-            query=question.query,
-            types=_kinds(question, scope),
-            count=max(policy.recall.candidates, question.limit),
-            embedder=model,
-            now=now,
-            as_of=question.as_of,
-            policy=policy.recall,
-        )
+        found = _find(timed, scope, question, model, now, policy)
         tell = partial(_tell, found, question, scope, model.profile, question.as_of or now, policy)
         try:
             recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
             log.warning("recall.reading_failed", error=str(error))
-            recalled = Recalled(results=(), degraded=tuple(Channel), is_explained=question.is_explained)
+            recalled = Recalled(results=(), degraded=_channels(question), is_explained=question.is_explained)
     return Answer(recalled=recalled, found=found)
+
+
+def _find(
+    timed: TimedSearch, scope: RecallScope, question: Question, model: Embedder, now: datetime, policy: Policy
+) -> Found:
+    narrowed = question.narrow(scope=scope, policy=policy.lifecycle)
+    found = find_candidates(
+        timed=timed,
+        scope=narrowed,
+        query=question.query,
+        types=_kinds(question, scope),
+        count=max(policy.recall.candidates, question.limit),
+        embedder=model,
+        now=now,
+        as_of=question.as_of,
+        policy=policy.recall,
+    )
+    if not question.follows_links:
+        return found
+    reach = reach_of(scope=narrowed, now=now)
+    return follow_links(timed=timed, reach=reach, found=found, profile=model.profile, policy=policy)
+
+
+def _channels(question: Question) -> tuple[str, ...]:
+    return tuple(channel for channel in Channel if channel != Channel.GRAPH or question.follows_links)
 
 
 def count_shown(*, results: Sequence[RecalledMemory], found: Found, now: datetime) -> None:
@@ -129,7 +146,8 @@ def _rank(
 ) -> _Ranking:
     """Score both kinds, bar what does not belong, and share out the places."""
     scored = _score(found, question, profile, now, policy)
-    candidates = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
+    boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
+    candidates = raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph)
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
     # With quotas no kind takes another's places.
@@ -218,7 +236,8 @@ def _tell(
     viewer = scope.viewer
     if not question.is_explained:
         return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=found.degraded)
-    explained = explain(candidates=ranking.candidates, paths=ranking.paths)
+    paths = paths_of(spread=found.spread) | dict(ranking.paths)
+    explained = explain(candidates=ranking.candidates, paths=paths)
     missed = _read(_missed(ranking, policy), question, viewer, explained)
     return Recalled(
         results=_read(ranking.ranked, question, viewer, explained),

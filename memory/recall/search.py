@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from memory.access.visibility import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
+from memory.domain.spreading import NOWHERE, Spread
 from memory.history.as_of import beliefs_as_of
 from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
@@ -63,11 +64,16 @@ class RecallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Candidates of each kind, and the channels that could not be used."""
+    """Candidates of each kind, what was looked for, and the channels that could not be used.
+
+    `spread` is what the graph says of episodes, where it was asked.
+    """
 
     episodes: list[EpisodeCandidate]
     beliefs: list[BeliefCandidate]
+    query: SearchQuery
     degraded: tuple[str, ...]
+    spread: Spread = NOWHERE
 
 
 def find_candidates(
@@ -92,6 +98,7 @@ def find_candidates(
     return Found(
         episodes=channels.find_episodes() if MemoryType.EPISODE in types else [],
         beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
+        query=channels.query,
         degraded=channels.degraded,
     )
 

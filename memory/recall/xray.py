@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memory.domain.edges import EdgeKind
 from memory.recall.ranking import Ranked
 
 
@@ -17,10 +18,12 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A memory on the way to another, and how sure the link from it is."""
+    """A memory on the way to another, and how sure the link from it is; between episodes also its kind and weight."""
 
     id: str
     confidence: float
+    kind: EdgeKind | None = None
+    weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Explanation:
 
 
 # What each channel goes by; a rank among candidates with the same number is shared.
-_CHANNELS = {"vector": ("similarity",), "text": ("text", "context")}
+_CHANNELS = {"vector": ("similarity",), "text": ("text", "context"), "graph": ("graph",)}
 
 
 def explain(
