@@ -4,7 +4,8 @@
 
 The plugin's own script is started anew for each prompt, as the client does, with the event on its standard input,
 beside the web process of the Procfile over so many memories. Its own time-out is as it ships. Then once more with
-nobody at the address. The interpreter is this one, without whatever a version manager puts before it. Exits 1 when a bar is missed.
+nobody at the address. The interpreter is this one, without whatever a version manager puts before it. Exits 1 when a
+bar is missed.
 """
 
 import argparse
@@ -72,9 +73,8 @@ def fire(prompt: str, *, scope: Scope, port: int) -> tuple[float, str]:
         "ENGRAM_URL": f"http://127.0.0.1:{port}", "ENGRAM_API_KEY": scope.key,
     }  # fmt: skip
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-E", "-S", str(SCRIPT)], input=json.dumps(event), env=environment, text=True, capture_output=True
-    )
+    command = [sys.executable, "-E", "-S", str(SCRIPT)]
+    done = subprocess.run(command, input=json.dumps(event), env=environment, text=True, capture_output=True)
     taken = (time.perf_counter() - began) * 1000
     assert done.returncode == 0, done.stderr
     return taken, done.stdout
