@@ -276,11 +276,16 @@ class _German:
         found = pattern.search(self.sentence)
         verb = (found["after"] or found["before"]) if found else ""
         inflected = inflect_german(verb.lower())
-        if not found or not inflected:
+        if not found or not inflected or self._is_object_elsewhere():
             return None
         pair = f"{self.speaker} {inflected}" if found["after"] else f"{inflected} {self.speaker}"
         text = self.sentence[: found.start()] + pair + self.sentence[found.end() :]
         return re.sub(r"\b(?:mich|mir)\b", "sich", text)
+
+    def _is_object_elsewhere(self) -> bool:
+        """Tell whether "mich" stands in a clause of another subject, where it is no "sich"."""
+        clauses = self.sentence.lower().split(",")
+        return any(re.search(r"\b(?:mich|mir)\b", one) and not re.search(r"\bich\b", one) for one in clauses)
 
     def _rewrite_object(self) -> str | None:
         text, count = re.subn(r"\b(?:mich|mir|Mich|Mir)\b", self.speaker, self.sentence)

@@ -114,6 +114,10 @@ class Expanded(Told):
     came_from: list[RelativeTold] | None = None
     became: list[RelativeTold] | None = None
     # Of an episode
+    kind: str | None = Field(default=None, description="What happened (episode), or a note of what holds.")
+    tier: str | None = Field(default=None, description="How sure it is, where it was read out of a conversation.")
+    causes: list[str] | None = Field(default=None, description="Why it is so, as it was said.")
+    verbatim: str | None = Field(default=None, description="The exact words of a decision, commitment or correction.")
     speaker: str | None = None
     session: str | None = None
     source: str | None = None

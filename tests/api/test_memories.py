@@ -34,6 +34,26 @@ def test_an_episode_is_shown_with_what_it_bears_witness_to(workspace: Workspace,
     assert word["weight"] in weights
 
 
+def test_a_fact_is_shown_with_what_its_extraction_knew(workspace: Workspace, reader: Caller) -> None:
+    """L3, L5, L6, L15, D5: on the card; the list has its kind, confidence and tier."""
+    known = {
+        "confidence": 0.75, "causes": ["The old one was slow"], "verbatim": "ok, postgres it is", "confirmations": 2,
+        "confirmed_at": "2026-03-02T08:00:00Z", "distance": 0.35, "surprise": 0.5, "is_near_duplicate": False,
+    }  # fmt: skip
+    fact = remembered("The team chose Postgres.", workspace=workspace, category="decision", **known)
+    card = reader.get(f"/memories/{fact.pk}").json()
+    assert {name: card[name] for name in known} == known
+    assert (card["kind"], card["tier"]) == ("note", "implied")
+    [row] = reader.get("/episodes").json()["results"]
+    assert (row["kind"], row["confidence"], row["tier"]) == ("note", 0.75, "implied")
+
+
+def test_what_nobody_extracted_has_no_tier(workspace: Workspace, reader: Caller) -> None:
+    """L3, L5."""
+    card = reader.get(f"/memories/{remembered('I want tea.', workspace=workspace).pk}").json()
+    assert (card["kind"], card["confidence"], card["tier"], card["verbatim"]) == ("note", None, "", "")
+
+
 def test_a_card_takes_no_more_queries_for_more_beliefs(workspace: Workspace, reader: Caller) -> None:
     """B18: however many beliefs an episode bears witness to, and whatever else those rest on."""
     episode, other = (remembered(text, workspace=workspace) for text in ("I want tea.", "Tea, please."))

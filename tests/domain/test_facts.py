@@ -64,6 +64,7 @@ def test_what_says_nothing_that_stands_alone_is_no_fact(text: str) -> None:
         ("Call me Mimi.", "Mara wants to be called Mimi."),
         ("# Notes\n- The cache lives in Redis", "The cache lives in Redis."),
         ("Ich trinke morgens Tee.", "Mara trinkt morgens Tee."),
+        ("Ich trinke Tee, weil Kaffee mich müde macht.", "Mara: Ich trinke Tee, weil Kaffee mich müde macht."),
     ],
 )  # fmt: skip
 def test_a_fact_names_who_is_meant(text: str, told: str) -> None:

@@ -45,6 +45,15 @@ def test_turns_become_typed_episodes(workspace: Workspace) -> None:
     assert episode.embeddings.count() == 1
 
 
+def test_german_turns_become_facts_in_german(workspace: Workspace) -> None:
+    """L3: the language of the source is kept."""
+    turns = said("Hallo Jon, wie geht es dir?", "Ich trinke morgens Tee, weil Kaffee zu stark ist.")
+
+    [episode] = _store(turns, workspace)
+
+    assert (episode.text, episode.language) == ("Mara trinkt morgens Tee, weil Kaffee zu stark ist.", "de")
+
+
 def test_a_replay_adds_nothing(workspace: Workspace) -> None:
     """L4: the same turns once more, from their stored reply, make no further episode and no further call."""
     turns = said("I prefer short meetings in Graz.", "My sister Ana is a doctor.")

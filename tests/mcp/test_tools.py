@@ -228,6 +228,16 @@ def test_an_expanded_episode_shows_what_it_is_evidence_of(rows: Rows) -> None:
     }  # fmt: skip
 
 
+def test_an_expanded_fact_has_its_exact_words(rows: Rows) -> None:
+    """L6: beside what was read out of them."""
+    words = {"confidence": 0.95, "causes": ["The old one was slow"], "verbatim": "ok, postgres it is"}
+    fact = remembered("The team chose Postgres.", workspace=rows.workspace, category="decision", **words)
+    told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=fact.pk)
+    assert (told.kind, told.tier, told.causes, told.verbatim) == (
+        "note", "explicit", ["The old one was slow"], "ok, postgres it is",
+    )  # fmt: skip
+
+
 def test_what_is_forgotten_is_gone(rows: Rows) -> None:
     """B19: and the belief that rested on it has lost its support."""
     key = factories.key("write", workspace=rows.workspace)[1]
