@@ -35,6 +35,7 @@ from memory.models import (
     Heartbeat,
     ModelCall,
     Redaction,
+    Remembrance,
     Tally,
     Turn,
 )
@@ -172,6 +173,8 @@ def _memory() -> Iterator[Metric]:
     yield GaugeMetricFamily("engram_dead_letters", "Episodes that failed too often and wait for a person", value=dead)
     age = pending.aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]
     yield GaugeMetricFamily("engram_oldest_pending_seconds", "Age of the oldest pending episode", value=age or 0.0)
+    queued = Remembrance.objects.queued().count()
+    yield GaugeMetricFamily("engram_queued_remembrances", "Texts that wait to be remembered", value=queued)
     held = dict(Belief.objects.order_by().values_list("status").annotate(count=Count("*")))
     beliefs = GaugeMetricFamily("engram_beliefs", "Beliefs", labels=["status"])
     _fill(beliefs, {(status,): held.get(status, 0) for status in BeliefStatus})

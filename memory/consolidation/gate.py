@@ -24,7 +24,7 @@ from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.release import release_members
 from memory.consolidation.standing import adopt_jobs
-from memory.consolidation.twins import find_twins, settled_lately
+from memory.consolidation.twins import find_twins, proposed_lately, settled_lately
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.actor import cycle_actor
 from memory.domain.gates import GATES, MergeGate
@@ -112,7 +112,8 @@ def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
     touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
     touched = touched.exclude(Exists(walked)).exclude(born_in=cycle, lineage_depth__gt=0)
     unwalked = list(touched.order_by("pk").values_list("pk", flat=True))
-    rested = [key for key in settled_lately(cycle=cycle) if key not in unwalked]
+    asked_for = {*settled_lately(cycle=cycle), *proposed_lately(cycle=cycle)}
+    rested = sorted(asked_for - set(unwalked))
     twins = find_twins(cycle=cycle, changed=[*unwalked, *rested])
     alike = sorted(key for key in rested if key in twins)
     for ids, gates in ((unwalked, GATES), (alike, (MergeGate(),))):

@@ -14,7 +14,7 @@ from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.matching import check_polarity
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief, Cycle, StructuralJob, StructuralKind
+from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
 from memory.models.vectors import Vectors
 
 FOUND_DIFFERENT = "found_different"  # why a merge was refused by whoever was asked
@@ -79,6 +79,17 @@ def settled_lately(*, cycle: Cycle) -> list[str]:
     if last is not None:
         rested = rested.filter(statement_changed_at__gte=last - rest)
     return list(rested.values_list("pk", flat=True))
+
+
+def proposed_lately(*, cycle: Cycle) -> list[str]:
+    """List the live beliefs that somebody proposed to merge since the last cycle (R7)."""
+    links = Link.objects.for_workspace(cycle.workspace_id).filter(kind=LinkKind.DUPLICATE)
+    before = Cycle.objects.for_workspace(cycle.workspace_id).filter(finished_at__isnull=False, now__lt=cycle.now)
+    last = before.aggregate(now=Max("now"))["now"]
+    if last is not None:
+        links = links.filter(created_at__gte=last)
+    live = links.filter(belief__status__in=LIVE, other__status__in=LIVE)
+    return sorted({key for pair in live.values_list("belief_id", "other_id") for key in pair})
 
 
 def _near_pairs(

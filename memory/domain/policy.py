@@ -10,7 +10,7 @@ from typing import Annotated
 from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
 from memory.domain.policy_graph import BoxPolicy, GraphPolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
-from memory.domain.policy_remembering import ContextPolicy, RememberPolicy
+from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,3 +363,4 @@ class Policy:
     box: BoxPolicy = BoxPolicy()
     remember: RememberPolicy = RememberPolicy()
     context: ContextPolicy = ContextPolicy()
+    reflection: ReflectionPolicy = ReflectionPolicy()

@@ -35,3 +35,15 @@ class ContextPolicy:
     characters: Annotated[Count, "R12: longest memory of a context"] = 600
     tokens: Annotated[Count, "R12: most tokens of a context, where none are asked for"] = 1_500
     max_tokens: Annotated[Count, "R12: most tokens that a context may be asked for"] = 16_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionPolicy:
+    """What is told of beliefs on looking at all of them."""
+
+    duplicate_similarity: Annotated[Share, "R7: similarity from which two beliefs may say the same"] = 0.85
+    half_life_days: Annotated[Positive, "R7d: days without evidence that halve a confidence, at stability 1"] = 30.0
+    full_stability: Annotated[Positive, "R7d: stability beyond which a belief fades no more slowly"] = 5.0
+    stale_confidence: Annotated[Share, "R7d: effective confidence below which a belief is stale"] = 0.10
+    prune_confidence: Annotated[Share, "R7d: effective confidence below which a belief may be pruned"] = 0.05
+    prune_evidence: Annotated[Count, "R7d: rows of evidence from which a belief is never pruned"] = 5

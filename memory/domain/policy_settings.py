@@ -16,6 +16,7 @@ _ORDERED = (  # stage, and two of its constants of which the first must not exce
     ("recall", "limit", "max_limit"),
     ("recollection", "tokens", "max_tokens"),
     ("context", "tokens", "max_tokens"),
+    ("reflection", "prune_confidence", "stale_confidence"),
     ("remember", "link_from", "link_to"),
     ("remember", "contradiction_similarity", "reinforce_similarity"),
 )

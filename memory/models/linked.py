@@ -12,9 +12,11 @@ _NEIGHBOURS = f"""
 SELECT l.via, l.similarity,
        b.id, NULL::float8, 0::float8, 0::float8, b.confidence, b.created_at, a.accessed_at, a.stability
 FROM (
-    SELECT belief_id AS via, other_id AS id, similarity FROM memory_link WHERE belief_id = ANY(%(ids)s::text[])
+    SELECT belief_id AS via, other_id AS id, similarity FROM memory_link
+    WHERE belief_id = ANY(%(ids)s::text[]) AND kind <> 'duplicate'
     UNION ALL
-    SELECT other_id, belief_id, similarity FROM memory_link WHERE other_id = ANY(%(ids)s::text[])
+    SELECT other_id, belief_id, similarity FROM memory_link
+    WHERE other_id = ANY(%(ids)s::text[]) AND kind <> 'duplicate'
 ) l
 JOIN memory_belief b ON b.id = l.id
 LEFT JOIN memory_beliefaccess a ON a.belief_id = b.id

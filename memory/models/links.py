@@ -14,6 +14,7 @@ from memory.models.tenancy import Workspace, WorkspaceQuerySet
 class LinkKind(models.TextChoices):
     NEIGHBOUR = "neighbour", "near each other"
     SOURCE = "source", "made of it"
+    DUPLICATE = "duplicate", "may say the same"
 
 
 class LinkQuerySet(WorkspaceQuerySet):

@@ -1,0 +1,31 @@
+"""Give beliefs without a subject the one that their statement names (R13)."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from memory.management.acting import acting
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.remembering.subjects import backfill_subjects
+
+
+class Command(BaseCommand):
+    help = "Read the subject of beliefs that have none off their statements; done again, it finds nothing to do."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
+        found = backfill_subjects(
+            workspace=named_workspace(workspace), actor=acting("backfill_subjects"), now=timezone.now()
+        )
+        if as_json:
+            self.stdout.write(json.dumps(found))
+            return
+        for key, subject in found.items():
+            self.stdout.write(f"{key}: {subject}")
+        self.stdout.write(f"{counted(len(found), 'subject')} filled in.")

@@ -1,0 +1,48 @@
+"""Say that a belief is wrong, and what is right instead (R7)."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from memory.consolidation.cycle import BeliefsAreOff
+from memory.consolidation.handmade import CannotStand, Hand, NoVector, Wording
+from memory.consolidation.locks import Gone
+from memory.domain.lifecycle import IllegalTransitionError
+from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.management.acting import acting
+from memory.management.failures import usage_error
+from memory.management.naming import named_memory
+from memory.models import Belief
+
+_FAILURES = (CannotStand, WasForgotten, NoVector, Gone, IllegalTransitionError, BeliefsAreOff)
+
+
+class Command(BaseCommand):
+    help = (
+        "Correct a belief: the word of whoever runs this weighs as a curator's. With --statement that takes the "
+        "belief's place. An id may be cut short as long as it names one belief only."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("id", metavar="ID", help="bl_…")
+        parser.add_argument("--reason", required=True, help="kept in the history")
+        parser.add_argument("--statement", help="what is right instead")
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, id: str, reason: str, statement: str | None, as_json: bool, **options: Any) -> None:
+        belief = named_memory(id)
+        if not isinstance(belief, Belief):
+            raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
+        wording = Wording(statement=statement) if statement else None
+        hand = Hand(actor=acting("correct"), reason=reason, now=timezone.now())
+        try:
+            reshaped = correct_belief(belief=belief, wording=wording, hand=hand)
+        except _FAILURES as error:
+            raise CommandError(str(error), returncode=1) from None
+        made, changed = ([one.pk for one in beliefs] for beliefs in (reshaped.made, reshaped.changed))
+        if as_json:
+            self.stdout.write(json.dumps({"made": made, "changed": changed}))
+        else:
+            self.stdout.write(f"{', '.join(changed)} corrected{f', {made[0]} made' if made else ''}.")

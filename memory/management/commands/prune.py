@@ -1,0 +1,38 @@
+"""Take out of recall the beliefs that have faded (R7d)."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from memory.management.acting import acting
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.remembering.reflecting import find_faded
+from memory.remembering.reflecting import prune as prune_faded
+
+
+class Command(BaseCommand):
+    help = (
+        "Prune beliefs of whose confidence less than 0.05 is left: never a pinned, published or well evidenced one. A "
+        "curator can restore what was pruned."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--dry-run", action="store_true", help="list what would be pruned, and change nothing")
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, workspace: str, dry_run: bool, as_json: bool, **options: Any) -> None:
+        found, now = named_workspace(workspace), timezone.now()
+        if dry_run:
+            ids = sorted(one.id for one in find_faded(workspace=found, now=now) if one.is_prunable)
+        else:
+            ids = prune_faded(workspace=found, actor=acting("prune"), now=now)
+        if as_json:
+            self.stdout.write(json.dumps({"pruned": ids, "is_dry_run": dry_run}))
+            return
+        for key in ids:
+            self.stdout.write(key)
+        self.stdout.write(f"{counted(len(ids), 'belief')} {'would be ' if dry_run else ''}pruned.")

@@ -1,0 +1,39 @@
+"""Look at all beliefs: which may say the same, and which have faded (R7, R7d)."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.remembering.reflecting import Reflection, reflect
+
+
+class Command(BaseCommand):
+    help = "Report beliefs that may say the same, and beliefs that have faded; nothing is changed."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
+        reflection = reflect(workspace=named_workspace(workspace), now=timezone.now())
+        if as_json:
+            self.stdout.write(json.dumps(asdict(reflection)))
+        else:
+            self._show(reflection)
+
+    def _show(self, reflection: Reflection) -> None:
+        for pair in reflection.duplicates:
+            same = "" if pair.passes_guard else ", the guard tells them apart"
+            self.stdout.write(f"{pair.ids[0]} and {pair.ids[1]}: {pair.similarity:.2f} alike{same}")
+        for one in reflection.faded:
+            what = "may be pruned" if one.is_prunable else "stale"
+            self.stdout.write(f"{one.id} {what}: {one.effective_confidence:.3f} left. {one.statement}")
+        duplicates, faded = len(reflection.duplicates), len(reflection.faded)
+        self.stdout.write(
+            f"{counted(reflection.beliefs, 'belief')}, {counted(duplicates, 'pair')} alike, {faded} faded."
+        )

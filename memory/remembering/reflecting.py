@@ -1,0 +1,158 @@
+"""A look at all beliefs of a workspace: which may say the same, and which have faded (R7, R7d)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+
+from memory.consolidation.evidence import LEFT, chosen_confidence
+from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.sources import BeliefSource, nearest_above, read_beliefs, similarities
+from memory.consolidation.status import change_status
+from memory.domain.actor import Actor
+from memory.domain.fading import effective_confidence
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.matching import check_polarity
+from memory.llm.workspace_model import embedder_of
+from memory.models import Belief, Evidence, Link, LinkKind, Workspace
+
+log = structlog.get_logger(__name__)
+
+FADED = "faded"  # why a belief is pruned
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """Two beliefs that may say the same: similarity on the reference scale, and whether the guard passes."""
+
+    ids: tuple[str, str]
+    statements: tuple[str, str]
+    similarity: float
+    passes_guard: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faded:
+    """A belief of which nothing was said for so long that little of its confidence is left."""
+
+    id: str
+    statement: str
+    effective_confidence: float
+    is_prunable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflection:
+    """What a look at all beliefs found; nothing is changed by it."""
+
+    beliefs: int
+    duplicates: Sequence[Duplicate]
+    faded: Sequence[Faded]
+
+
+def reflect(*, workspace: Workspace, now: datetime) -> Reflection:
+    """Look through a workspace's active beliefs."""
+    active = Belief.objects.for_workspace(workspace.pk).active()
+    return Reflection(
+        beliefs=active.count(),
+        duplicates=sorted(_find_duplicates(workspace), key=lambda pair: (-pair.similarity, pair.ids)),
+        faded=sorted(find_faded(workspace=workspace, now=now), key=lambda one: (one.effective_confidence, one.id)),
+    )
+
+
+def _find_duplicates(workspace: Workspace) -> Iterator[Duplicate]:
+    """Yield the pairs of one project, user and language that are near enough, each once."""
+    model = embedder_of(workspace)
+    beliefs, vectors = read_beliefs(beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name)
+    threshold = float(model.profile.raw(settings.POLICY.reflection.duplicate_similarity))
+    for start in range(0, len(beliefs), _BLOCK):
+        for place, cosines in enumerate(similarities(vectors[start : start + _BLOCK], vectors), start):
+            for other in nearest_above(cosines=cosines, threshold=threshold):
+                if other > place and _are_of_one_scope(beliefs[place], beliefs[other]):
+                    yield _duplicate(beliefs[place], beliefs[other], float(model.profile.reference(cosines[other])))
+
+
+def _are_of_one_scope(one: BeliefSource, other: BeliefSource) -> bool:
+    return (one.project_id, one.user, one.language) == (other.project_id, other.user, other.language)
+
+
+def _duplicate(one: BeliefSource, other: BeliefSource, similarity: float) -> Duplicate:
+    return Duplicate(
+        ids=(one.id, other.id),
+        statements=(one.statement, other.statement),
+        similarity=similarity,
+        passes_guard=check_polarity(left=one.claim, right=other.claim).passed,
+    )
+
+
+def find_faded(*, workspace: Workspace, now: datetime) -> Iterator[Faded]:
+    """Yield the active beliefs whose effective confidence is low; what is kept by others is never prunable (R7d)."""
+    policy = settings.POLICY.reflection
+    active = Belief.objects.for_workspace(workspace.pk).active().select_related("workspace", "access").defer("search")
+    counting = Evidence.objects.for_workspace(workspace.pk).exclude(episode__status__in=LEFT)
+    said = dict(counting.filter(base_weight__gt=0).values_list("belief").annotate(Max("created_at")))
+    for belief in active.iterator(chunk_size=1000):
+        left = effective_confidence(
+            confidence=chosen_confidence(belief),
+            since_evidence=now - said.get(belief.pk, belief.created_at),
+            stability=_stability(belief),
+            policy=policy,
+        )
+        if left < policy.stale_confidence:
+            is_prunable = left < policy.prune_confidence and not _is_kept(belief)
+            yield Faded(id=belief.pk, statement=belief.statement, effective_confidence=left, is_prunable=is_prunable)
+
+
+def _stability(belief: Belief) -> float:
+    access = getattr(belief, "access", None)
+    initial: float = settings.POLICY.retrieval.initial_stability
+    return access.stability if access else initial
+
+
+def _is_kept(belief: Belief) -> bool:
+    """Tell whether a belief is pinned, published, or well evidenced."""
+    is_published = belief.promoted_at is not None or belief.published_confidence is not None
+    return belief.is_pinned or is_published or belief.evidence_count >= settings.POLICY.reflection.prune_evidence
+
+
+@transaction.atomic
+def prune(*, workspace: Workspace, actor: Actor, now: datetime) -> list[str]:
+    """Take out of recall what has faded; a curator can restore it. Return the ids."""
+    lock_workspace(workspace.pk)
+    faded = [one.id for one in find_faded(workspace=workspace, now=now) if one.is_prunable]
+    pruned = lock_beliefs(faded)
+    for belief in pruned:
+        change_status(belief=belief, new=BeliefStatus.PRUNED, reason=FADED, actor=actor, now=now)
+    log.info("beliefs_pruned", workspace=workspace.pk, beliefs=len(pruned))
+    return [belief.pk for belief in pruned]
+
+
+def propose_merges(*, workspace: Workspace, now: datetime) -> list[Duplicate]:
+    """Have the next cycle's merge gate (B13) look at the pairs that may say the same; return those that it may merge.
+
+    The gate asks for more than a reflection does, and a model agrees or not.
+    """
+    found = [pair for pair in _find_duplicates(workspace) if pair.passes_guard]
+    least = settings.POLICY.gate.merge_similarity
+    proposed = [pair for pair in found if pair.similarity > least]
+    rows = [
+        Link(
+            workspace=workspace,
+            belief_id=pair.ids[0],
+            other_id=pair.ids[1],
+            kind=LinkKind.DUPLICATE,
+            similarity=pair.similarity,
+            created_at=now,
+        )
+        for pair in proposed
+    ]
+    Link.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["belief", "other", "kind"], update_fields=["created_at"]
+    )
+    log.info("merges_proposed", workspace=workspace.pk, pairs=len(proposed))
+    return proposed

@@ -1,0 +1,157 @@
+"""What a look at all beliefs finds, and what is done about it by command."""
+
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memory.models import Belief, BeliefAccess, Episode
+from memory.remembering.reflecting import prune, reflect
+from tests.consolidation.world import World
+from tests.remembering.telling import TELLER
+
+pytestmark = pytest.mark.django_db
+
+TABS = "Ana prefers tabs over spaces."
+DAY = timedelta(days=1)
+
+
+def run(command: str, *arguments: str) -> Any:
+    """Run a command and read its answer as JSON."""
+    out = io.StringIO()
+    call_command(command, *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+@pytest.fixture
+def name(world: World) -> str:
+    return world.workspace.name
+
+
+def test_beliefs_that_may_say_the_same_are_reported(world: World) -> None:
+    """R7: at 0.85 and more, with what the guard says; those of another project or user are not."""
+    one = world.hold(TABS, about="tabs")
+    same = world.hold("Ana prefers tabs over spaces!", about="tabs", likeness=0.9)
+    swapped = world.hold("Ana prefers spaces over tabs.", about="tabs", likeness=0.86)
+    world.hold("Ana likes tabs over spaces.", about="tabs", likeness=0.84)
+    world.hold("Ana prefers tabs over spaces.", about="tabs", user="mara")
+    found = {
+        frozenset(pair.ids): pair.passes_guard for pair in reflect(workspace=world.workspace, now=world.now).duplicates
+    }
+    assert found == {frozenset({one.pk, same.pk}): True, frozenset({one.pk, swapped.pk}): False}
+
+
+def test_faded_beliefs_are_reported_and_left_alone(world: World) -> None:
+    """R7d: 4/5 after 90 days is 0.1, after 125 days below 0.05."""
+    belief = world.hold(TABS, about="tabs")
+    for days, expected in ((89, []), (91, [False]), (125, [True])):
+        faded = reflect(workspace=world.workspace, now=world.now + days * DAY).faded
+        assert [one.is_prunable for one in faded] == expected
+    assert world.now_of(belief).status == "active"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"is_pinned": True}, {"published_confidence": 0.8}, {"supports": 5}],
+    ids=["pinned", "published", "evidenced"],
+)
+def test_what_others_keep_is_never_pruned(world: World, given: dict[str, Any]) -> None:
+    """R7d."""
+    belief = world.hold(TABS, about="tabs", **given)
+    assert prune(workspace=world.workspace, actor=TELLER, now=world.now + 400 * DAY) == []
+    assert world.now_of(belief).status == "active"
+
+
+def test_stability_slows_the_fading(world: World) -> None:
+    """R7d, B5."""
+    world.hold(TABS, about="tabs")
+    BeliefAccess.objects.update(stability=5.0)
+    assert not reflect(workspace=world.workspace, now=world.now + 125 * DAY).faded
+
+
+def test_pruning_is_a_command_and_can_be_rehearsed(world: World, name: str) -> None:
+    """R7d, R15: long ago is long ago."""
+    belief = world.hold(TABS, about="tabs")
+    Belief.objects.update(created_at=world.now - 400 * DAY)
+    belief.evidence.update(created_at=world.now - 400 * DAY)
+    assert run("prune", "--workspace", name, "--dry-run") == {"pruned": [belief.pk], "is_dry_run": True}
+    assert world.now_of(belief).status == "active"
+    assert run("prune", "--workspace", name)["pruned"] == [belief.pk]
+    assert world.now_of(belief).status == "pruned"
+    assert belief.transitions.get().actor.startswith("command prune of ")
+
+
+def test_a_proposed_merge_is_made_by_the_next_cycle(world: World, name: str) -> None:
+    """R7, B13: nothing had changed in either belief, so that no cycle would have asked."""
+    world.hold(TABS, about="tabs", supports=5)
+    world.hold("Ana prefers tabs over spaces!", about="tabs", likeness=0.97)
+    world.unions[TABS] = ""
+    world.cycle()
+    assert not Belief.objects.filter(status="merged").exists()
+    world.now += DAY
+    [proposed] = run("merge_duplicates", "--workspace", name)
+    assert proposed["passes_guard"]
+    from memory.models import Link
+
+    Link.objects.update(created_at=world.now)
+    world.cycle(after=DAY)
+    assert Belief.objects.filter(status="merged").count() == 2
+    assert Belief.objects.get(status="active").alpha == 9.0
+
+
+def test_subjects_are_filled_in_once(world: World, name: str) -> None:
+    """R13, R15."""
+    belief = world.hold(TABS, about="tabs", subject="")
+    kept = world.hold("Otis prefers spaces over tabs.", about="spaces", subject="otis")
+    assert run("backfill_subjects", "--workspace", name) == {belief.pk: "ana"}
+    assert run("backfill_subjects", "--workspace", name) == {}
+    assert (world.now_of(belief).subject, world.now_of(kept).subject) == ("ana", "otis")
+
+
+def test_a_belief_is_corrected_by_command(world: World) -> None:
+    """R7, R15: by the beginning of its id, which names one belief."""
+    belief = world.hold(TABS, about="tabs")
+    told = run("correct", belief.pk[:9], "--reason", "she told me", "--statement", "Ana prefers spaces over tabs.")
+    assert told["changed"] == [belief.pk]
+    assert Belief.objects.get(pk=told["made"][0]).statement == "Ana prefers spaces over tabs."
+    with pytest.raises(CommandError) as refused:
+        run("correct", belief.pk, "--reason", "again")
+    assert refused.value.returncode == 1
+
+
+def test_a_text_is_remembered_by_command(world: World, name: str) -> None:
+    """R1, R15."""
+    told = run("remember", TABS, "--workspace", name, "--user", "mara")
+    assert (told["state"], [one["action"] for one in told["beliefs"]]) == ("done", ["created"])
+    assert Episode.objects.get(pk=told["episode_id"]).user == "mara"
+    with pytest.raises(CommandError) as refused:
+        run("remember", " ", "--workspace", name)
+    assert refused.value.returncode == 1
+
+
+def test_a_context_is_printed_by_command(world: World, name: str) -> None:
+    """R12, R15."""
+    belief = world.hold(TABS, about="tabs")
+    world.directions.place("tabs or spaces?", {"tabs": 0.9})
+    told = run("context", "tabs or spaces?", "--workspace", name)
+    assert belief.pk in told["ids"]
+    with pytest.raises(CommandError) as refused:
+        run("context", "x", "--workspace", name, "--max-tokens", "0")
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize("command", ["reflect", "merge_duplicates", "prune", "backfill_subjects"])
+def test_an_unknown_workspace_is_bad_usage(db: None, command: str) -> None:
+    """R15: exit status 2."""
+    with pytest.raises(CommandError) as refused:
+        call_command(command, "--workspace", "nowhere")
+    assert refused.value.returncode == 2
+
+
+def test_a_reflection_is_told(world: World, name: str) -> None:
+    """R7, R15."""
+    world.hold(TABS, about="tabs")
+    assert run("reflect", "--workspace", name)["beliefs"] == 1
