@@ -36,7 +36,7 @@ def test_an_episode_is_shown_with_what_it_bears_witness_to(workspace: Workspace,
 
 def test_a_fact_is_shown_with_what_its_extraction_knew(workspace: Workspace, reader: Caller) -> None:
     """L3, L5, L6, L15, D5: on the card; the list has its kind, confidence and tier."""
-    known = {
+    known: dict[str, Any] = {
         "confidence": 0.75, "causes": ["The old one was slow"], "verbatim": "ok, postgres it is", "confirmations": 2,
         "confirmed_at": "2026-03-02T08:00:00Z", "distance": 0.35, "surprise": 0.5, "is_near_duplicate": False,
     }  # fmt: skip

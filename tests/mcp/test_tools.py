@@ -230,7 +230,7 @@ def test_an_expanded_episode_shows_what_it_is_evidence_of(rows: Rows) -> None:
 
 def test_an_expanded_fact_has_its_exact_words(rows: Rows) -> None:
     """L6: beside what was read out of them."""
-    words = {"confidence": 0.95, "causes": ["The old one was slow"], "verbatim": "ok, postgres it is"}
+    words: dict[str, Any] = {"confidence": 0.95, "causes": ["The old one was slow"], "verbatim": "ok, postgres it is"}
     fact = remembered("The team chose Postgres.", workspace=rows.workspace, category="decision", **words)
     told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=fact.pk)
     assert (told.kind, told.tier, told.causes, told.verbatim) == (

@@ -1,0 +1,119 @@
+"""L3, R8: what a model server says, and what becomes of turns when it says nothing that can be read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from memory.ingest.arrival import Arrival, Stored
+from memory.ingest.facts import extraction_budget, store_facts
+from memory.ingest.summaries import summarize_conversation
+from memory.llm.model import CallFailed
+from memory.llm.openai_model import DIALECTS
+from memory.models import Episode, ModelCall, Workspace
+from tests import factories
+from tests.factories import NOW
+from tests.ingest.talking import TALK, ask, said
+from tests.model_server import Asked, ModelServer, answer, garbage, refuse
+from tests.model_server_acts import tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[ModelServer]:
+    """Let a scripted server be the language model."""
+    with ModelServer() as running:
+        settings.ENGRAM_LLM, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "openai", running.url, ""
+        yield running
+    DIALECTS.forget()
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+def test_a_servers_facts_are_stored_as_they_were_told(server: ModelServer, workspace: Workspace) -> None:
+    """L3: the names in one form, the cause, the feeling; what says nothing is none."""
+    turns = said("We took Postgres because Redis was full.", "Thanks!")
+    told = tell(
+        {"turn": 1, "text": "Mara's team took Postgres because Redis was full."},
+        category="decision", entities=["Postgres", "Redis "], causes=["Redis was full."], valence=-0.2, confidence=0.6,
+    )  # fmt: skip
+    server.then(answer({"facts": [told, tell({"turn": 2, "text": "Thanks!"})]}))
+    arrival = Arrival(workspace=workspace, now=NOW)
+
+    store_facts(found=ask(turns, workspace=workspace), turns=turns, talk=TALK, arrival=arrival)
+
+    episode = Episode.objects.get()
+    assert (episode.entities, episode.causes, episode.valence) == (["postgres", "redis"], ["Redis was full."], -0.2)
+    assert (episode.tier, episode.verbatim) == ("inferred", "We took Postgres because Redis was full.")
+
+
+def test_turns_that_got_no_answer_are_named(server: ModelServer, workspace: Workspace) -> None:
+    """L3: garbage is a failure and never "nothing found"; the other half of the batch is read."""
+
+    def script(asked: Asked) -> Any:
+        return garbage() if any("noise" in turn["text"] for turn in asked.turns) else None
+
+    server.script = script
+    found = ask(said("I live in Graz.", "noise", "noise again", "noise at last"), workspace=workspace)
+
+    assert [fact.turns for fact in found.facts] == [(1,)]
+    assert set(found.unread) >= {3, 4}
+    assert found.failure.startswith("malformed")
+
+
+def test_a_server_that_is_down_loses_no_turn(server: ModelServer, workspace: Workspace) -> None:
+    """L3: all are unread, and tell their facts when it is back."""
+    turns = said("I live in Graz.", "I keep bees.")
+    server.script = lambda asked: refuse(401)
+    down = ask(turns, workspace=workspace)
+    server.script = lambda asked: None
+    back = ask(turns, workspace=workspace)
+
+    assert (down.facts, down.unread, down.failure.partition(":")[0]) == ((), (1, 2), "auth")
+    assert ([fact.turns for fact in back.facts], back.unread) == ([(1,), (2,)], ())
+
+
+def test_roles_and_days_are_told_to_a_server(server: ModelServer, workspace: Workspace) -> None:
+    """L3: so that it can tell whose word it is, and which day was yesterday."""
+    seen: list[Any] = []
+
+    def script(asked: Asked) -> None:
+        seen.extend(asked.turns)
+
+    server.script = script
+    ask(said("I went to Graz yesterday."), workspace=workspace)
+
+    turn = {"turn": 1, "role": "user", "on": "2026-03-01", "speaker": "Mara", "text": "I went to Graz yesterday."}
+    assert seen == [turn]
+
+
+def test_a_summary_that_failed_is_tried_again(server: ModelServer, workspace: Workspace) -> None:
+    """R8: a reply that is none is no small talk."""
+    turns = said(*(f"I read {n} books on bees." for n in range(2, 7)))
+    arrival = Arrival(workspace=workspace, now=NOW)
+    server.script = lambda asked: garbage()
+    with pytest.raises(CallFailed):
+        summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+
+    server.script = lambda asked: None
+    outcome = summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+
+    assert isinstance(outcome, Stored)
+    assert Episode.objects.get().text.startswith("I read 2 books on bees.")
+
+
+def test_a_blank_summary_is_small_talk_and_paid_for_once(server: ModelServer, workspace: Workspace) -> None:
+    """R8: nothing is stored, and the same turns are not asked about again."""
+    turns = said(*(f"I read {n} books on bees." for n in range(2, 7)))
+    server.script = lambda asked: {"summary": ""}
+    arrival = Arrival(workspace=workspace, now=NOW)
+    for _ in range(2):
+        assert summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget()) is None
+
+    assert not Episode.objects.exists()
+    assert ModelCall.objects.count() == len(server.log) == 1
