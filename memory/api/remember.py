@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from memory.access.keys import allowed_projects
 from memory.api.authentication import holder_of
-from memory.api.problems import CONTENT_TYPE, problem
+from memory.api.problems import CONTENT_TYPE, problem, without_secrets
 from memory.api.requests import sendable
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
@@ -135,5 +135,5 @@ def as_json(remembered: Remembered) -> dict[str, Any]:
 
 def _refusal(rejected: Rejected) -> Response:
     members = {"errors": rejected.errors} if rejected.errors else {}
-    body = problem(status=rejected.status, detail=rejected.detail, **members)
+    body = without_secrets(problem(status=rejected.status, detail=rejected.detail, **members))
     return Response(body, status=rejected.status, content_type=CONTENT_TYPE)

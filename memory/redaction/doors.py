@@ -1,7 +1,7 @@
 """Take secrets out of what comes in or goes out on behalf of a workspace, and count them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +12,8 @@ from memory.redaction.redact import redact
 
 # A marker may be longer than its secret. What is limited is cut to the least limit that its caller kept to.
 _LIMITS = (100, 200, 400, 1000)
+# What only tells one thing from another.
+_NAMES = {"project", "user", "agent", "session", "document", "idempotency_key", "turn_id", "cursor", "id", "workspace"}
 _UNLIMITED = {"text", "content", "verbatim", "causes"}
 
 
@@ -32,14 +34,15 @@ def redact_values(*, workspace_id: int, values: Mapping[str, Any]) -> dict[str, 
 
     What has a limit still keeps to it; what is said as such has none.
     """
-    texts: list[str] = []
-    _collect(values, texts)
-    found = _redact_each(texts)
-    counts = _total(found)
+    said: list[str] = []
+    names: list[str] = []
+    _collect(values, said, names)
+    found = {**_by_text(said), **_by_text(names, is_name=True)}
+    counts = _total(found.values())
     if not counts:
         return dict(values)
     note_redactions(workspace_id=workspace_id, counts=counts)
-    clean = {text: one.text for text, one in zip(texts, found, strict=True)}
+    clean = {text: one.text for text, one in found.items()}
     return {name: _replaced(value, clean, is_cut=name not in _UNLIMITED) for name, value in values.items()}
 
 
@@ -55,29 +58,33 @@ def cut_to_limit(text: str, *, before: str) -> str:
     return text[: min((limit for limit in _LIMITS if limit >= len(before)), default=None)]
 
 
-def _redact_each(texts: Sequence[str]) -> list[Redacted]:
+def _redact_each(texts: Sequence[str], *, is_name: bool = False) -> list[Redacted]:
     """Redact several texts, looking through all of them at once: nearly always there is nothing to find."""
-    if not redact("\n".join(texts)).counts:
+    if not redact("\n".join(texts), is_name=is_name).counts:
         return [Redacted(text=text, counts={}) for text in texts]
-    return [redact(text) for text in texts]
+    return [redact(text, is_name=is_name) for text in texts]
 
 
-def _total(found: Sequence[Redacted]) -> Counter[str]:
+def _by_text(texts: Sequence[str], *, is_name: bool = False) -> dict[str, Redacted]:
+    return dict(zip(texts, _redact_each(texts, is_name=is_name), strict=True))
+
+
+def _total(found: Iterable[Redacted]) -> Counter[str]:
     total: Counter[str] = Counter()
     for one in found:
         total.update(one.counts)
     return total
 
 
-def _collect(value: Any, texts: list[str]) -> None:
+def _collect(value: Any, said: list[str], names: list[str], *, is_name: bool = False) -> None:
     if isinstance(value, str):
-        texts.append(value)
+        (names if is_name else said).append(value)
     elif isinstance(value, Mapping):
-        for item in value.values():
-            _collect(item, texts)
+        for name, item in value.items():
+            _collect(item, said, names, is_name=name in _NAMES)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _collect(item, texts)
+            _collect(item, said, names, is_name=is_name)
 
 
 def _replaced(value: Any, clean: Mapping[str, str], *, is_cut: bool) -> Any:

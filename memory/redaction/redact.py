@@ -11,40 +11,43 @@ from memory.redaction.cards import find_cards
 from memory.redaction.custom import CustomPattern, find_custom
 from memory.redaction.detector import find_known_shapes
 from memory.redaction.findings import MARKER, Finding, Redacted, replace_findings
-from memory.redaction.tokens import find_tokens
+from memory.redaction.tokens import find_random, find_tokens
 
 _SHORTEST = 4  # characters; no secret is shorter
 
 
-def redact(text: str, *, patterns: Sequence[CustomPattern] | None = None) -> Redacted:
+def redact(text: str, *, is_name: bool = False, patterns: Sequence[CustomPattern] | None = None) -> Redacted:
     """Replace each secret by a marker that names its kind; a text that was redacted stays as it is.
 
-    `patterns` are this place's own; those of the settings if left out.
+    A name (of a session, a turn, a key for doing something once) may be random and yet no secret: what is random alone
+    stays in it. `patterns` are this place's own; those of the settings if left out.
     """
     own = settings.ENGRAM_REDACTION_PATTERNS if patterns is None else patterns
     counts: Counter[str] = Counter()
-    found = _redact_once(text, own)
+    found = _redact_once(text, own, is_name)
     while found.counts:  # a marker may be the edge that another secret lacked; each round leaves less to look at
         text = found.text
         counts.update(found.counts)
-        found = _redact_once(text, own)
+        found = _redact_once(text, own, is_name)
     return Redacted(text=text, counts=dict(counts))
 
 
-def _redact_once(text: str, patterns: Sequence[CustomPattern]) -> Redacted:
+def _redact_once(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Redacted:
     findings = [
         Finding(start=start + finding.start, end=start + finding.end, kind=finding.kind)
         for start, end in _between_markers(text)
         if end - start >= _SHORTEST
-        for finding in _find(text[start:end], patterns)
+        for finding in _find(text[start:end], patterns, is_name)
     ]
     return replace_findings(text=text, findings=findings)
 
 
-def _find(text: str, patterns: Sequence[CustomPattern]) -> Iterator[Finding]:
+def _find(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Iterator[Finding]:
     yield from find_blocks(text)
     yield from find_known_shapes(text)
     yield from find_tokens(text)
+    if not is_name:
+        yield from find_random(text)
     yield from find_assigned(text)
     yield from find_cards(text)
     yield from find_custom(text=text, patterns=patterns)

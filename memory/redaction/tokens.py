@@ -51,14 +51,13 @@ _WORDY = re.compile(r"[a-z]{6,}|[A-Z]{6,}|[_/-].*[_/-].*[_/-].*[_/-]")
 
 
 def find_tokens(text: str) -> Iterator[Finding]:
-    """Find tokens by their prefix, behind the name of a header, within an address, and those that are random."""
+    """Find tokens by their prefix, behind the name of a header, and passwords within an address."""
     if any(prefix in text for prefix in _PREFIXES):
         for found in _PREFIXED.finditer(text):
             yield Finding(start=found.start(), end=found.end(), kind=SecretKind(found.lastgroup or SecretKind.TOKEN))
     if "://" in text:
         yield from _first_groups(_ADDRESS, text, SecretKind.PASSWORD)
     yield from _headers(text)
-    yield from _random(text)
 
 
 def _headers(text: str) -> Iterator[Finding]:
@@ -80,7 +79,7 @@ def is_template(value: str) -> bool:
     return value[:1] in "$<{%[(" or not any(letter.isalnum() for letter in value) or value.strip("xX.") == ""
 
 
-def _random(text: str) -> Iterator[Finding]:
+def find_random(text: str) -> Iterator[Finding]:
     """Find what no one would type: mixed letters and digits of high entropy that are neither a hash nor a path."""
     for found in _RANDOM.finditer(text):
         if _is_random(found[0]) and not _is_public(text, found):

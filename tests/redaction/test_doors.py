@@ -137,6 +137,7 @@ def through_lines(mine: Caller, world: World, tmp_path: Path) -> list[Any]:
     return [
         mine.post("/episodes", line), mine.post("/episodes", line), mine.post("/episodes", {"episodes": many}),
         mine.post("/turns", {"turns": said}), mine.post("/turns", turn), mine.post("/turns", {**turn, "role": NAME}),
+        mine.post("/remember", {"text": EVERYTHING, "session": NAME}), mine.post("/remember", {"text": "", NAME: CARD}),
     ]  # fmt: skip
 
 
@@ -270,3 +271,14 @@ def test_a_file_from_before_is_read_as_it_is_and_its_secrets_are_told(world: Wor
     again = factories.workspace()
     Episode.objects.all().delete()
     assert imported(file, workspace=again).with_secrets == 1
+
+
+def test_random_ids_still_tell_things_apart(world: World, mine: Caller) -> None:
+    """Redaction: sessions and cursors look like keys, and are none."""
+    ids = [f"{letter}q8r2TzLdKe-wJalrXUtn9FEMI3K7MDENG4bPxRf" for letter in "ABC"]
+    lines = [{"text": "The mill grinds.", "session": key, "idempotency_key": key} for key in ids]
+    stored = mine.post("/episodes", {"episodes": lines}).json()["episodes"]
+    assert len({line["id"] for line in stored}) == 3
+    assert set(Episode.objects.values_list("session", flat=True)) == set(ids)
+    page = mine.get("/episodes", limit=2).json()
+    assert len(mine.get(page["next"]).json()["results"]) == 1

@@ -63,6 +63,14 @@ def test_once_is_enough_wherever_secrets_stand(parts: list[str], seam: str) -> N
     assert len(MARKER.findall(once.text)) >= sum(once.counts.values()) > 0 or not once.counts
 
 
+def test_a_random_name_is_no_secret() -> None:
+    """Sessions, turns and cursors are told apart by theirs."""
+    key = "Zq8r2TzLdKe-wJalrXUtn9FEMI3K7MDENG4bPxRf"
+    assert redact(key).counts == {"key": 1}
+    assert redact(key, is_name=True).counts == {}
+    assert redact(f"ghp_{RANDOM[:36]}", is_name=True).counts == {"token": 1}
+
+
 def test_a_name_that_is_given_again_is_no_secret() -> None:
     assert redact("connect(password=password, token=user.token)").counts == {}
 
