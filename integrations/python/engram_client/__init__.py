@@ -1,0 +1,36 @@
+"""A client for Engram, a belief memory for AI agents."""
+
+from engram_client.client import AsyncEngram, Engram
+from engram_client.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    EngramError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RateLimited,
+    ServerFailed,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
+
+__all__ = [
+    "ApiError",
+    "AsyncEngram",
+    "BadRequest",
+    "Conflict",
+    "Engram",
+    "EngramError",
+    "Forbidden",
+    "Invalid",
+    "NotFound",
+    "RateLimited",
+    "ServerFailed",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+    "Unreachable",
+]

@@ -1,0 +1,116 @@
+"""What a call may end with instead of an answer."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+
+class EngramError(Exception):
+    """Any failure of a call."""
+
+
+class Unreachable(EngramError):
+    """No answer came: the server is not there, or did not answer in time."""
+
+
+class ApiError(EngramError):
+    """An answer that says what is wrong, as application/problem+json (RFC 9457) has it.
+
+    `errors` has reasons by field; `problem` is the whole answer; `retry_after` are the seconds that it asks to wait.
+    """
+
+    def __init__(self, *, status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
+        self.status = status
+        self.problem = problem
+        self.title = str(problem.get("title", ""))
+        self.detail = str(problem.get("detail", ""))
+        self.errors: Mapping[str, Any] = problem.get("errors") or {}
+        self.retry_after = retry_after
+        super().__init__(f"{status} {self.title}: {self.detail}")
+
+
+class BadRequest(ApiError):
+    """400: what was sent cannot be read."""
+
+
+class Unauthorized(ApiError):
+    """401: no key, or one that opens nothing."""
+
+
+class Forbidden(ApiError):
+    """403: the key lacks a permission, which is named, or is limited to other projects."""
+
+
+class NotFound(ApiError):
+    """404: no such thing, or none that this key may see."""
+
+
+class Conflict(ApiError):
+    """409: it stands against what is there; `problem["id"]` may name it."""
+
+
+class TooLarge(ApiError):
+    """413: a text or a body is too long."""
+
+
+class Invalid(ApiError):
+    """422: `errors` says which fields do not fit, and why."""
+
+
+class RateLimited(ApiError):
+    """429: the key's rate is used up; `retry_after` says for how long."""
+
+
+class ServerFailed(ApiError):
+    """5xx: something went wrong on the other side."""
+
+
+class Unavailable(ServerFailed):
+    """503: not now; `retry_after` may say when."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    422: Invalid,
+    429: RateLimited,
+    503: Unavailable,
+}
+
+
+def error_of(response: httpx.Response) -> ApiError:
+    """Return the error that a response tells of; a page of a proxy is told as it is."""
+    kind = _BY_STATUS.get(response.status_code) or (ServerFailed if response.status_code >= 500 else ApiError)
+    return kind(
+        status=response.status_code,
+        problem=_problem_of(response),
+        retry_after=_seconds(response.headers.get("Retry-After", "")),
+    )
+
+
+def _problem_of(response: httpx.Response) -> Mapping[str, Any]:
+    try:
+        told = response.json()
+    except ValueError:
+        told = None
+    return told if isinstance(told, dict) else {"title": response.reason_phrase, "detail": response.text[:500]}
+
+
+def _seconds(given: str) -> float | None:
+    """Return how long Retry-After says to wait: it has seconds, or a moment."""
+    try:
+        return max(float(given), 0.0)
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(given)
+    except ValueError:
+        return None
+    return max((moment.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

@@ -1,0 +1,131 @@
+"""Methods made of descriptions of calls: the same for threads, where they answer, and for asyncio, where one awaits."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from urllib.parse import parse_qs, urlsplit
+
+from engram_client import calls, types
+from engram_client.calls import Call
+
+if TYPE_CHECKING:
+    from engram_client.client import AsyncEngram, Engram
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Row = TypeVar("Row")
+
+
+class Page(TypedDict, Generic[Row]):
+    """A page of a list."""
+
+    results: list[Row]
+    next: str | None
+
+
+class Operation(Generic[P, T]):
+    """A method that makes one call."""
+
+    def __init__(self, describe: Callable[P, Call[T]]) -> None:
+        self.describe = describe
+        self.__doc__ = describe.__doc__
+
+    @overload
+    def __get__(self, client: "Engram", owner: object) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def __get__(self, client: None, owner: object) -> "Operation[P, T]": ...
+    def __get__(self, client: Any, owner: object) -> Any:
+        """Return the method of a client."""
+        return self if client is None else _named(lambda *a, **k: client.send(self.describe(*a, **k)), self.describe)
+
+
+class Pages(Generic[P, Row]):
+    """A method that yields every row of a list, page by page as they are asked for."""
+
+    def __init__(self, describe: Callable[P, Call[Any]], row: type[Row]) -> None:
+        self.describe = describe
+        self.__doc__ = f"{describe.__doc__} All pages, row by row."
+
+    @overload
+    def __get__(self, client: "Engram", owner: object) -> Callable[P, Iterator[Row]]: ...
+    @overload
+    def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, AsyncIterator[Row]]: ...
+    @overload
+    def __get__(self, client: None, owner: object) -> "Pages[P, Row]": ...
+    def __get__(self, client: Any, owner: object) -> Any:
+        """Return the method of a client."""
+        return self if client is None else _named(lambda *a, **k: client.walk(self.describe(*a, **k)), self.describe)
+
+
+class Blocks(Generic[P]):
+    """A method that yields an answer as it comes, in blocks of bytes."""
+
+    def __init__(self, describe: Callable[P, Call[bytes]]) -> None:
+        self.describe = describe
+        self.__doc__ = f"{describe.__doc__} Block by block, as they come."
+
+    @overload
+    def __get__(self, client: "Engram", owner: object) -> Callable[P, Iterator[bytes]]: ...
+    @overload
+    def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, AsyncIterator[bytes]]: ...
+    @overload
+    def __get__(self, client: None, owner: object) -> "Blocks[P]": ...
+    def __get__(self, client: Any, owner: object) -> Any:
+        """Return the method of a client."""
+        return self if client is None else _named(lambda *a, **k: client.stream(self.describe(*a, **k)), self.describe)
+
+
+def _named(method: Callable[..., Any], describe: Callable[..., Any]) -> Callable[..., Any]:
+    method.__name__, method.__doc__ = describe.__name__, describe.__doc__
+    return method
+
+
+def next_cursor(page: Page[Any]) -> str | None:
+    """Return where the next page begins; the address beside it is not followed, for it could lead elsewhere."""
+    following = parse_qs(urlsplit(page["next"] or "").query)
+    return following.get("cursor", [None])[0]
+
+
+class Operations:
+    """Every operation of the API under its id, and walks over what comes in pages."""
+
+    store_episode = Operation(calls.store_episode)
+    store_episodes = Operation(calls.store_episodes)
+    accept_turns = Operation(calls.accept_turns)
+    remember = Operation(calls.remember)
+
+    recall = Operation(calls.recall)
+    recollect = Operation(calls.recollect)
+    read_memory = Operation(calls.read_memory)
+    read_status = Operation(calls.read_status)
+    list_episodes = Operation(calls.list_episodes)
+    list_beliefs = Operation(calls.list_beliefs)
+    read_belief = Operation(calls.read_belief)
+    read_belief_history = Operation(calls.read_belief_history)
+    read_lineage = Operation(calls.read_lineage)
+
+    give_feedback = Operation(calls.give_feedback)
+    resolve_commitment = Operation(calls.resolve_commitment)
+    forget_memory = Operation(calls.forget_memory)
+    erase_memories = Operation(calls.erase_memories)
+    found_belief = Operation(calls.found_belief)
+    curate_belief = Operation(calls.curate_belief)
+    correct_belief = Operation(calls.correct_belief)
+    merge_beliefs = Operation(calls.merge_beliefs)
+    split_belief = Operation(calls.split_belief)
+
+    start_consolidation = Operation(calls.start_consolidation)
+    list_consolidations = Operation(calls.list_consolidations)
+    read_consolidation = Operation(calls.read_consolidation)
+    cancel_consolidation = Operation(calls.cancel_consolidation)
+    undo_consolidation = Operation(calls.undo_consolidation)
+    release_consolidation = Operation(calls.release_consolidation)
+
+    export_workspace = Blocks(calls.export_workspace)
+    import_workspace = Operation(calls.import_workspace)
+
+    all_episodes = Pages(calls.list_episodes, types.Episode)
+    all_beliefs = Pages(calls.list_beliefs, types.Belief)
+    all_consolidations = Pages(calls.list_consolidations, types.Cycle)
+    all_belief_changes = Pages(calls.read_belief_history, types.Change)

@@ -1,0 +1,350 @@
+"""engram_client: all of the API, typed, for threads and for asyncio, against a server that is really there."""
+
+import asyncio
+import inspect
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any, assert_type
+
+import httpx
+import pytest
+from engram_client import (
+    AsyncEngram,
+    Conflict,
+    Engram,
+    EngramError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RateLimited,
+    ServerFailed,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+    calls,
+    types,
+)
+from engram_client.client import Options
+from engram_client.operations import Blocks, Operation, Operations
+
+from memory.models import Episode, Workspace
+from tests import factories
+from tests.integrations.answer_types import FILE, in_form, render, schema
+
+# --- What it covers
+
+
+def operations() -> dict[str, dict[str, Any]]:
+    """Return the operations of the schema by their ids."""
+    paths = schema()["paths"].values()
+    return {told["operationId"]: told for path in paths for method, told in path.items() if method != "parameters"}
+
+
+def described() -> dict[str, Callable[..., calls.Call[Any]]]:
+    """Return the descriptions of calls by the names of methods."""
+    kinds = (Operation, Blocks)
+    return {name: one.describe for name, one in vars(Operations).items() if isinstance(one, kinds)}
+
+
+MORE_CONVENIENT = {"store_episode"}  # one of a batch
+
+
+def test_every_operation_of_the_api_has_a_method() -> None:
+    assert set(described()) - MORE_CONVENIENT == set(operations())
+
+
+def fields_of(operation: dict[str, Any], components: dict[str, Any]) -> set[str]:
+    """Return the names of all that an operation takes."""
+    names = {one["name"] for one in operation.get("parameters", ())}
+    content = operation.get("requestBody", {}).get("content", {})
+    name = content.get("application/json", {}).get("schema", {}).get("$ref", "").rsplit("/", 1)[-1]
+    return names | set(components.get(name, {}).get("properties", ()))
+
+
+# A batch takes lines, an import its file.
+OTHERWISE = {"store_episodes": {"episodes"}, "accept_turns": {"turns"}, "import_workspace": {"content"}}
+
+
+def test_every_method_takes_what_its_operation_takes() -> None:
+    components = schema()["components"]["schemas"]
+    takes = {name: set(inspect.signature(describe).parameters) for name, describe in described().items()}
+    expected = {name: OTHERWISE.get(name, fields_of(one, components)) for name, one in operations().items()}
+    assert {name: takes[name] for name in expected} == expected
+    assert takes["store_episode"] == set(components["EpisodeLine"]["properties"])
+
+
+def test_the_types_are_those_of_the_schema() -> None:
+    """`python -m tests.integrations.answer_types` writes them anew."""
+    assert in_form(render(schema()["components"]["schemas"]), at=FILE) == FILE.read_text()
+
+
+def test_answers_are_typed() -> None:
+    """What mypy makes of it: the same method answers, or is awaited."""
+
+    transport = Troubled(FOUND, httpx.Response(200, json={"results": [], "next": None}))
+    client = client_of(transport)
+    assert assert_type(client.recall("x"), types.Recalled)["results"] == []
+    assert list(assert_type(client.all_episodes(), Iterator[types.Episode])) == []
+    waiting = assert_type(
+        AsyncEngram("http://127.0.0.1:1", key="k").with_options(retries=0).recall("x"), Awaitable[types.Recalled]
+    )
+    with pytest.raises(Unreachable):
+        asyncio.run(_awaited(waiting))
+
+
+async def _awaited(waiting: Awaitable[object]) -> object:
+    return await waiting
+
+
+# --- Against a server
+
+
+@pytest.fixture
+def workspace(transactional_db: None) -> Workspace:
+    return factories.workspace()
+
+
+@pytest.fixture
+def engram(live_server: Any, workspace: Workspace) -> Iterator[Engram]:
+    """Return a client with an owner's key."""
+    with Engram(live_server.url, key=factories.key(workspace=workspace)[1], options=Options(timeout=30)) as client:
+        yield client
+
+
+TEXTS = ["Mara prefers tabs over spaces.", "For indentation Mara prefers tabs over spaces.", "Mara prefers tabs."]
+
+
+def stored(engram: Engram) -> list[str]:
+    answer = engram.store_episodes([{"text": text, "session": text} for text in TEXTS])
+    return [str(dict(line)["id"]) for line in answer["episodes"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_memories_go_in_and_come_back(engram: Engram) -> None:
+    one = engram.store_episode(text="The mill opens at six.", occurred_at=datetime(2026, 3, 1, tzinfo=UTC))
+    ids = stored(engram)
+    found = engram.recall("When does the mill open?", limit=1, types=["episode"])
+    assert found["results"][0]["text"] == "The mill opens at six."
+    assert found["results"][0]["id"] == dict(one["episodes"][0])["id"]
+    assert "mill" in engram.recollect("the mill", session="s")["text"]
+    assert engram.read_memory(ids[0])["id"] == ids[0]
+    assert engram.read_status()["episodes"] == {"active": 4}
+    turned = engram.accept_turns([{"session": "s", "role": "user", "content": "Remember the mill.", "turn_id": "1"}])
+    assert turned["turns"][0].get("signal") == "high"
+    assert engram.remember(text="The miller is called Ada.")["episode_id"].startswith("ep_")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_beliefs_are_made_and_changed_by_hand(engram: Engram) -> None:
+    ids = stored(engram)
+    made = engram.found_belief(statement="Mara prefers tabs.", evidence=[{"episode": ids[0]}, {"episode": ids[1]}])
+    assert engram.curate_belief(made["id"], "pin", reason="sure")["is_pinned"] is True
+    card = engram.read_belief(made["id"])
+    assert [row["episode"] for row in card["evidence"]] == ids[:2]
+    parts: list[types.Part] = [
+        {"statement": f"Mara prefers tabs in {place}.", "context": place, "evidence": [{"episode": key}]}
+        for place, key in (("Go", ids[0]), ("Python", ids[1]))
+    ]
+    engram.curate_belief(made["id"], "unpin", reason="split")
+    first, second = engram.split_belief(made["id"], parts=parts, reason="by language")["made"]
+    united = engram.merge_beliefs(
+        beliefs=(first["id"], second["id"]), statement="Mara prefers tabs everywhere.", reason="one"
+    )["made"]
+    changed = engram.correct_belief(united[0]["id"], reason="she told me", statement="Mara prefers spaces.")
+    assert changed["made"][0]["statement"] == "Mara prefers spaces."
+    assert len(engram.read_lineage(made["id"])["beliefs"]) >= 4
+    assert [row["change"] for row in engram.all_belief_changes(made["id"], limit=1)]
+    assert engram.give_feedback(ids[0], value="useful")["feedback"] > 0
+    assert engram.forget_memory(ids[0], reason="no matter")["status"] == "forgotten"
+    assert engram.forget_memory(ids[1], erase=True)["status"] == "erased"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_list_is_walked_over_all_its_pages(engram: Engram) -> None:
+    stored(engram)
+    assert sorted(row["text"] for row in engram.all_episodes(limit=1)) == sorted(TEXTS)
+    assert list(engram.all_beliefs()) == []
+    assert [row["text"] for row in engram.all_episodes(q="indentation", limit=1)] == [TEXTS[1]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cycles_are_started_watched_and_cancelled(engram: Engram) -> None:
+    stored(engram)
+    assert engram.start_consolidation(dry_run=True).get("episodes") == 3
+    started = str(engram.start_consolidation()["id"])  # type: ignore[typeddict-item]  # a cycle, for it was not dry
+    with pytest.raises(Conflict) as refused:
+        engram.start_consolidation()
+    assert refused.value.problem["id"] == started
+    assert engram.cancel_consolidation(started)["id"] == started
+    assert [cycle["id"] for cycle in engram.all_consolidations()] == [started]
+    assert engram.read_consolidation(started)["id"] == started
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_memory_is_moved(engram: Engram, workspace: Workspace) -> None:
+    """R14: streamed out, read in."""
+    stored(engram)
+    file = b"".join(engram.export_workspace())
+    assert json.loads(file.splitlines()[0])
+    assert engram.erase_memories(workspace=workspace.name)["episodes"] == 3
+    assert engram.import_workspace(file)["episodes"] == 3
+    assert Episode.objects.for_workspace(workspace).count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_asyncio_has_the_same(live_server: Any, workspace: Workspace) -> None:
+    key = factories.key(workspace=workspace)[1]
+
+    async def live() -> tuple[list[str], str, bytes]:
+        async with AsyncEngram(live_server.url, key=key, options=Options(timeout=30)) as engram:
+            await engram.store_episodes([{"text": text, "session": text} for text in TEXTS])
+            found = await engram.recall("tabs", limit=1)
+            walked = [row["text"] async for row in engram.all_episodes(limit=2)]
+            with pytest.raises(NotFound):
+                await engram.read_memory("ep_000000000000")
+            return walked, found["results"][0]["text"], b"".join([block async for block in engram.export_workspace()])
+
+    walked, found, file = asyncio.run(live())
+    assert sorted(walked) == sorted(TEXTS)
+    assert found in TEXTS
+    assert file.count(b"\n") > 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_problems_are_errors_of_their_own(live_server: Any, workspace: Workspace, engram: Engram) -> None:
+    with pytest.raises(Invalid) as invalid:
+        engram.store_episode(text="")
+    assert (invalid.value.status, list(invalid.value.errors)) == (422, ["text"])
+    with pytest.raises(NotFound):
+        engram.read_belief("bl_000000000000")
+    with pytest.raises(NotFound):
+        engram.read_memory("../status")
+    with Engram(live_server.url, key="engram_wrong") as stranger, pytest.raises(Unauthorized):
+        stranger.read_status()
+    with Engram(live_server.url, key=factories.key("read", workspace=workspace)[1]) as reader:
+        with pytest.raises(Forbidden, match="write"):
+            reader.store_episode(text="x")
+        with pytest.raises(Forbidden):
+            b"".join(reader.export_workspace())
+
+
+def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ENGRAM_API_KEY", raising=False)
+    with pytest.raises(EngramError, match="ENGRAM_API_KEY"):
+        Engram("http://127.0.0.1:1")
+
+
+# --- When a server is in trouble
+
+
+class Troubled(httpx.BaseTransport):
+    """Answers with what it was given, one after the other, and keeps when it was asked."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers, self.asked_at = list(answers), list[float]()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked_at.append(time.monotonic())
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def client_of(transport: Troubled, **options: Any) -> Engram:
+    return Engram("http://engram.test", key="k", transport=transport, options=Options(**options))
+
+
+FOUND = httpx.Response(200, json={"results": [], "degraded": []})
+
+
+def refused(status: int, **headers: str) -> httpx.Response:
+    told = {"title": "No", "status": status, "detail": "later"}
+    return httpx.Response(status, json=told, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def test_what_may_be_repeated_is_and_retry_after_is_honoured() -> None:
+    transport = Troubled(refused(429, Retry_After="1"), httpx.ConnectError("away"), FOUND)
+    assert client_of(transport).recall("x") == {"results": [], "degraded": []}
+    first, second, third = transport.asked_at
+    assert 1.0 <= second - first < 1.6
+    assert third - second < 1.0
+
+
+def test_retry_after_may_be_a_moment() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    transport = Troubled(refused(503, Retry_After=soon), FOUND)
+    client_of(transport).recall("x")
+    assert 0.5 < transport.asked_at[1] - transport.asked_at[0] < 2.5
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda client: client.store_episode(text="x"),
+        lambda client: client.store_episodes([{"text": "x", "idempotency_key": "1"}, {"text": "y"}]),
+        lambda client: client.accept_turns([{"session": "s", "role": "user", "content": "x"}]),
+        lambda client: client.give_feedback("ep_1", value="useful"),
+        lambda client: client.forget_memory("ep_1"),
+        lambda client: client.start_consolidation(),
+    ],
+    ids=["episode", "batch", "turn", "feedback", "forget", "cycle"],
+)
+def test_what_could_count_twice_is_sent_once(make: Callable[[Engram], object]) -> None:
+    transport = Troubled(httpx.ReadTimeout("slow"), FOUND)
+    with pytest.raises(Unreachable, match="ReadTimeout"):
+        make(client_of(transport))
+    assert len(transport.asked_at) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda client: client.store_episode(text="x", idempotency_key="1"),
+        lambda client: client.accept_turns([{"session": "s", "role": "user", "content": "x", "turn_id": "1"}]),
+        lambda client: client.remember(text="x", idempotency_key="1"),
+        lambda client: client.read_status(),
+    ],
+    ids=["episode", "turn", "remember", "status"],
+)
+def test_what_counts_once_is_sent_again(make: Callable[[Engram], object]) -> None:
+    transport = Troubled(httpx.ReadTimeout("slow"), FOUND)
+    make(client_of(transport))
+    assert len(transport.asked_at) == 2
+
+
+def test_a_longer_wait_than_is_wished_for_is_told() -> None:
+    transport = Troubled(refused(429, Retry_After="600"), FOUND)
+    with pytest.raises(RateLimited) as limited:
+        client_of(transport).recall("x")
+    assert limited.value.retry_after == 600.0
+
+
+def test_it_gives_up_in_the_end() -> None:
+    transport = Troubled(*[httpx.Response(502, text="<html>bad gateway") for _ in range(3)], FOUND)
+    with pytest.raises(ServerFailed, match="bad gateway"):
+        client_of(transport, retries=1).recall("x")
+    assert len(transport.asked_at) == 2
+
+
+def test_a_refusal_that_would_be_repeated_is_not_asked_for_again() -> None:
+    transport = Troubled(refused(422), FOUND)
+    with pytest.raises(Invalid):
+        client_of(transport).recall("x")
+    assert len(transport.asked_at) == 1
+
+
+def test_options_are_a_call_s_own() -> None:
+    transport = Troubled(httpx.ConnectError("away"), FOUND)
+    with pytest.raises(Unreachable):
+        client_of(transport).with_options(retries=0).recall("x")
+
+
+def test_a_503_says_when_to_come_back() -> None:
+    transport = Troubled(refused(503, Retry_After="30"))
+    with pytest.raises(Unavailable) as unavailable:
+        client_of(transport, retries=0).recall("x")
+    assert unavailable.value.retry_after == 30.0
