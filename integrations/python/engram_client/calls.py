@@ -147,6 +147,18 @@ def recollect(
     return _post("/recollections", locals(), is_repeatable=True)
 
 
+def context(
+    query: str,
+    *,
+    project: str | None = None,
+    user: str | None = None,
+    session: str | None = None,
+    max_tokens: int | None = None,
+) -> Call[types.Recollection]:
+    """Return the beliefs and episodes that bear on a task as a text to put before it."""
+    return _post("/context", locals(), is_repeatable=True)
+
+
 def read_memory(memory_id: str) -> Call[types.MemoryCard]:
     """Read an episode or a belief with all that is known of it."""
     return _get(f"/memories/{_name(memory_id)}")

@@ -97,6 +97,7 @@ class Operations:
 
     recall = Operation(calls.recall)
     recollect = Operation(calls.recollect)
+    context = Operation(calls.context)
     read_memory = Operation(calls.read_memory)
     read_status = Operation(calls.read_status)
     list_episodes = Operation(calls.list_episodes)

@@ -8,6 +8,7 @@ BeliefStatus: TypeAlias = Literal[
 ]
 BlankEnum: TypeAlias = Literal[""]
 CycleState: TypeAlias = Literal["queued", "running", "finished", "over_budget", "cancelled", "failed"]
+EdgeKind: TypeAlias = Literal["entity", "time", "causal"]
 EpisodeCardTypeEnum: TypeAlias = Literal["episode"]
 EpisodeKind: TypeAlias = Literal["episode", "note"]
 EpisodeState: TypeAlias = Literal["new", "leased", "pooled", "settled", "failed", "held"]
@@ -26,6 +27,7 @@ LineageChangeKindEnum: TypeAlias = Literal["revision", "split", "merge", "supers
 MemoryCard: TypeAlias = "EpisodeCard | ExpandedBelief"
 MemoryType: TypeAlias = Literal["episode", "belief"]
 ModeEnum: TypeAlias = Literal["facts_only", "facts_plus_rules", "full_context"]
+NullEnum: TypeAlias = None
 ProfileEnum: TypeAlias = Literal["default", "associative"]
 ReasonEnum: TypeAlias = Literal["failures", "auth", "billing", "cap"]
 RememberAnswerStateEnum: TypeAlias = Literal["done", "queued"]
@@ -221,6 +223,16 @@ class Channel(TypedDict):
 
     rank: int
     score: float
+
+
+class ContextRequest(TypedDict):
+    """What a task is about."""
+
+    query: str
+    project: NotRequired[str | None]
+    user: NotRequired[str | None]
+    session: NotRequired[str | None]
+    max_tokens: NotRequired[int]
 
 
 class CorrectionRequest(TypedDict):
@@ -503,6 +515,7 @@ class Explanation(TypedDict):
 
     channels: dict[str, "Channel"]
     components: dict[str, float | None]
+    path: list["PathStep"]
 
 
 class Family(TypedDict):
@@ -638,6 +651,15 @@ class Part(TypedDict):
     evidence: list["Testimony"]
 
 
+class PathStep(TypedDict):
+    """A memory on the way to another."""
+
+    id: str
+    confidence: float
+    kind: "EdgeKind | NullEnum"
+    weight: float | None
+
+
 class Pause(TypedDict):
     """Why no cycle starts by itself."""
 
@@ -685,6 +707,7 @@ class RecallRequest(TypedDict):
     occurred_before: NotRequired[str]
     as_of: NotRequired[str]
     include_expired: NotRequired[bool]
+    graph: NotRequired[bool]
     explain: NotRequired[bool]
 
 
@@ -803,6 +826,7 @@ class Status(TypedDict):
     pending_episodes: int
     pooled_episodes: int
     held_episodes: int
+    turns: "WaitingTurns"
     dead_letters: int
     redactions: dict[str, int] | None
     last_cycle: "LastCycle | None"
@@ -895,6 +919,15 @@ class UndoneCounts(TypedDict):
     evidence: int
     lineage: int
     held: int
+
+
+class WaitingTurns(TypedDict):
+    """Turns of conversations that are not read yet."""
+
+    buffered: int
+    leased: int
+    dead: int
+    oldest_at: str | None
 
 
 class Word(TypedDict):
