@@ -53,6 +53,7 @@ MORE_CONVENIENT = {"store_episode"}  # one of a batch
 
 
 def test_every_operation_of_the_api_has_a_method() -> None:
+    """A new one is described in engram_client/calls.py and named in engram_client/operations.py."""
     assert set(described()) - MORE_CONVENIENT == set(operations())
 
 

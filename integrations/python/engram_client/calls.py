@@ -129,6 +129,7 @@ def recall(
     occurred_before: Moment | None = None,
     as_of: Moment | None = None,
     include_expired: bool | None = None,
+    graph: bool | None = None,
     explain: bool | None = None,
 ) -> "Call[types.Recalled]":
     """Find what comes to mind, best first."""
