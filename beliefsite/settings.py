@@ -223,6 +223,7 @@ CELERY_TASK_ROUTES = {
     "workers.count_words": {"queue": "maintenance"},
     "workers.keep_indexes": {"queue": "maintenance"},
     "workers.link_memories": {"queue": "maintenance"},
+    "workers.maintain_memory": {"queue": "maintenance"},
 }
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

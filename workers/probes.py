@@ -26,6 +26,7 @@ TASKS = (
     "count_words",
     "keep_indexes",
     "link_memories",
+    "maintain_memory",
 )
 
 

@@ -20,6 +20,11 @@ BEAT_SCHEDULE = {
         "schedule": settings.POLICY.budget.sweep_seconds,
         "options": {"expires": 60.0},
     },
+    "maintenance": {
+        "task": "workers.maintain_memory",
+        "schedule": settings.POLICY.maintenance.look_seconds,
+        "options": {"expires": 60.0},
+    },
     "indexes": {
         "task": "workers.keep_indexes",
         "schedule": settings.POLICY.recall.index_seconds,

@@ -28,6 +28,7 @@ from memory.ingest.turns.leasing import place_of_conversation
 from memory.ingest.turns.surprise import flush_surprising
 from memory.ingest.turns.waking import wake_conversations
 from memory.linking.linking import link_due_memories
+from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
 from memory.recall.counting import count_due_words
 from memory.recall.indexing import keep_indexes as keep_vector_indexes
@@ -188,6 +189,11 @@ def count_words() -> None:
 @shared_task(base=Step, name="workers.link_memories")
 def link_memories() -> None:
     link_due_memories(policy=settings.POLICY)
+
+
+@shared_task(base=Step, name="workers.maintain_memory")
+def maintain_memory() -> None:
+    maintain_due(now=timezone.now(), policy=settings.POLICY)
 
 
 # Acknowledged before it begins: an index may take longer than a message waits, and beat asks again anyway.

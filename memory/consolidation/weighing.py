@@ -61,9 +61,9 @@ def _surprise(fact: Episode, similarities: Sequence[float]) -> None:
 def _meet_older(fact: Episode, older: Mapping[Episode, float], *, actor: Actor, now: datetime) -> None:
     """Confirm what says the same, and put aside what can no longer hold."""
     aside = []
-    policy, newer = settings.POLICY.extraction, _as_note(fact)
+    policy, newer = settings.POLICY.extraction, as_note(fact)
     for one, similarity in older.items():
-        note = _as_note(one)
+        note = as_note(one)
         if confirms(newer=newer, older=note, similarity=similarity, policy=policy):
             _confirm(one.pk, fact.occurred_at)
         elif supersedes(newer=newer, older=note, similarity=similarity, policy=policy):
@@ -80,7 +80,8 @@ def _confirm(key: str, occurred_at: datetime) -> None:
     facts.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
 
 
-def _as_note(episode: Episode) -> Note:
+def as_note(episode: Episode) -> Note:
+    """Return an episode as the rules of notes see it."""
     return Note(
         text=episode.text,
         kind=episode.kind,

@@ -32,6 +32,8 @@ def read_actor(name: str) -> Actor:
 
 # Whoever reads conversations stores what they tell as nobody's own act.
 READING = Actor(kind=ActorKind.COMMAND, name="extract_turns")
+# What is done to memories from time to time is nobody's own act either.
+MAINTAINING = Actor(kind=ActorKind.COMMAND, name="maintain_memory")
 # The command that makes beliefs stand as was recorded; what it sets right is nobody's word on them.
 REBUILDING = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
 

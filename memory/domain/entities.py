@@ -1,6 +1,7 @@
 """Find the names in a sentence (L3), offline."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator
 
 from memory.domain.lexicon import ENGLISH_AUXILIARIES, ENGLISH_STOPS, GERMAN_STOPS, PEOPLE, words
@@ -40,6 +41,14 @@ def find_entities(
 def normalise_entity(name: str) -> str:
     """Return the one form of a name that entities are kept and compared in: small, in single spaces."""
     return " ".join(name.casefold().split()).removesuffix("'s").removesuffix("’s")
+
+
+def same_name(name: str) -> str:
+    """Return what is left of an entity's name without accents and possessives: names with the same are one."""
+    bare = "".join(
+        one for one in unicodedata.normalize("NFKD", normalise_entity(name)) if not unicodedata.combining(one)
+    )
+    return normalise_entity(bare).removesuffix("'").removesuffix("’") or name
 
 
 def _technical(text: str) -> Iterator[str]:

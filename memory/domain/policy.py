@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
-from memory.domain.policy_graph import BoxPolicy, GraphPolicy
+from memory.domain.policy_graph import BoxPolicy, GraphPolicy, MaintenancePolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
 from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy
 
@@ -361,6 +361,7 @@ class Policy:
     recollection: RecollectionPolicy = RecollectionPolicy()
     graph: GraphPolicy = GraphPolicy()
     box: BoxPolicy = BoxPolicy()
+    maintenance: MaintenancePolicy = MaintenancePolicy()
     remember: RememberPolicy = RememberPolicy()
     context: ContextPolicy = ContextPolicy()
     reflection: ReflectionPolicy = ReflectionPolicy()

@@ -52,3 +52,16 @@ class BoxPolicy:
     traces: Annotated[Count, "L7: earlier boxes that a sealed one is linked with"] = 3
     keywords: Annotated[Count, "L7: words that stand for a text that names nobody"] = 8
     topics: Annotated[Count, "L7: latest topics that a box is known by"] = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenancePolicy:
+    """When memories are maintained, and how much of it at once."""
+
+    extractions: Annotated[Count, "L8: extractions after which a workspace is maintained"] = 3
+    hours: Annotated[Positive, "L8: hours after which it is maintained in any case, if anything is due"] = 24.0
+    look_seconds: Annotated[Positive, "L8: time between two looks which workspaces are due"] = 60.0
+    seconds: Annotated[Positive, "L8: time that the steps of one workspace may take together"] = 30.0
+    notes: Annotated[Count, "L8: latest settled memories of which notes are compared with older ones"] = 400
+    neighbours: Annotated[Count, "L8: nearest older memories that a note is compared with"] = 5
+    batch: Annotated[Count, "L8: edges that are looked at in one transaction"] = 2_000

@@ -1,5 +1,6 @@
 """Which memories are not linked yet: told by the rows, so that nobody has to be told (L19)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -76,6 +77,13 @@ def read_unlinked(*, workspace_id: int, above: int, policy: GraphPolicy) -> list
         return [Unlinked(*row) for row in cursor.fetchall()]
 
 
+def read_memories(*, ids: Sequence[str]) -> list[Unlinked]:
+    """Read memories as linking looks at them, whether they are linked or not."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMED, {"ids": list(ids)})
+        return [Unlinked(*row) for row in cursor.fetchall()]
+
+
 def move_mark(*, workspace_id: int, policy: GraphPolicy) -> None:
     """Let the mark follow, once whoever drew a lower number must be done; call it when nothing is left to link."""
     with connection.cursor() as cursor:
@@ -91,10 +99,13 @@ WHERE EXISTS (
 )
 ORDER BY w.id
 """  # noqa: S608  (statements of this module's own parts)
-_UNLINKED = f"""
+_READ = """
 SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
     e.created_at, e.occurred_at, e.causes
 FROM memory_episode e
+"""
+_NAMED = f"{_READ} WHERE e.id = ANY(%(ids)s) AND e.status = 'active' ORDER BY e.number"
+_UNLINKED = f"""{_READ}
 WHERE e.workspace_id = %(workspace)s AND {_IS_UNLINKED} AND e.number > greatest(
     %(above)s, (SELECT u.linked_number FROM memory_upkeep u WHERE u.workspace_id = %(workspace)s))
 ORDER BY e.number LIMIT %(most)s

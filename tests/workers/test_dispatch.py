@@ -171,6 +171,7 @@ def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
         "workers.count_words": 10.0,
         "workers.keep_indexes": 60.0,
         "workers.link_memories": 10.0,
+        "workers.maintain_memory": 60.0,
     }
     app.finalize()
     assert app.conf.beat_schedule == BEAT_SCHEDULE

@@ -26,6 +26,7 @@ from memory.ingest.turns.summing_up import as_said, link_turns, sum_up
 from memory.ingest.turns.waking import look_again
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import FailureKind
+from memory.maintenance.due import note_extraction
 from memory.models import Conversation, PauseReason, Turn
 
 log = structlog.get_logger(__name__)
@@ -116,6 +117,8 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
         lease.is_over = True
         log.warning("conversation_overtaken", conversation=lease.conversation.pk)
         return False
+    if read:
+        note_extraction(workspace_id=lease.conversation.workspace_id)
     log.info("turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts))
     return not found.unread
 

@@ -1,0 +1,29 @@
+"""Maintain a workspace's memory now (L8)."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from memory.maintenance.maintaining import maintain
+from memory.management.failures import named_workspace
+
+
+class Command(BaseCommand):
+    help = "Link what is new, merge entities and notes that are one, let edges fade, and seal boxes; and say how much."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = named_workspace(options["workspace"])
+        done = maintain(workspace_id=workspace.pk, now=timezone.now())
+        if options["json"]:
+            self.stdout.write(json.dumps({"steps": [asdict(one) for one in done]}))
+            return
+        for one in done:
+            told = "no time left" if one.changed is None else f"{one.changed} changed"
+            self.stdout.write(f"{one.step}: {told}, {one.seconds:.1f} s")
