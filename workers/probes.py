@@ -21,6 +21,7 @@ TASKS = (
     "restructure",
     "finish",
     "extract_turns",
+    "remember",
     "sweep",
     "tick",
     "count_words",
