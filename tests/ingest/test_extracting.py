@@ -14,8 +14,10 @@ from django.utils import timezone
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import rest_workspace
 from memory.domain.conversation import FactsFound, SaidTurn
-from memory.ingest.turns import extracting
+from memory.ingest.turns import extracting, summing_up
+from memory.ingest.turns.summing_up import sum_up
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.model import CallFailed, FailureKind
 from memory.models import Conversation, Episode, Pause, PauseReason, Turn, TurnEpisode, Workspace
 from memory.signals import turns_due
 from tests import factories
@@ -314,3 +316,20 @@ def test_a_dead_letter_is_read_again_when_a_person_asks(workspace: Workspace, re
     assert (told["retried"], told["dead_letters"][0]["reason"]) == (1, "malformed: no JSON")
     assert (conversation().due_reason, read(), states()) == ("a person asked for it", True, ["extracted"])
     assert reader.asked == [[dead.content]]
+
+
+@pytest.mark.parametrize(
+    "stop", [DailyCapReached("spent"), CallFailed("no", kind=FailureKind.MALFORMED)], ids=["cap", "no"]
+)
+def test_facts_do_not_wait_for_a_summary(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch, stop: Exception
+) -> None:
+    """R8: what was found is stored, whether or not anybody sums it up."""
+
+    def refuse(**_: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(extracting, "sum_up", sum_up)
+    monkeypatch.setattr(summing_up, "summarize_conversation", refuse)
+    say(*(f"Boat {n}." for n in range(5)), workspace=workspace)
+    assert (read(), set(states()), Episode.objects.count()) == (True, {"extracted"}, 5)

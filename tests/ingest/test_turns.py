@@ -99,6 +99,24 @@ def test_a_conversation_is_of_a_session_a_user_and_a_project(workspace: Workspac
     assert Project.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_conversations_of_one_name_do_not_wait_for_each_other(workspace: Workspace) -> None:
+    """L2: many users may call their session by the same name."""
+    say("One boat.", workspace=workspace, user="mara")
+    say("One boat.", workspace=workspace, user="toma")
+    held = connection.copy()
+    held.set_autocommit(False)
+    with held.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM memory_conversation WHERE \"user\" = 'toma' FOR UPDATE")
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '2s'")
+    assert good(say("Two boats.", workspace=workspace, user="mara"))[0].buffered == 2
+    with connection.cursor() as cursor:
+        cursor.execute("RESET lock_timeout")
+    held.rollback()
+    held.close()
+
+
 def test_a_high_signal_makes_the_buffer_due(workspace: Workspace, told: list[list[int]]) -> None:
     """L2: high → extract now; workers are told once, however many more come."""
     assert queued(say("The tide is low.", workspace=workspace)) == [False]

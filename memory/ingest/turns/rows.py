@@ -44,9 +44,12 @@ class Growth:
 
 # Rows are locked in the order of their ids, as everywhere, so that no two batches wait for each other in a circle.
 _HOLD = """
-    SELECT session, "user", project_id, id, turn_count, buffered, due_since IS NOT NULL,
-        COALESCE(leased_until > statement_timestamp(), false), COALESCE(extracted_at, created_at)
-    FROM memory_conversation WHERE workspace_id = %s AND session = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+    SELECT c.session, c."user", c.project_id, c.id, c.turn_count, c.buffered, c.due_since IS NOT NULL,
+        COALESCE(c.leased_until > statement_timestamp(), false), COALESCE(c.extracted_at, c.created_at)
+    FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (session, "user", project_id)
+    JOIN memory_conversation c ON c.session = given.session AND c."user" = given."user"
+        AND c.project_id IS NOT DISTINCT FROM given.project_id
+    WHERE c.workspace_id = %s ORDER BY c.id FOR NO KEY UPDATE OF c
 """
 # One look into the unique index for each, as a join of a table that has just grown may be planned badly.
 _KNOWN = """
@@ -70,11 +73,10 @@ _GROW = """
 
 def hold_conversations(*, workspace_id: int, places: Collection[Place]) -> dict[Place, Held]:
     """Lock those of some conversations that exist, until the transaction ends."""
-    sessions = sorted({place.session for place in places})
+    columns = map(list, zip(*places, strict=True))
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, [workspace_id, sessions])
-        found = {Place(*row[:3]): Held(*row[3:]) for row in cursor.fetchall()}
-    return {place: found[place] for place in places if place in found}
+        cursor.execute(_HOLD, [*columns, workspace_id])
+        return {Place(*row[:3]): Held(*row[3:]) for row in cursor.fetchall()}
 
 
 def begin_conversations(*, workspace_id: int, places: Collection[Place], now: datetime) -> None:

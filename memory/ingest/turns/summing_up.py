@@ -11,7 +11,7 @@ from memory.domain.summaries import is_summary_due
 from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.summaries import summarize_conversation
 from memory.ingest.turns.leasing import ConversationLease
-from memory.llm.budget import CallBudget
+from memory.llm.budget import CallBudget, DailyCapReached
 from memory.llm.model import CallFailed
 from memory.models import Turn, TurnEpisode
 from memory.models.rows import insert_new
@@ -38,8 +38,8 @@ def sum_up(*, lease: ConversationLease, arrival: Arrival, talk: Talk, budget: Ca
                 fence=lease.renew,
                 conversation_id=lease.conversation.pk,
             )
-        except CallFailed as failure:
-            log.warning("not_summed_up", conversation=lease.conversation.pk, turn=end, kind=failure.kind)
+        except (CallFailed, DailyCapReached) as failure:  # facts that are paid for do not wait for a summary
+            log.warning("not_summed_up", conversation=lease.conversation.pk, turn=end, reason=str(failure))
             continue
         if isinstance(outcome, Stored):
             _link_summary(lease, stretch, outcome.id)
