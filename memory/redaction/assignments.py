@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from memory.redaction.findings import Finding, SecretKind
 from memory.redaction.tokens import is_template
 
-_HINTS = ("pass", "pw", "kennwort", "contrase", "secret", "token", "key", "pin", "mysql", "curl ")
+_HINTS = (
+    "password", "passwd", "passphrase", "passcode", "passwort", "pwd", "kennwort", "contrase", "secret", "token", "key",
+    "mysql", "curl ",
+)  # fmt: skip
+_SHORT_HINTS = re.compile(r"\b(?:pin|pw)\b|[_-](?:pin|pw)\b")
 
 # The last part of a name, as in DB_PASSWORD, clientSecret, aws_secret_access_key, "API key".
 _NAME = re.compile(
@@ -71,7 +75,7 @@ class _Value:
 def find_assigned(text: str) -> Iterator[Finding]:
     """Find the values of what is called a password, key, token or PIN."""
     lowered = text.lower()
-    if not any(hint in lowered for hint in _HINTS):
+    if not any(hint in lowered for hint in _HINTS) and not _SHORT_HINTS.search(lowered):
         return
     for name in _NAME.finditer(text):
         value = _assigned(text, name) or _said(text, name)

@@ -32,6 +32,7 @@ from engram_client.operations import Blocks, Operation, Operations
 
 from memory.models import Episode, Workspace
 from tests import factories
+from tests.docs.pages import ROOT, blocks
 from tests.integrations.answer_types import FILE, in_form, render, schema
 
 # --- What it covers
@@ -349,3 +350,17 @@ def test_a_503_says_when_to_come_back() -> None:
     with pytest.raises(Unavailable) as unavailable:
         client_of(transport, retries=0).recall("x")
     assert unavailable.value.retry_after == 30.0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("page", ["integrations/python/README.md", "docs/agents.md"])
+def test_what_a_page_shows_runs(
+    live_server: Any, workspace: Workspace, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it stands there, on this server and with a key of it."""
+    remembered = factories.key(workspace=workspace)[1]
+    shown = "\n".join(blocks(ROOT / page, "python"))
+    ours = shown.replace("http://127.0.0.1:8000", live_server.url).replace("engram_…", remembered)
+    exec(compile(ours, page, "exec"), {})  # noqa: S102 - a page of ours
+    printed = capsys.readouterr().out
+    assert "Mara prefers tabs over spaces." in printed or printed == "\n"
