@@ -42,6 +42,11 @@ class ReflectionPolicy:
     """What is told of beliefs on looking at all of them."""
 
     duplicate_similarity: Annotated[Share, "R7: similarity from which two beliefs may say the same"] = 0.85
+    meta_similarity: Annotated[Share, "R7: similarity from which beliefs are of one group"] = 0.60
+    meta_group: Annotated[Count, "R7: fewest beliefs of a group that a belief is made about"] = 3
+    meta_groups: Annotated[Count, "R7: most groups that are taken at once"] = 5
+    meta_shown: Annotated[Count, "R7: most beliefs of a group that a model is shown"] = 12
+    meta_stability: Annotated[Positive, "R7: stability of a belief about beliefs"] = 3.0
     half_life_days: Annotated[Positive, "R7d: days without evidence that halve a confidence, at stability 1"] = 30.0
     full_stability: Annotated[Positive, "R7d: stability beyond which a belief fades no more slowly"] = 5.0
     stale_confidence: Annotated[Share, "R7d: effective confidence below which a belief is stale"] = 0.10

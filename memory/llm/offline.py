@@ -37,6 +37,7 @@ from memory.llm.requests import (
     EpisodeText,
     FactsRequest,
     MergeRequest,
+    MetaRequest,
     RememberRequest,
     Request,
     RevisionRequest,
@@ -84,6 +85,8 @@ def _answer(request: Request) -> Reply:
             return _read_facts(request)
         case SummaryRequest():
             return _summarize(request)
+        case MetaRequest():
+            return _state(())  # rules find sentences, and make no new ones
         case RememberRequest():
             return _read(request)
         case ContradictionRequest():

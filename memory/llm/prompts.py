@@ -14,6 +14,7 @@ from memory.llm.requests import (
     EpisodeText,
     FactsRequest,
     MergeRequest,
+    MetaRequest,
     Purpose,
     RememberRequest,
     Request,
@@ -229,6 +230,8 @@ def _items(request: Request) -> list[dict[str, str | int]]:
             return [_belief(belief) for belief in request.beliefs]
         case FactsRequest() | SummaryRequest():
             return [_turn(turn) for turn in request.turns]
+        case MetaRequest():
+            return [{"id": str(place), "text": said.statement} for place, said in enumerate(request.beliefs, 1)]
         case ContradictionRequest():
             numbered = ({"number": str(place), **_belief(belief)} for place, belief in enumerate(request.beliefs, 1))
             return [{"fact": request.fact.statement, "subject": request.fact.subject}, *numbered]

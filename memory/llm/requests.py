@@ -150,6 +150,18 @@ class ContradictionRequest:
     episodes: tuple[EpisodeText, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaRequest:
+    """Ask for the one belief that several beliefs come down to (R7); the episodes are those that bear them out.
+
+    The episodes' own words are in no prompt.
+    """
+
+    purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
+    beliefs: tuple[StatedBelief, ...]
+    episodes: tuple[EpisodeText, ...] = ()
+
+
 Request = (
     SynthesisRequest
     | ClassificationRequest
@@ -160,6 +172,7 @@ Request = (
     | SummaryRequest
     | RememberRequest
     | ContradictionRequest
+    | MetaRequest
 )
 _HINTS = ("similarities", "similarity")
 

@@ -1,7 +1,7 @@
 """What tools answer, as programs read it; `as_text` is how a model reads it."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,12 @@ class Saved(Told):
     id: str
     deduplicated: bool = Field(description="The same words of the same origin were saved before.")
     forgotten: bool = Field(description="These words were forgotten, and stay so: nothing was saved.")
+    state: Literal["done", "queued"] | None = Field(
+        default=None, description="With at_once: queued where beliefs follow as soon as a model answers."
+    )
+    beliefs: dict[str, str] | None = Field(
+        default=None, description="With at_once: which beliefs were created, reinforced, weakened or superseded."
+    )
 
 
 class Forgotten(Told):

@@ -76,10 +76,12 @@ TOOLS: tuple[Tool, ...] = (
             "Save one thing that happened or was said and that will matter in another conversation: a preference, a "
             "decision and its reason, a correction, a fact about a person or project, how something is done. Save it "
             "when it comes up, one thing a call, with names instead of pronouns, so that it makes sense by itself. "
-            "Give the session: what several sessions say counts for more than what one repeats. Not for what is in "
-            "files anyway, for small talk, or for what memory_recall just told you. Saving the same words of the same "
-            "session again changes nothing. An answer with `forgotten: true` says that somebody had these very words "
-            "forgotten: nothing was saved, and saying it in other words would go against their will."
+            "With `at_once: true` its facts meet what is believed now, and change it: for what a person asks you to "
+            "remember, not for what you noticed yourself. Give the session: what several sessions say counts for more "
+            "than what one repeats. Not for what is in files anyway, for small talk, or for what memory_recall just "
+            "told you. Saving the same words of the same session again changes nothing. An answer with "
+            "`forgotten: true` says that somebody had these very words forgotten: nothing was saved, and saying it in "
+            "other words would go against their will."
         ),
         run=saving.save,
         permission=Permission.WRITE,

@@ -15,6 +15,7 @@ from memory.mcp.answers import FeedbackTold, Forgotten, Saved
 from memory.mcp.callers import Caller, Refused
 from memory.models import Permission
 from memory.recall.feedback import Feedback, give_feedback
+from memory.remembering.remember import remember
 
 _MOST_IDS = 100
 DIGITS = 4  # of numbers that a model reads: further ones say nothing
@@ -50,8 +51,12 @@ def save(
     tags: list[str] | None = None,
     idempotency_key: Annotated[str, Field(max_length=200, description="The same key again stores nothing twice.")]
     | None = None,
+    at_once: Annotated[
+        bool,
+        Field(description="True where a person wants it believed now: its facts become beliefs, or change some."),
+    ] = False,
 ) -> Saved:
-    """Store an episode, once."""
+    """Store an episode, once; and at once let its facts meet what is believed."""
     line: dict[str, Any] = {
         "text": text,
         "project": project,
@@ -69,10 +74,25 @@ def save(
     arrival = Arrival(
         workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
     )
+    if at_once:
+        return _remember(line, arrival)
     [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise Refused(outcome.detail)
     return Saved(id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=outcome.is_forgotten)
+
+
+def _remember(line: dict[str, Any], arrival: Arrival) -> Saved:
+    remembered = remember(line=line, arrival=arrival)
+    if isinstance(remembered, Rejected):
+        raise Refused(remembered.detail)
+    return Saved(
+        id=remembered.episode_id,
+        deduplicated=remembered.is_duplicate,
+        forgotten=remembered.is_forgotten,
+        state=remembered.state,
+        beliefs={one.id: one.action for one in remembered.beliefs},
+    )
 
 
 def forget(

@@ -10,10 +10,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
-from memory.models import ApiKey, Belief, Episode, Evidence, Project, Transition, Workspace
+from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, Workspace
 from memory.recall.feedback import Feedback
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
+from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.recall.memories import believed, remembered
 
@@ -260,6 +261,27 @@ def test_what_was_forgotten_is_not_saved_again(rows: Rows) -> None:
     call("memory_forget", key, id=saved.id)
     again = call("memory_save", key, text="Tea at four.", session="s")
     assert (saved.forgotten, again.id, again.deduplicated, again.forgotten) == (False, saved.id, True, True)
+
+
+def test_what_is_to_be_believed_at_once_waits_for_a_worker(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: and asked again it says what became of beliefs."""
+    monkeypatch.setattr("workers.tasks.remember.delay", lambda _: None)
+    key = factories.key("write", workspace=rows.workspace)[1]
+    said = {"text": "Ben prefers green tea.", "session": "s", "at_once": True}
+    assert (call("memory_save", key, **said).state, call("memory_save", key, text="Ben left.").state) == (
+        "queued",
+        None,
+    )
+    work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    told = call("memory_save", key, **said)
+    assert (told.state, list(told.beliefs.values())) == ("done", ["created"])
+
+
+def test_a_limited_key_remembers_in_its_projects_alone(rows: Rows) -> None:
+    """R1, B21."""
+    key = factories.key("write", workspace=rows.workspace, projects=(rows.project,))[1]
+    with pytest.raises(Refusal, match="limited to some projects"):
+        call("memory_save", key, text="Ben prefers green tea.", at_once=True)
 
 
 def test_a_pin_keeps_a_belief_from_a_key_that_may_only_write(rows: Rows) -> None:

@@ -1,0 +1,39 @@
+"""Make beliefs about groups of beliefs (R7)."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from memory.consolidation.cycle import BeliefsAreOff
+from memory.consolidation.handmade import Hand, NoVector
+from memory.llm.budget import MustWait, OutOfBudget
+from memory.management.acting import acting
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.remembering.meta import make_meta_beliefs
+
+
+class Command(BaseCommand):
+    help = (
+        "Ask a model what the largest groups of like beliefs come down to, five at most, and make a belief of each on "
+        "the united evidence. A group that a belief is about already is left alone; rules make none."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
+        hand = Hand(actor=acting("make_meta_beliefs"), reason="what several beliefs come down to", now=timezone.now())
+        try:
+            made = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
+        except (MustWait, OutOfBudget, NoVector, BeliefsAreOff) as error:
+            raise CommandError(str(error), returncode=1) from None
+        if as_json:
+            self.stdout.write(json.dumps([{"id": belief.pk, "statement": belief.statement} for belief in made]))
+            return
+        for belief in made:
+            self.stdout.write(f"{belief.pk}: {belief.statement}")
+        self.stdout.write(f"{counted(len(made), 'belief')} made.")

@@ -1,0 +1,88 @@
+"""Beliefs about beliefs."""
+
+import pytest
+from pytest_django import Settings
+
+from memory.consolidation.handmade import Hand
+from memory.consolidation.verify import find_drift
+from memory.models import Belief, BeliefAccess, Link, LinkKind
+from memory.remembering.meta import make_meta_beliefs
+from tests.consolidation.world import World
+from tests.remembering.telling import TELLER
+from tests.remembering.test_reflecting import run
+
+pytestmark = pytest.mark.django_db
+
+GENERAL = "Ana is particular about how code looks."
+
+
+def made(world: World) -> list[Belief]:
+    return make_meta_beliefs(workspace=world.workspace, hand=Hand(actor=TELLER, reason="as asked", now=world.now))
+
+
+@pytest.fixture
+def group(world: World) -> list[Belief]:
+    """Return three beliefs about one matter, and a fourth about another."""
+    world.hold("The mill opens at eight.", about="mill")
+    statements = ["Ana prefers tabs.", "Ana wants short lines.", "Ana dislikes trailing spaces."]
+    for statement in statements:
+        world.statements[world.directions.matter_of(statement)] = GENERAL
+    world.statements["code"] = GENERAL
+    return [
+        world.hold(statement, about="code", likeness=0.85, supports=2, contradicts=n)
+        for n, statement in enumerate(statements)
+    ]
+
+
+def test_a_group_comes_down_to_one_belief(world: World, group: list[Belief]) -> None:
+    """R7, B4: on the evidence of all three, 2 + 2 + 2 for and 0 + 1 + 2 against: 7/11."""
+    [meta] = made(world)
+    assert (meta.statement, meta.fact_type) == (GENERAL, "meta")
+    assert Belief.objects.values_list("alpha", "beta").get(pk=meta.pk) == (7.0, 4.0)
+    assert BeliefAccess.objects.get(belief=meta).stability == 3.0
+    sources = Link.objects.filter(belief=meta, kind=LinkKind.SOURCE)
+    assert set(sources.values_list("other_id", flat=True)) == {belief.pk for belief in group}
+    assert {lineage.kind for lineage in meta.parents_lineage.all()} == {"synthesis"}
+    assert find_drift(workspace=world.workspace)[1] == []
+
+
+def test_a_group_is_taken_once(world: World, group: list[Belief]) -> None:
+    """R7: nor is a belief about beliefs part of a group."""
+    assert len(made(world)) == 1
+    assert made(world) == []
+
+
+def test_two_beliefs_are_no_group(world: World) -> None:
+    """R7."""
+    for statement in ("Ana prefers tabs.", "Ana wants short lines."):
+        world.hold(statement, about="code", likeness=0.85)
+    assert made(world) == []
+    assert world.calls("synthesize") == 0
+
+
+def test_what_says_no_more_than_a_source_is_not_made(world: World, group: list[Belief]) -> None:
+    """R7."""
+    world.statements["code"] = group[0].statement
+    assert made(world) == []
+
+
+def test_rules_make_none(world: World, group: list[Belief], settings: Settings) -> None:
+    """R7."""
+    settings.ENGRAM_LLM = "offline"
+    assert made(world) == []
+
+
+def test_what_counts_for_one_and_against_another_is_partial(world: World, group: list[Belief]) -> None:
+    """R7, B13."""
+    row = group[0].evidence.first()
+    assert row
+    row.pk, row.belief, row.verdict = None, group[1], "CONTRADICTS"
+    row.save(force_insert=True)
+    [meta] = made(world)
+    assert meta.evidence.get(episode=row.episode).verdict == "PARTIAL"
+
+
+def test_the_command_tells_what_was_made(world: World, group: list[Belief]) -> None:
+    """R7, R15."""
+    [told] = run("make_meta_beliefs", "--workspace", world.workspace.name)
+    assert told["statement"] == GENERAL
