@@ -112,9 +112,9 @@ def test_a_bad_pattern_is_refused_by_name(raw: object) -> None:
 
 
 def _milliseconds(text: str) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()
     redact(text)
-    return (time.perf_counter() - began) * 1000
+    return (time.thread_time() - began) * 1000
 
 
 def _at_best(text: str, *, times: int = 5) -> float:
