@@ -1,5 +1,7 @@
 """A curator corrects a belief: what they say is an episode, and evidence that weighs more than any other (B4, R7)."""
 
+from dataclasses import replace
+
 from django.db import transaction
 
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
@@ -8,6 +10,7 @@ from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVec
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
 from memory.models import Belief, Episode, Source
+from memory.redaction.doors import redact_for, redact_values
 
 _CATEGORY = "correction"
 
@@ -24,6 +27,8 @@ def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Re
     Saying the same twice changes nothing more. Raise CannotStand, WasForgotten, NoVector, Gone or
     IllegalTransitionError.
     """
+    hand = replace(hand, reason=redact_for(workspace_id=belief.workspace_id, text=hand.reason))
+    wording = wording and _without_secrets(belief.workspace_id, wording)
     if wording is None:
         return _contradict(belief, hand)
     if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):
@@ -62,6 +67,11 @@ def _record(belief: Belief, *, text: str, hand: Hand) -> str:
     if Episode.objects.filter(pk=outcome.id, status__in=LEFT).exists():
         raise WasForgotten(_FORGOTTEN)
     return outcome.id
+
+
+def _without_secrets(workspace_id: int, wording: Wording) -> Wording:
+    said = {name: getattr(wording, name) for name in ("statement", "subject", "predicate", "context")}
+    return replace(wording, **redact_values(workspace_id=workspace_id, values=said))
 
 
 def _words(statement: str) -> str:

@@ -273,6 +273,15 @@ def test_a_file_from_before_is_read_as_it_is_and_its_secrets_are_told(world: Wor
     assert imported(file, workspace=again).with_secrets == 1
 
 
+def test_a_person_at_the_command_line_is_no_other_door(world: World, mine: Caller) -> None:
+    """Redaction: what is said there goes through the same services."""
+    first, second = stated(mine, statement="The mill grinds rye."), stated(mine, statement="The mill bakes.")
+    call_command("correct", first, reason=REASON, statement=f"The mill {CARD} grinds oats.")
+    call_command("forget", second, reason=REASON)
+    call_command("remember", EVERYTHING, workspace=world.workspace.name)
+    assert found_in(everywhere(world)) == []
+
+
 def test_random_ids_still_tell_things_apart(world: World, mine: Caller) -> None:
     """Redaction: sessions and cursors look like keys, and are none."""
     ids = [f"{letter}q8r2TzLdKe-wJalrXUtn9FEMI3K7MDENG4bPxRf" for letter in "ABC"]
