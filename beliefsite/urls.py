@@ -21,5 +21,5 @@ urlpatterns = [
     path("api/v1/", include("memory.api.urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
-    re_path(r"^api/(?P<rest>.*)$", problems.unknown_route),
+    re_path(r"^api/", problems.unknown_route),
 ]

@@ -117,7 +117,7 @@ def plain_problem(*, status: int, detail: str) -> JsonResponse:
 
 
 @csrf_exempt
-def unknown_route(request: HttpRequest, rest: str = "") -> JsonResponse:
+def unknown_route(request: HttpRequest) -> JsonResponse:
     """Answer for every address under the API's prefix that names nothing."""
     return plain_problem(status=404, detail=NOT_FOUND)
 

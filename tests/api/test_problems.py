@@ -11,7 +11,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-@pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing", "/api/v1/beliefs/", "/api/v2/beliefs"])
+@pytest.mark.parametrize(
+    "path", ["/api/", "/api/v1/", "/api/v1/nothing", "/api/v1/beliefs/", "/api/v2/beliefs", "/api/v1/beliefs/%0A/split"]
+)
 @pytest.mark.parametrize("is_debugging", [True, False])
 def test_an_unknown_route_is_a_404(settings: object, method: str, path: str, is_debugging: bool) -> None:
     settings.DEBUG = is_debugging  # type: ignore[attr-defined]

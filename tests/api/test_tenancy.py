@@ -216,7 +216,7 @@ PUBLIC = {
     "metrics": "counts over all workspaces, for the operator: this machine, or the token",
     "api/schema": "describes the API and holds no rows",
     "api/docs": "shows the schema",
-    "^api/(?P<rest>.*)$": "answers 404 to what is no route",
+    "^api/": "answers 404 to what is no route",
 }
 ADMIN = "admin/"  # by session and membership, with tests of its own
 
