@@ -1,5 +1,16 @@
 """The admin: every row of the project, shown to the members of its workspace and to nobody else."""
 
-from memory.admin import beliefs, conversations, cycles, episodes, frame, ledger, people, restructuring, tenancy
+from memory.admin import beliefs, conversations, cycles, episodes, frame, graph, ledger, people, restructuring, tenancy
 
-__all__ = ["beliefs", "conversations", "cycles", "episodes", "frame", "ledger", "people", "restructuring", "tenancy"]
+__all__ = [
+    "beliefs",
+    "conversations",
+    "cycles",
+    "episodes",
+    "frame",
+    "graph",
+    "ledger",
+    "people",
+    "restructuring",
+    "tenancy",
+]

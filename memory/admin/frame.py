@@ -22,6 +22,9 @@ _SECTIONS = (
             ("Beliefs", "belief", "neurology"),
             ("Episodes", "episode", "history"),
             ("Conversations", "conversation", "forum"),
+            ("Entities", "entity", "sell"),
+            ("Links", "edge", "link"),
+            ("Boxes", "box", "inventory_2"),
         ),
     ),
     (

@@ -15,7 +15,7 @@ from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.recall import RoundedField
 from memory.api.requests import Nothing, read_query, viewer_from
-from memory.api.schema import KNOWLEDGE, documented
+from memory.api.schema import EDGE_KINDS, KNOWLEDGE, documented
 from memory.domain.ids import is_episode_id
 from memory.models import Episode, Permission, Transition
 from memory.recall.cards import read_card
@@ -53,6 +53,18 @@ class WordSerializer(serializers.Serializer[Any]):
     cycle = serializers.CharField(allow_null=True)
 
 
+class LinkSerializer(serializers.Serializer[Any]):
+    """A link to another episode."""
+
+    episode = serializers.CharField()
+    text = serializers.CharField()
+    kind = serializers.ChoiceField(EDGE_KINDS)
+    is_cause = serializers.BooleanField(help_text="Of a causal link: the other one is this one's cause.")
+    weight = RoundedField()
+    confidence = RoundedField()
+    last_seen_at = serializers.DateTimeField()
+
+
 class EpisodePartsSerializer(serializers.Serializer[Any]):
     """What an episode's card holds beside the episode."""
 
@@ -63,6 +75,8 @@ class EpisodePartsSerializer(serializers.Serializer[Any]):
     beliefs = WordSerializer(many=True, help_text="What it is evidence for or against.")
     hidden_beliefs = serializers.IntegerField(help_text="Such beliefs that this key may not see.")
     transitions = TransitionSerializer(many=True, help_text="Changes of its status, latest first.")
+    names = serializers.ListField(child=serializers.CharField(), help_text="Whom and what it names, small.")
+    links = LinkSerializer(many=True, help_text="To episodes that this key may see, the strongest first, at most 20.")
 
 
 class ExpandedEpisodeSerializer(EpisodeSerializer):
@@ -131,7 +145,14 @@ _EXAMPLE = OpenApiExample(
                 "reason": "It states the same preference.", "cycle": "cy_5b1d0c2e9f47",
             }
         ],
-        "hidden_beliefs": 0, "transitions": [], "id": "ep_3f9a1c0b77de",
+        "hidden_beliefs": 0, "transitions": [], "names": ["mara"],
+        "links": [
+            {
+                "episode": "ep_7c20d1e8b5f4", "text": "Mara: the editor was reset.", "kind": "causal", "is_cause": True,
+                "weight": 0.8, "confidence": 0.8, "last_seen_at": "2026-03-01T12:00:00Z",
+            }
+        ],
+        "id": "ep_3f9a1c0b77de",
         "text": "Mara: I set the editor to tabs again.", "summary": "", "project": "compiler", "user": "mara",
         "agent": "", "session": "s-31", "document": "", "speaker": "Mara", "source": "human", "language": "en",
         "entities": ["mara"], "tags": [], "category": "preference", "kind": "note", "confidence": 0.95,

@@ -42,8 +42,9 @@ def topics_of(*, names: Sequence[str], text: str, policy: BoxPolicy) -> tuple[st
 
 def overlap_of_topics(*, one: Collection[str], other: Collection[str]) -> float:
     """Return the share of the smaller set that both have; 0 if either is empty."""
-    fewest = min(len(set(one)), len(set(other)))
-    return len(set(one) & set(other)) / fewest if fewest else 0.0
+    ours, theirs = set(one), set(other)
+    fewest = min(len(ours), len(theirs))
+    return len(ours & theirs) / fewest if fewest else 0.0
 
 
 def choose_box(
@@ -67,6 +68,11 @@ def is_idle(*, box: BoxState, at: datetime, policy: BoxPolicy) -> bool:
     """Tell whether a moment is too far from all that is in a box, before or after."""
     idle = timedelta(minutes=policy.idle_minutes)
     return not box.opened_at - idle <= at <= box.last_at + idle
+
+
+def is_over(*, box: BoxState, at: datetime, policy: BoxPolicy) -> bool:
+    """Tell whether nothing was put into a box for too long."""
+    return at > box.last_at + timedelta(minutes=policy.idle_minutes)
 
 
 def add_to_box(*, box: BoxState, topics: Sequence[str], at: datetime, policy: BoxPolicy) -> BoxState:

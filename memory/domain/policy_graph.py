@@ -50,6 +50,7 @@ class BoxPolicy:
     trace_overlap: Annotated[Share, "L7: overlap of topics from which two boxes are on one trace"] = 0.4
     trace_days: Annotated[Positive, "L7: days between two boxes of one trace"] = 7.0
     traces: Annotated[Count, "L7: earlier boxes that a sealed one is linked with"] = 3
+    trace_reach: Annotated[Count, "L7: latest sealed boxes among which those are looked for"] = 50
     keywords: Annotated[Count, "L7: words that stand for a text that names nobody"] = 8
     topics: Annotated[Count, "L7: latest topics that a box is known by"] = 48
 

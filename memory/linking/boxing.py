@@ -1,12 +1,13 @@
 """Put memories into boxes by topic, seal what is done with, and trace what goes on (L7)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Count
 
-from memory.domain.boxes import BoxState, Seal, add_to_box, choose_box, is_idle, topics_of, trace_boxes
+from memory.domain.boxes import BoxState, Seal, add_to_box, choose_box, is_over, topics_of, trace_boxes
 from memory.domain.policy_graph import BoxPolicy
 from memory.linking.unlinked import Unlinked
 from memory.models import Box, BoxMember, Trace
@@ -38,10 +39,11 @@ class _Shelf:
     def __init__(self, *, workspace_id: int, scope: Scope, fillings: Iterable[_Filling], policy: BoxPolicy) -> None:
         self._workspace_id, self._scope, self._policy = workspace_id, scope, policy
         self.fillings = list(fillings)
+        self._open = list(self.fillings)
 
     def put(self, memory: Unlinked, topics: Sequence[str]) -> None:
         """Put a memory where it belongs: what its session was about before is over, if that is somewhere else."""
-        fillings = [filling for filling in self.fillings if filling.is_open]
+        fillings = self._open_at(memory)
         current = self._current(fillings, memory)
         place = choose_box(
             topics=topics,
@@ -51,10 +53,16 @@ class _Shelf:
             policy=self._policy,
         )
         if place is None and current is not None:
-            box = fillings[current].state
-            idle = is_idle(box=box, at=memory.occurred_at, policy=self._policy)
-            _seal(fillings[current].box, Seal.IDLE if idle else Seal.SHIFTED, at=memory.created_at)
+            _seal(fillings[current].box, Seal.SHIFTED, at=memory.created_at)
         self._add(self._begin(memory) if place is None else fillings[place], memory, topics)
+
+    def _open_at(self, memory: Unlinked) -> list[_Filling]:
+        """Seal the boxes into which nothing was put for too long, and return those that are open."""
+        for filling in self._open:
+            if is_over(box=filling.state, at=memory.occurred_at, policy=self._policy):
+                _seal(filling.box, Seal.IDLE, at=memory.created_at)
+        self._open = [filling for filling in self._open if filling.is_open]
+        return self._open
 
     def _current(self, fillings: Sequence[_Filling], memory: Unlinked) -> int | None:
         """Return the place of the box that the memory's session put something into last."""
@@ -69,6 +77,7 @@ class _Shelf:
         )  # fmt: skip
         filling = _Filling(box=box, state=BoxState(topics=(), memories=0, opened_at=at, last_at=at))
         self.fillings.append(filling)
+        self._open.append(filling)
         return filling
 
     def _add(self, filling: _Filling, memory: Unlinked, topics: Sequence[str]) -> None:
@@ -138,21 +147,35 @@ def _store(fillings: Sequence[_Filling], policy: BoxPolicy) -> None:
 
 
 def _trace(boxes: Sequence[Box], policy: BoxPolicy) -> None:
-    """Link boxes that were just sealed with the sealed ones that tell of the same."""
-    rows = []
+    """Link boxes that were just sealed with the latest sealed ones that tell of the same."""
+    by_scope: defaultdict[Scope, list[Box]] = defaultdict(list)
     for box in boxes:
-        days = timedelta(days=policy.trace_days)
-        others = Box.objects.for_workspace(box.workspace_id).filter(
-            project=box.project_id, user=box.user, sealed_at__isnull=False,
-            last_at__gte=box.opened_at - days, opened_at__lte=box.last_at + days,
-        ).exclude(pk=box.pk)  # fmt: skip
-        rows += [_trace_row(box, *pair) for pair in _traced(box, list(others), policy)]
+        by_scope[box.project_id, box.user].append(box)
+    rows = [
+        _trace_row(*pair)
+        for (project_id, user), sealed in by_scope.items()
+        for pair in _traced(sealed, _sealed_before(sealed, project_id, user, policy), policy)
+    ]
     insert_new(model=Trace, rows=rows)
 
 
-def _traced(box: Box, others: Sequence[Box], policy: BoxPolicy) -> list[tuple[Box, float]]:
-    found = trace_boxes(box=_state(box), others=[_state(other) for other in others], policy=policy)
-    return [(others[traced.place], traced.overlap) for traced in found]
+def _sealed_before(boxes: Sequence[Box], project_id: int | None, user: str, policy: BoxPolicy) -> list[Box]:
+    """Read the latest boxes of a scope that were sealed before some, in the order of their times."""
+    others = Box.objects.for_workspace(boxes[0].workspace_id).filter(
+        project=project_id, user=user, sealed_at__isnull=False, last_at__lte=max(box.last_at for box in boxes)
+    )  # fmt: skip
+    latest = others.exclude(pk__in=[box.pk for box in boxes]).order_by("-last_at", "-pk")
+    return list(reversed(latest[: policy.trace_reach]))
+
+
+def _traced(boxes: Sequence[Box], before: Sequence[Box], policy: BoxPolicy) -> Iterator[tuple[Box, Box, float]]:
+    """Yield pairs of which the first goes on with the second, with the overlap of their topics."""
+    ordered = list(before)
+    for box in sorted(boxes, key=lambda one: (one.last_at, one.pk)):
+        others = ordered[-policy.trace_reach :]
+        found = trace_boxes(box=_state(box), others=[_state(other) for other in others], policy=policy)
+        yield from ((box, others[traced.place], traced.overlap) for traced in found)
+        ordered.append(box)
 
 
 def _trace_row(box: Box, other: Box, overlap: float) -> dict[str, object]:

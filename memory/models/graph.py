@@ -94,3 +94,8 @@ class Edge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source_id} {self.kind} {self.target_id}"
+
+    @property
+    def is_causal(self) -> bool:
+        """Tell whether it leads from a cause to its effect."""
+        return self.kind == EdgeKind.CAUSAL

@@ -9,6 +9,7 @@ from memory.consolidation.evidence import confidence_policy, read_rows_of
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
 from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition
+from memory.recall.episode_links import Link, read_links, read_names
 from memory.recall.ranking import MemoryType
 
 
@@ -39,6 +40,8 @@ class EpisodeCard:
     beliefs: Sequence[Word]
     hidden_beliefs: int
     transitions: Sequence[Transition]
+    names: Sequence[str]
+    links: Sequence[Link]
     type: MemoryType = MemoryType.EPISODE
 
 
@@ -55,6 +58,8 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
         beliefs=list(_words(rows, beliefs, viewer)),
         hidden_beliefs=sum(row.belief_id not in beliefs for row in rows),
         transitions=list(Transition.objects.filter(episode=episode).order_by("-pk")),
+        names=read_names(episode=episode),
+        links=read_links(episode=episode, viewer=viewer),
     )
 
 

@@ -11,12 +11,16 @@ from memory.models import (
     Belief,
     BeliefAccess,
     BeliefEmbedding,
+    Box,
+    BoxMember,
     ChildVerdict,
     ClusterJob,
     ClusterMember,
     Conversation,
     Cycle,
     CycleStep,
+    Edge,
+    Entity,
     Episode,
     EpisodeAccess,
     EpisodeEmbedding,
@@ -25,6 +29,7 @@ from memory.models import (
     JobVerdict,
     Lineage,
     Membership,
+    Mention,
     ModelCall,
     ModelCallEpisode,
     Project,
@@ -61,6 +66,9 @@ class Scene:
     proposed: StructuralChild
     child_verdict: ChildVerdict
     conversation: Conversation
+    entity: Entity
+    edge: Edge
+    box: Box
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -127,6 +135,9 @@ def set_scene(name: str) -> Scene:
         conversation=factories.turn(
             workspace=workspace, session=f"talk of {name}", content=f"A turn of {name}."
         ).conversation,
+        entity=_mention(name, episode=episode),
+        edge=_link(episode=episode, other=factories.episode(workspace=workspace, text=f"An effect of {name}.")),
+        box=_put_into_box(name, episode=episode),
     )  # fmt: skip
 
 
@@ -136,6 +147,28 @@ def _answer(name: str, *, job: ClusterJob) -> ModelCall:
         workspace=job.workspace, cycle=job.cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
         outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
     )  # fmt: skip
+
+
+def _mention(name: str, *, episode: Episode) -> Entity:
+    """Store an entity that an episode names."""
+    entity = Entity.objects.create(workspace=episode.workspace, name=f"friend of {name}", created_at=NOW)
+    Mention.objects.create(workspace=episode.workspace, entity=entity, episode=episode, name=entity.name)
+    return entity
+
+
+def _link(*, episode: Episode, other: Episode) -> Edge:
+    return Edge.objects.create(
+        workspace=episode.workspace, source=episode, target=other, kind="causal", weight=0.9, confidence=0.8,
+        created_at=NOW, last_seen_at=NOW, decays_at=NOW,
+    )  # fmt: skip
+
+
+def _put_into_box(name: str, *, episode: Episode) -> Box:
+    box = Box.objects.create(
+        workspace=episode.workspace, topics=[f"topic of {name}"], opened_at=NOW, last_at=NOW, session=f"talk of {name}"
+    )
+    BoxMember.objects.create(workspace=episode.workspace, box=box, episode=episode)
+    return box
 
 
 def _propose(name: str, *, belief: Belief, cycle: Cycle) -> StructuralChild:

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.models import BeliefAccess, EpisodeAccess, Transition, Workspace
+from memory.linking.linking import link_memories
+from memory.models import BeliefAccess, Edge, Episode, EpisodeAccess, Transition, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 from tests.recall.memories import believed, remembered
@@ -138,3 +139,24 @@ def test_what_is_no_memory_is_not_there(reader: Caller, key: str) -> None:
 def test_nothing_can_be_asked_beside_the_id(workspace: Workspace, reader: Caller) -> None:
     episode = remembered("Tea!", workspace=workspace)
     assert is_problem(reader.get(f"/memories/{episode.pk}", depth=2), 422)
+
+
+def test_an_episodes_card_shows_whom_it_names_and_its_links_in_sight(workspace: Workspace) -> None:
+    """B18, L19, B21: the strongest first; another project's are not told of."""
+    mine, other = (factories.project(workspace=workspace) for _ in range(2))
+    cause, effect = (factories.episode(workspace=workspace, project=mine, entities=["Zoe"]) for _ in range(2))
+    hidden = factories.episode(workspace=workspace, project=other, entities=["Zoe"])
+    gone = factories.episode(workspace=workspace, project=mine, entities=["Zoe"], status="active")
+    link_memories(workspace_id=workspace.pk)
+    Episode.objects.filter(pk=gone.pk).update(status="forgotten")
+    Edge.objects.create(
+        workspace=workspace, source=cause, target=effect, kind="causal", weight=1.0, confidence=None,
+        created_at=factories.NOW, last_seen_at=factories.NOW, decays_at=factories.NOW,
+    )  # fmt: skip
+    card = caller("read", workspace=workspace, projects=(mine,)).get(f"/memories/{effect.pk}").json()
+    assert card["names"] == ["zoe"]
+    told = [(link["episode"], link["kind"], link["is_cause"], link["confidence"]) for link in card["links"]]
+    assert told == [(cause.pk, "causal", True, 1.0), (cause.pk, "entity", False, 0.7)]
+    assert card["links"][0]["text"] == cause.text
+    all_of_it = caller("read", workspace=workspace).get(f"/memories/{effect.pk}").json()
+    assert {link["episode"] for link in all_of_it["links"]} == {cause.pk, hidden.pk}

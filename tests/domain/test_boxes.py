@@ -10,6 +10,7 @@ from memory.domain.boxes import (
     add_to_box,
     choose_box,
     is_idle,
+    is_over,
     overlap_of_topics,
     topics_of,
     trace_boxes,
@@ -28,6 +29,10 @@ def box(*topics: str, minutes: float = 0, memories: int = 1) -> BoxState:
 def chosen(*topics: str, boxes: list[BoxState], minutes: float = 1, current: int | None = None) -> int | None:
     at = NOON + timedelta(minutes=minutes)
     return choose_box(topics=topics, at=at, boxes=boxes, current=current, policy=POLICY)
+
+
+def ends(state: BoxState, *, minutes: float) -> bool:
+    return is_over(box=state, at=NOON + timedelta(minutes=minutes), policy=POLICY)
 
 
 def test_a_memory_is_about_whom_it_names_or_else_about_its_longest_words() -> None:
@@ -56,11 +61,12 @@ def test_a_topic_shifts_below_an_overlap_of_035(shared: int, place: int | None) 
     assert chosen(*topics, boxes=boxes, current=0) == place
 
 
-@pytest.mark.parametrize(("minutes", "is_over"), [(30, False), (30.1, True), (-30, False), (-30.1, True)])
-def test_a_box_is_idle_after_30_minutes(minutes: float, is_over: bool) -> None:
+@pytest.mark.parametrize(("minutes", "is_far"), [(30, False), (30.1, True), (-30, False), (-30.1, True)])
+def test_a_box_is_idle_after_30_minutes(minutes: float, is_far: bool) -> None:
     """L7."""
-    assert is_idle(box=box("garden"), at=NOON + timedelta(minutes=minutes), policy=POLICY) is is_over
-    assert chosen("garden", boxes=[box("garden")], minutes=minutes) == (None if is_over else 0)
+    assert is_idle(box=box("garden"), at=NOON + timedelta(minutes=minutes), policy=POLICY) is is_far
+    assert chosen("garden", boxes=[box("garden")], minutes=minutes) == (None if is_far else 0)
+    assert ends(box("garden"), minutes=minutes) is (is_far and minutes > 0)
 
 
 def test_what_has_no_topic_stays_where_its_session_is() -> None:
