@@ -134,9 +134,10 @@ def _store(fillings: Sequence[_Filling], policy: BoxPolicy) -> None:
     for filling in fillings:
         box, state = filling.box, filling.state
         box.topics, box.opened_at, box.last_at = list(state.topics), state.opened_at, state.last_at
+    known = [filling.box for filling in fillings if filling.box.pk is not None]
+    Box.objects.bulk_update(known, ["session", "topics", "opened_at", "last_at", "seal", "sealed_at"])
     Box.objects.bulk_create([filling.box for filling in fillings if filling.box.pk is None])
     changed = [filling.box for filling in fillings]
-    Box.objects.bulk_update(changed, ["session", "topics", "opened_at", "last_at", "seal", "sealed_at"])
     rows = [
         {"episode_id": key, "workspace_id": filling.box.workspace_id, "box_id": filling.box.pk}
         for filling in fillings
