@@ -147,7 +147,8 @@ SELECT f.episode_id, n.episode_id, c.said, n.content_hash = f.content_hash
 FROM fresh f JOIN counted c USING (entity_id) CROSS JOIN LATERAL (
     SELECT l.episode_id, e.content_hash FROM (
         SELECT m.id, m.episode_id FROM memory_mention m
-        WHERE m.entity_id = f.entity_id AND m.id < f.id ORDER BY m.id DESC LIMIT %(reach)s
+        WHERE m.entity_id = f.entity_id AND m.id < f.id
+        ORDER BY m.entity_id, m.id DESC LIMIT %(reach)s  -- as the index has them, not the key
     ) l JOIN memory_episode e ON e.id = l.episode_id
     WHERE e.status = 'active' AND e.id <> f.episode_id
     ORDER BY (e."user" = f."user" AND e.project_id IS NOT DISTINCT FROM f.project_id) DESC, l.id DESC
