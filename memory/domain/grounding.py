@@ -22,6 +22,16 @@ def turns_that_tell(*, fact: Fact, turns: Sequence[SaidTurn]) -> list[SaidTurn]:
     return [turn for turn in turns if turn.number in fact.turns or shared[turn.number] > most]
 
 
+def turns_that_repeat(*, texts: Sequence[str], turns: Sequence[SaidTurn]) -> list[SaidTurn]:
+    """Return the turns that hold every word of one of some texts, but for the name of who speaks."""
+    wanted = [_stems(text) for text in texts]
+    return [turn for turn in turns if _holds_any(wanted, said=_stems(turn.text), name=_stems(turn.speaker))]
+
+
+def _holds_any(wanted: Sequence[set[str]], *, said: set[str], name: set[str]) -> bool:
+    return any(words - name <= said for words in wanted if words - name)
+
+
 def _stems(text: str) -> set[str]:
     words = (word.casefold() for word in list_words(text))
     kept = (word for word in words if word not in ENGLISH_STOPS and word not in GERMAN_STOPS)

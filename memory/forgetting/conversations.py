@@ -4,7 +4,10 @@ from collections.abc import Collection
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memory.domain.grounding import turns_that_repeat
 from memory.forgetting.scrubbing import scrub_calls
+from memory.ingest.turns.summing_up import as_said
+from memory.ingest.turns.waking import count_turns
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 
 
@@ -26,16 +29,40 @@ def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
 
 
 def erase_turns(*, workspace: Workspace, episodes: Collection[str]) -> None:
-    """Delete the turns that some episodes were read out of, and the conversations of which no turn is left."""
+    """Delete the turns that some episodes were read out of, and the conversations of which no turn is left.
+
+    Other turns of these conversations that hold all of an episode's words go as well.
+    """
     told = TurnEpisode.objects.for_workspace(workspace.pk).filter(episode__in=episodes)
     ids = set(told.values_list("turn__conversation_id", flat=True))
     held = list(Conversation.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True))
-    turns = list(told.values_list("turn_id", flat=True))
+    turns = set(told.values_list("turn_id", flat=True)) | _repeating(held, episodes)
     Episode.objects.filter(turns__in=turns).exclude(verbatim="").update(verbatim="")  # the words of the whole turn
     TurnEpisode.objects.filter(turn__in=turns).delete()
     Turn.objects.filter(pk__in=turns).delete()
     left = Exists(Turn.objects.filter(conversation=OuterRef("pk")))
     _delete(list(Conversation.objects.filter(~left, pk__in=held).values_list("pk", flat=True)))
+    _recount(held)
+
+
+def _repeating(conversations: Collection[int], episodes: Collection[str]) -> set[int]:
+    """Find the turns of some conversations that hold all the words of an episode read out of one of them."""
+    found: set[int] = set()
+    for key in conversations:
+        told = Episode.objects.filter(pk__in=episodes, turns__conversation=key).distinct()
+        turns = {turn.number: turn for turn in Turn.objects.filter(conversation=key)}
+        texts = list(told.values_list("text", flat=True))
+        repeating = turns_that_repeat(texts=texts, turns=[as_said(turn) for turn in turns.values()])
+        found |= {turns[one.number].pk for one in repeating}
+    return found
+
+
+def _recount(conversations: Collection[int]) -> None:
+    """Count anew what waits: turns that nobody has read yet may be gone."""
+    for key in conversations:
+        counts = count_turns(conversation_id=key)
+        rows = Conversation.objects.filter(pk=key)
+        rows.update(**counts, **({} if counts["buffered"] else {"due_since": None, "due_reason": ""}))
 
 
 def _delete(ids: Collection[int]) -> None:

@@ -6,14 +6,15 @@ from datetime import timedelta
 import pytest
 
 from memory.domain.actor import Actor, ActorKind
-from memory.domain.conversation import FactsFound, SaidTurn
+from memory.domain.category import Category
+from memory.domain.conversation import Fact, FactsFound, SaidTurn
 from memory.forgetting.erase import erase_memories, erase_user, erase_workspace
 from memory.ingest.turns import extracting
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.factories import NOW
 from tests.ingest.conftest import _no_dispatch
-from tests.ingest.reading import Reader, facts_of, read, say
+from tests.ingest.reading import MINUTE, Reader, facts_of, read, say
 
 __all__ = ["_no_dispatch"]
 
@@ -62,6 +63,32 @@ def test_erasing_a_fact_erases_the_words_that_it_was_read_from(workspace: Worksp
     assert [turn.content for turn in Turn.objects.all()] == ["The tide is low."]
     assert list(Episode.objects.values_list("text", "verbatim")) == [("Noted: The tide is low.", "")]
     assert (call.reply, call.input_hash) == ("", "")
+
+
+def test_erasing_a_fact_erases_the_turn_that_has_its_words_whatever_was_quoted(
+    workspace: Workspace, reader: Reader
+) -> None:
+    """B19, L3: a reader quotes turn 1 for what stands in turn 2; both go."""
+    say("Thanks, fine.", HIGH, "The tide is low.", workspace=workspace)
+    fact = Fact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,))
+    reader.does = lambda turns: FactsFound(facts=(fact,), call_ids=())
+    read()
+    assert set(TurnEpisode.objects.values_list("turn__number", flat=True)) == {1, 2}
+    erase_memories(workspace=workspace, episodes=Episode.objects.all(), actor=LENA, now=NOW)
+    assert [turn.content for turn in Turn.objects.all()] == ["The tide is low."]
+
+
+def test_turns_that_repeat_an_erased_fact_go_with_it(workspace: Workspace, reader: Reader) -> None:
+    """B19: whether they were read with it or not; what shares only some of its words stays."""
+    say(HIGH, workspace=workspace)
+    reader.does = lambda turns: FactsFound(
+        facts=(Fact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,)),), call_ids=()
+    )
+    read()
+    say("As I said: never moor at that east pier!", "The east pier is closed.", workspace=workspace, after=MINUTE)
+    erase_memories(workspace=workspace, episodes=Episode.objects.all(), actor=LENA, now=NOW)
+    assert [turn.content for turn in Turn.objects.all()] == ["The east pier is closed."]
+    assert Conversation.objects.get().buffered == 1
 
 
 def test_a_conversation_without_turns_goes(workspace: Workspace, reader: Reader) -> None:

@@ -19,6 +19,7 @@ from memory.consolidation.pausing import find_pause, rest_workspace
 from memory.domain.actor import READING
 from memory.domain.buffering import TurnState
 from memory.domain.conversation import FactsFound, SaidTurn, Talk
+from memory.domain.grounding import turns_that_tell
 from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
 from memory.ingest.turns.leasing import ConversationLease, leased_conversation
@@ -128,20 +129,23 @@ def _store(
 ) -> None:
     talk, arrival = _talk(lease.conversation), _arrival(lease, now)
     outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival)
-    _link(found, outcomes, read)
+    _link(found, outcomes, said, read)
     Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
         state=TurnState.EXTRACTED, state_reason="", settled_at=now
     )
 
 
-def _link(found: FactsFound, outcomes: Sequence[Outcome], read: Sequence[Turn]) -> None:
-    """Remember which turns tell which episodes."""
+def _link(
+    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], read: Sequence[Turn]
+) -> None:  # fmt: skip
+    """Remember which turns tell which episodes: those that hold the words, whatever a model says that it quotes."""
     by_number = {turn.number: turn for turn in read}
     pairs = [
-        (by_number[number], outcome.id)
+        (by_number[turn.number], outcome.id)
         for fact, outcome in zip(found.facts, outcomes, strict=True)
-        for number in fact.turns
-        if isinstance(outcome, Stored) and number in by_number
+        if isinstance(outcome, Stored)
+        for turn in turns_that_tell(fact=fact, turns=said)
+        if turn.number in by_number
     ]
     link_turns(pairs=pairs)
 
