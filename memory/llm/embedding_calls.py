@@ -44,6 +44,8 @@ class EmbeddingMeanwhile:
     def __init__(
         self, *, scope: CallScope, model: Embedder, texts: Sequence[str], timeout: float, episodes: Collection[str]
     ) -> None:
+        if not model.is_local:
+            texts = redact_texts(workspace_id=scope.workspace_id, texts=texts)
         self._model, self._texts = model, texts
         row = None if model.is_local else _row(scope, model, texts, purpose=EMBED)
         self._call_id = _reserve(row, episodes, timeout) if row else None
