@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import trace_by_hand
 from memory.consolidation.locks import lock_named
 from memory.consolidation.status import change_status
@@ -31,7 +32,7 @@ def unmatched_facts(*, hold: Hold) -> list[RememberedFact]:
 def embed_facts(*, hold: Hold, facts: Sequence[RememberedFact]) -> Mapping[str, Vectors]:
     """Embed what waits, and the episode where it waits, too; by their words. Raises Unanswered."""
     episode = hold.remembrance.episode
-    if matter := matter_of(episode.text, episode.speaker):
+    if episode.status not in LEFT and (matter := matter_of(episode.text, episode.speaker)):
         own_vector(episode=episode, matter=matter).collect()
     found = embed_texts(texts=[fact.text for fact in facts], episode=episode)
     if len(found) < len({fact.text for fact in facts}):
@@ -42,14 +43,14 @@ def embed_facts(*, hold: Hold, facts: Sequence[RememberedFact]) -> Mapping[str, 
 def catch_up(*, meeting: Meeting, fact: RememberedFact, vector: Vectors) -> None:
     """Compare a belief that is there already with those beside it; raise Unasked where something must be asked first.
 
-    What says the same as another belief becomes part of that one.
+    What says the same as another belief becomes part of that one. A text that was forgotten has no word to give.
     """
     assert fact.belief_id  # only a belief waits for a vector
     [belief] = lock_named([fact.belief_id])
     check_model(workspace_id=belief.workspace_id, model=meeting.model)
     store_belief_vectors(workspace_id=belief.workspace_id, model=meeting.model, vectors={belief.pk: vector})
     fact.is_unmatched = False
-    if belief.status in LIVE:
+    if belief.status in LIVE and meeting.remembrance.episode.status not in LEFT:
         _compare(meeting, fact, belief, vector)
     fact.save()
 

@@ -10,15 +10,17 @@ from django.db import transaction
 
 from memory.consolidation.by_hand import settle_by_hand
 from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
+from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import NoVector
 from memory.consolidation.locks import Gone, lock_workspace
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.matter import matter_of
+from memory.ending import is_ending
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest
 from memory.llm.workspace_model import embedder_of
-from memory.models import RememberedFact, RemembranceState
+from memory.models import Episode, RememberedFact, RemembranceState
 from memory.models.vectors import Vectors
 from memory.remembering.catching_up import catch_up, embed_facts, unmatched_facts
 from memory.remembering.holds import Hold, give_up, held
@@ -30,7 +32,12 @@ log = structlog.get_logger(__name__)
 _NO_BELIEFS = "the workspace keeps no beliefs"
 _WITHOUT_VECTOR = "the embedding model does not answer"
 _CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
+_FORGOTTEN = "forgotten"
 _ROUNDS = 4  # of asking: each fact once, and once more where somebody else was faster
+
+
+class LeftMeanwhile(Exception):
+    """The text was forgotten while it waited: nothing is to be believed of it."""
 
 
 def work_remembrance(*, remembrance_id: int, now: datetime) -> None:
@@ -51,20 +58,25 @@ def _work(hold: Hold, now: datetime) -> None:
         if facts := unmatched_facts(hold=hold):
             _catch_up(hold, budget, facts, now)
         else:
+            check_wanted(episode=hold.remembrance.episode)
             reading = read_text(hold=hold, budget=budget)
             _meet(hold, budget, len(reading.facts), partial(apply_reading, hold=hold, reading=reading, now=now))
     except DailyCapReached as spent:
         hold.postpone(seconds=policy.cap_seconds, reason=str(spent))
     except MustWait as wait:
         hold.postpone(seconds=wait.seconds, reason=str(wait))
-    except (OutOfBudget, NoVector) as over:
-        hold.postpone(seconds=0.0, reason=str(over), is_failure=True)
+    except OutOfBudget as over:
+        hold.postpone(seconds=0.0 if is_ending() else hold.next_pause(), reason=str(over), is_failure=not is_ending())
+    except NoVector as moved:
+        hold.postpone(seconds=0.0, reason=str(moved), is_failure=True)
     except Unanswered as failed:
         hold.postpone(seconds=hold.next_pause(), reason=str(failed), is_failure=True)
     except Gone:
         hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
     except BeliefsAreOff:
         give_up(remembrance=hold.remembrance, reason=_NO_BELIEFS)
+    except LeftMeanwhile:
+        _end(hold, now, reason=_FORGOTTEN)
     except LeaseLost:
         log.info("remembrance_taken_over", remembrance=hold.remembrance.pk)
 
@@ -93,9 +105,11 @@ def _meet(hold: Hold, budget: CallBudget, facts: int, apply: Callable[..., None]
 def apply_reading(*, hold: Hold, reading: Reading, rulings: Mapping[Question, Ruling], now: datetime) -> None:
     """Let all facts of a text meet what is believed, or none, and end the remembrance.
 
-    Raises Unasked, LeaseLost, BeliefsAreOff, Gone, or NoVector where the workspace moved to another embedding model.
+    Raises Unasked, LeaseLost, LeftMeanwhile, BeliefsAreOff, Gone, or NoVector where the workspace moved to another
+    embedding model.
     """
     _hold_still(hold)
+    check_wanted(episode=hold.remembrance.episode)
     meeting = Meeting(remembrance=hold.remembrance, rulings=rulings, model=reading.model, now=now)
     rows = [meeting.settle(number, read) for number, read in enumerate(reading.facts, 1)]
     RememberedFact.objects.bulk_create(rows)
@@ -111,7 +125,10 @@ def apply_reading(*, hold: Hold, reading: Reading, rulings: Mapping[Question, Ru
 def apply_vectors(
     *, hold: Hold, vectors: Mapping[str, Vectors], model: str, rulings: Mapping[Question, Ruling], now: datetime
 ) -> None:
-    """Compare the beliefs that waited for a vector, all or none, and end the remembrance; raise as `apply_reading`."""
+    """Compare the beliefs that waited for a vector, all or none, and end the remembrance; raise as `apply_reading`.
+
+    What a text said that was forgotten since then only gets its vector: other texts may bear it out by now.
+    """
     _hold_still(hold)
     meeting = Meeting(remembrance=hold.remembrance, rulings=rulings, model=model, now=now)
     for fact in unmatched_facts(hold=hold):
@@ -120,15 +137,23 @@ def apply_vectors(
 
 
 def _hold_still(hold: Hold) -> None:
-    """Keep gates and other remembrances from the workspace's beliefs until the transaction ends."""
+    """Keep gates and other remembrances from the workspace's beliefs, and see its text as it stands, until the end."""
     lock_workspace(hold.remembrance.workspace_id)
     check_believing(workspace_id=hold.remembrance.workspace_id)
     if not hold.mine.select_for_update(no_key=True).exists():
         raise LeaseLost
+    locked = Episode.objects.select_for_update(no_key=True)
+    hold.remembrance.episode.status = locked.values_list("status", flat=True).get(pk=hold.remembrance.episode_id)
 
 
-def _end(hold: Hold, now: datetime) -> None:
-    hold.mine.update(state=RemembranceState.DONE, state_reason="", done_at=now, failures=0)
+def check_wanted(*, episode: Episode) -> None:
+    """Raise LeftMeanwhile for an episode that is evidence of nothing any more."""
+    if episode.status in LEFT:
+        raise LeftMeanwhile
+
+
+def _end(hold: Hold, now: datetime, *, reason: str = "") -> None:
+    hold.mine.update(state=RemembranceState.DONE, state_reason=reason, done_at=now, failures=0)
 
 
 def rule_on(*, hold: Hold, budget: CallBudget, question: Question) -> Ruling:

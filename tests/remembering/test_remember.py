@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
@@ -11,8 +12,10 @@ from memory.consolidation.verify import find_drift
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival, Rejected
+from memory.llm import budget as budget_module
 from memory.models import (
     Belief,
+    BeliefEmbedding,
     Episode,
     EpisodeEmbedding,
     Evidence,
@@ -24,9 +27,11 @@ from memory.models import (
     Workspace,
 )
 from memory.remembering import working
-from memory.remembering.remember import actions_of, remember
+from memory.remembering.reading import Reading, read_text
+from memory.remembering.remember import Remembered, actions_of, remember
 from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
+from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
 from tests.model_server import garbage, refuse
 from tests.remembering.telling import TELLER, actions, remembrance_of, tell
@@ -117,6 +122,56 @@ def test_forgotten_words_stay_forgotten(world: World) -> None:
     assert (again.state, again.beliefs, again.is_forgotten) == ("done", (), True)
 
 
+def forget(told: Remembered, world: World) -> None:
+    person = Actor(kind=ActorKind.PERSON, name="lena")
+    forget_episode(episode=Episode.objects.get(pk=told.episode_id), actor=person, now=world.now)
+
+
+def test_a_text_forgotten_while_it_waits_is_not_read(world: World, offline: None, sent: list[int]) -> None:
+    """R1, B19: no model sees it, and nothing is believed of it."""
+    told = tell(world, TABS)
+    forget(told, world)
+    work_all(world)
+    row = remembrance_of(told)
+    assert (row.state, row.state_reason, row.claims) == ("done", "forgotten", 0)
+    assert (Belief.objects.count(), ModelCall.objects.count(), row.facts.count()) == (0, 0, 0)
+
+
+def test_a_text_forgotten_while_it_is_read_founds_nothing(
+    world: World, offline: None, sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1, B19: between the model's reply and the gate, somebody forgets it."""
+    told = tell(world, TABS)
+
+    def read_and_forget(**asked: Any) -> Reading:
+        reading = read_text(**asked)
+        forget(told, world)
+        return reading
+
+    monkeypatch.setattr(working, "read_text", read_and_forget)
+    work_all(world)
+    assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("done", "forgotten")
+    assert (Belief.objects.count(), Evidence.objects.count()) == (0, 0)
+
+
+def test_a_belief_that_waits_for_a_vector_gets_it_from_a_forgotten_text(
+    world: World, hasty: None, sent: list[int]
+) -> None:
+    """R2, B19: and no more: what the text would have borne out stays as it is."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
+    world.trouble.broken["embed"] = refuse(500)
+    told = tell(world, "Ana prefers tabs over spaces!")
+    [(unmatched, _)] = actions(told)
+    forget(told, world)
+    world.trouble.broken.clear()
+    work_all(world)
+    assert (world.now_of(belief).alpha, Belief.objects.get(pk=unmatched).status) == (4.0, "archived")
+    assert BeliefEmbedding.objects.filter(belief=unmatched).exists()
+    assert not EpisodeEmbedding.objects.filter(episode=told.episode_id).exists()
+    assert remembrance_of(told).state == "done"
+
+
 def test_a_reply_that_nobody_can_read_leaves_the_text_itself(world: World, hasty: None) -> None:
     """R1: factual, 5, the owner's."""
     world.server.then(garbage(), garbage(), purpose="remember")
@@ -172,6 +227,42 @@ def test_a_server_that_fails_costs_no_belief(world: World, hasty: None, sent: li
     assert world.only_belief().alpha == 2.0
 
 
+def test_a_server_that_leaves_no_time_is_asked_ever_less_often(
+    world: World, decree: Decree, settings: Settings, sent: list[int]
+) -> None:
+    """R1, B9: what ends an attempt for want of time is a failure like any other: 2 minutes, then 4."""
+    budget = settings.POLICY.budget
+    decree("remember", answer_seconds=budget.call_seconds + budget.margin_seconds + 0.3)  # one call, and no second
+    world.trouble.broken["remember"] = refuse(503)
+    told = tell(world, TABS)
+    assert remembrance_of(told).failures == 1
+    assert seconds_to_wait(told) == pytest.approx(120, abs=5)
+    work_all(world)
+    assert remembrance_of(told).failures == 2
+    assert seconds_to_wait(told) == pytest.approx(240, abs=5)
+
+
+def test_a_worker_that_ends_has_the_text_sent_again_at_once(
+    world: World, sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1: that is nobody's failure."""
+    for module in (working, budget_module):
+        monkeypatch.setattr(module, "is_ending", lambda: True)
+    told = tell(world, TABS)
+    assert remembrance_of(told).failures == 0
+    assert seconds_to_wait(told) == pytest.approx(0, abs=5)
+    assert world.calls("remember") == 0
+
+
+def seconds_to_wait(told: Remembered) -> float:
+    """Return how long the sweeper leaves a text alone."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM due_at - now()) FROM memory_remembrance WHERE episode_id = %s", [told.episode_id]
+        )
+        return float(cursor.fetchone()[0])
+
+
 def test_a_capped_workspace_answers_at_once(world: World, sent: list[int]) -> None:
     """R1, B9: no call is made, and none is lost."""
     Workspace.objects.update(daily_token_cap=1)
@@ -181,6 +272,20 @@ def test_a_capped_workspace_answers_at_once(world: World, sent: list[int]) -> No
     Workspace.objects.update(daily_token_cap=None)
     work_all(world)
     assert remembrance_of(told).state == "done"
+
+
+def test_a_text_from_before_redaction_is_embedded_without_its_secrets(world: World, sent: list[int]) -> None:
+    """R1, L2: nor does a model see them."""
+    secret = "ghp_" + "Zq8r2TzLdKewJalrXUtn9aB3cD4eF5gH6iJ7"
+    episode = world.say(f"{TABS} Her key is {secret}.", about="tabs")
+    EpisodeEmbedding.objects.all().delete()
+    Remembrance.objects.create(
+        episode=episode, workspace=world.workspace, actor=str(TELLER), created_at=world.now
+    )  # fmt: skip
+    work_all(world)
+    assert Remembrance.objects.get().state == "done"
+    assert {"remember", "embed"} <= {call.purpose for call in world.server.log}
+    assert [call for call in world.server.log if secret in str(call)] == []
 
 
 def test_a_resting_workspace_answers_at_once(world: World, sent: list[int]) -> None:
