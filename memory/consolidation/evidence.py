@@ -20,22 +20,36 @@ from memory.domain.gates import archive_due_after
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ConfidenceModel, Cycle, Evidence, Workspace
+from memory.models import Belief, ConfidenceModel, Cycle, Episode, Evidence, Workspace
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 
 # What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo).
-_INSERT = """
+_SHOWN = """
 WITH RECURSIVE shown AS (
     SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
     WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
-        SELECT e.session FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
-        WHERE v.job_id = %(job)s AND e.source = 'ai' AND e.session <> '')
+        SELECT e.session FROM {heard} WHERE {mine} AND e.source = 'ai' AND e.session <> '')
     UNION
     SELECT shown.session, l.child_id, shown.surfaced_at
     FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
 )
+"""
+_IS_ECHO = """
+e.source = 'ai' AND EXISTS (
+    SELECT FROM shown s WHERE s.session = e.session AND s.belief_id = {belief} AND s.surfaced_at <= e.created_at)
+"""
+_OF_JOB = {"heard": "memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id", "mine": "v.job_id = %(job)s"}
+_OF_EPISODE = {"heard": "memory_episode e", "mine": "e.id = %(episode)s"}
+
+_ECHO = f"""
+{_SHOWN.format(**_OF_EPISODE)}
+SELECT {_IS_ECHO.format(belief="%(belief)s")} FROM memory_episode e WHERE e.id = %(episode)s
+"""  # noqa: S608  (parts of the statement itself)
+
+_INSERT = f"""
+{_SHOWN.format(**_OF_JOB)}
 INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
                              reason, cycle_id, call_id, created_at)
 SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict,
@@ -43,10 +57,7 @@ SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdi
        %(is_birth)s, v.basis, v.reason, %(cycle)s, v.call_id, %(now)s
 FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
 CROSS JOIN LATERAL (
-    SELECT e.source = 'ai' AND EXISTS (
-        SELECT FROM shown s WHERE s.session = e.session AND s.belief_id = coalesce(v.belief_id, %(founded)s)
-        AND s.surfaced_at <= e.created_at
-    ) AS is_one
+    SELECT {_IS_ECHO.format(belief="coalesce(v.belief_id, %(founded)s)")} AS is_one
 ) echo
 WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
   AND CASE WHEN v.belief_id IS NULL THEN %(founded)s <> '' ELSE v.belief_id = ANY(%(beliefs)s) END
@@ -54,7 +65,15 @@ WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
 ORDER BY v.belief_id, v.episode_id
 ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
 RETURNING belief_id, verdict, base_weight
-"""
+"""  # noqa: S608  (parts of the statement itself)
+
+
+def is_echo(*, episode: Episode, belief_id: str) -> bool:
+    """Tell whether an episode only repeats a belief, or what that one came of: an AI's word in a session shown it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ECHO, {"workspace": episode.workspace_id, "episode": episode.pk, "belief": belief_id})
+        found: bool = cursor.fetchone()[0]
+    return found
 
 
 def insert_evidence(

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.consolidation.birth import store_new_belief
-from memory.consolidation.evidence import confidence_policy, read_rows
+from memory.consolidation.evidence import confidence_policy, is_echo, read_rows
 from memory.consolidation.handmade import Hand, NoVector, Word, give_words, trace_by_hand
 from memory.consolidation.locks import lock_named
 from memory.consolidation.sources import hash_statement
@@ -35,8 +35,6 @@ from memory.models import (
     LineageKind,
     RivalOutcome,
     Scope,
-    Source,
-    Surfaced,
 )
 from memory.models.beliefs import Timeframe
 from memory.models.identifiers import draw_unused_id
@@ -148,7 +146,6 @@ def _count_supports(belief: Belief) -> int:
 
 def _unless_echo(word: Word, belief: Belief, episode: Episode) -> Word:
     """Let what an AI says in a session count nothing for what that session was shown (Echo)."""
-    if episode.source != Source.AI or not episode.session:
+    if not is_echo(episode=episode, belief_id=belief.pk):
         return word
-    shown = Surfaced.objects.for_workspace(episode.workspace_id).filter(session=episode.session, belief=belief)
-    return replace(word, kind=EvidenceKind.ECHO, base_weight=0.0) if shown.exists() else word
+    return replace(word, kind=EvidenceKind.ECHO, base_weight=0.0)

@@ -19,6 +19,7 @@ from memory.models import (
     Episode,
     EpisodeEmbedding,
     Evidence,
+    Lineage,
     Link,
     ModelCall,
     Pause,
@@ -31,6 +32,7 @@ from memory.remembering.reading import Reading, read_text
 from memory.remembering.remember import Remembered, actions_of, remember
 from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
+from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
 from tests.model_server import garbage, refuse
@@ -402,6 +404,26 @@ def test_what_an_ai_says_of_what_it_was_shown_weighs_nothing(world: World) -> No
     told = tell(world, TABS, session="s", source="ai")
     row = Evidence.objects.get(belief=belief, episode=told.episode_id)
     assert (row.kind, row.base_weight, world.now_of(belief).alpha) == ("echo", 0.0, 4.0)
+
+
+def test_what_came_of_a_belief_that_was_shown_is_echoed_too(world: World) -> None:
+    """R2, B4, Echo: as in cycles, along the lineage."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    shown = factories.belief(workspace=world.workspace, status="revised")
+    Lineage.objects.create(workspace=world.workspace, parent=shown, child=belief, kind="revision", created_at=world.now)
+    Surfaced.objects.create(workspace=world.workspace, session="s", belief=shown, surfaced_at=world.now)
+    told = tell(world, TABS, session="s", source="ai")
+    assert Evidence.objects.get(belief=belief, episode=told.episode_id).kind == "echo"
+
+
+def test_what_an_ai_said_before_it_was_shown_a_belief_counts(world: World) -> None:
+    """R2, B4, Echo: nothing can be repeated that was not known."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    later = world.now + timedelta(hours=1)
+    Surfaced.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=later)
+    told = tell(world, TABS, session="s", source="ai")
+    row = Evidence.objects.get(belief=belief, episode=told.episode_id)
+    assert (row.kind, row.base_weight, world.now_of(belief).alpha) == ("ordinary", 1.0, 5.0)
 
 
 def test_project_and_user_are_the_episodes(world: World) -> None:
