@@ -7,13 +7,16 @@ from typing import Any
 from django.db import transaction
 
 from memory.models.redactions import Redaction
-from memory.redaction.findings import Redacted
+from memory.redaction.findings import Redacted, telling_marker_of
 from memory.redaction.redact import redact
 
 # A marker may be longer than its secret. What is limited is cut to the least limit that its caller kept to.
 _LIMITS = (100, 200, 400, 1000)
-# What only tells one thing from another.
-_NAMES = {"project", "user", "agent", "session", "document", "idempotency_key", "turn_id", "cursor", "id", "workspace"}
+# What only tells one thing, or one person, from another.
+_NAMES = {
+    "project", "user", "agent", "session", "document", "speaker", "subject", "idempotency_key", "turn_id",
+    "cursor", "id", "workspace",
+}  # fmt: skip
 _UNLIMITED = {"text", "content", "verbatim", "causes"}
 
 
@@ -24,9 +27,20 @@ def redact_for(*, workspace_id: int, text: str) -> str:
 
 def redact_all(*, workspace_id: int, texts: Sequence[str]) -> list[str]:
     """Return texts without secrets, in their order; what was taken out is counted."""
-    found = _redact_each(texts)
+    found = [redact(text) for text in texts]
     note_redactions(workspace_id=workspace_id, counts=_total(found))
     return [one.text for one in found]
+
+
+def redact_name(name: str) -> Redacted:
+    """Take secrets out of a name, as every door does: one name stays one, and two stay two.
+
+    One that would be longer than its limit is a marker as a whole, since what is cut off may be all that it differs in.
+    """
+    found = redact(name, is_name=True)
+    if not found.counts or cut_to_limit(found.text, before=name) == found.text:
+        return found
+    return Redacted(text=telling_marker_of("name", secret=name), counts=found.counts)
 
 
 def redact_values(*, workspace_id: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,16 +48,12 @@ def redact_values(*, workspace_id: int, values: Mapping[str, Any]) -> dict[str, 
 
     What has a limit still keeps to it; what is said as such has none.
     """
-    said: list[str] = []
-    names: list[str] = []
-    _collect(values, said, names)
-    found = {**_by_text(said), **_by_text(names, is_name=True)}
-    counts = _total(found.values())
+    counts: Counter[str] = Counter()
+    clean = {name: _redact_value(value, counts, name=name) for name, value in values.items()}
     if not counts:
         return dict(values)
     note_redactions(workspace_id=workspace_id, counts=counts)
-    clean = {text: one.text for text, one in found.items()}
-    return {name: _replaced(value, clean, is_cut=name not in _UNLIMITED) for name, value in values.items()}
+    return clean
 
 
 def note_redactions(*, workspace_id: int, counts: Mapping[str, int]) -> None:
@@ -58,17 +68,6 @@ def cut_to_limit(text: str, *, before: str) -> str:
     return text[: min((limit for limit in _LIMITS if limit >= len(before)), default=None)]
 
 
-def _redact_each(texts: Sequence[str], *, is_name: bool = False) -> list[Redacted]:
-    """Redact several texts, looking through all of them at once: nearly always there is nothing to find."""
-    if not redact("\n".join(texts), is_name=is_name).counts:
-        return [Redacted(text=text, counts={}) for text in texts]
-    return [redact(text, is_name=is_name) for text in texts]
-
-
-def _by_text(texts: Sequence[str], *, is_name: bool = False) -> dict[str, Redacted]:
-    return dict(zip(texts, _redact_each(texts, is_name=is_name), strict=True))
-
-
 def _total(found: Iterable[Redacted]) -> Counter[str]:
     total: Counter[str] = Counter()
     for one in found:
@@ -76,22 +75,14 @@ def _total(found: Iterable[Redacted]) -> Counter[str]:
     return total
 
 
-def _collect(value: Any, said: list[str], names: list[str], *, is_name: bool = False) -> None:
+def _redact_value(value: Any, counts: Counter[str], *, name: str, is_cut: bool = True) -> Any:
+    is_cut = is_cut and name not in _UNLIMITED
     if isinstance(value, str):
-        (names if is_name else said).append(value)
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            _collect(item, said, names, is_name=name in _NAMES)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _collect(item, said, names, is_name=is_name)
-
-
-def _replaced(value: Any, clean: Mapping[str, str], *, is_cut: bool) -> Any:
-    if isinstance(value, str):
-        return cut_to_limit(clean[value], before=value) if is_cut else clean[value]
+        found = redact_name(value) if name in _NAMES else redact(value)
+        counts.update(found.counts)
+        return cut_to_limit(found.text, before=value) if found.counts and is_cut else found.text
     if isinstance(value, Mapping):
-        return {name: _replaced(item, clean, is_cut=is_cut and name not in _UNLIMITED) for name, item in value.items()}
+        return {key: _redact_value(item, counts, name=key, is_cut=is_cut) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_replaced(item, clean, is_cut=is_cut) for item in value]
+        return [_redact_value(item, counts, name=name, is_cut=is_cut) for item in value]
     return value

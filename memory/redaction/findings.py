@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.utils.crypto import salted_hmac
+
 
 class SecretKind(StrEnum):
     """What a secret is; custom patterns have names of their own."""
@@ -17,7 +19,8 @@ class SecretKind(StrEnum):
     CARD_NUMBER = "card number"
 
 
-MARKER = re.compile(r"\[redacted: [a-z0-9][a-z0-9 _-]{0,39}\]")
+MARKER = re.compile(r"\[redacted: [a-z0-9][a-z0-9 _-]{0,39}(?: #[0-9a-f]{12})?\]")
+_DIGITS = 12  # of a digest, in hexadecimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +45,24 @@ def marker_of(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-def replace_findings(*, text: str, findings: Iterable[Finding]) -> Redacted:
-    """Put a marker in the place of each finding; of findings that overlap, the first and longest names the kind."""
+def telling_marker_of(kind: str, *, secret: str) -> str:
+    """Return what stands in the place of a secret in a name: one of its own for each secret, by a keyed digest."""
+    digest = salted_hmac("memory.redaction.names", secret, algorithm="sha256").hexdigest()
+    return f"[redacted: {kind} #{digest[:_DIGITS]}]"
+
+
+def replace_findings(*, text: str, findings: Iterable[Finding], is_name: bool = False) -> Redacted:
+    """Put a marker in the place of each finding; of findings that overlap, the first and longest names the kind.
+
+    In a name the marker tells one secret from another.
+    """
     parts: list[str] = []
     counts: Counter[str] = Counter()
     done = 0
     for finding in _united(findings):
-        parts += [text[done : finding.start], marker_of(finding.kind)]
+        secret = text[finding.start : finding.end]
+        marker = telling_marker_of(finding.kind, secret=secret) if is_name else marker_of(finding.kind)
+        parts += [text[done : finding.start], marker]
         counts[finding.kind] += 1
         done = finding.end
     return Redacted(text="".join([*parts, text[done:]]), counts=dict(counts))

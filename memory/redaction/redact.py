@@ -14,13 +14,15 @@ from memory.redaction.findings import MARKER, Finding, Redacted, replace_finding
 from memory.redaction.tokens import find_random, find_tokens
 
 _SHORTEST = 4  # characters; no secret is shorter
+_GROUPS_OF_A_NAME = 4  # of digits: 16 and more, which no telephone number has
 
 
 def redact(text: str, *, is_name: bool = False, patterns: Sequence[CustomPattern] | None = None) -> Redacted:
     """Replace each secret by a marker that names its kind; a text that was redacted stays as it is.
 
-    A name (of a session, a turn, a key for doing something once) may be random and yet no secret: what is random alone
-    stays in it. `patterns` are this place's own; those of the settings if left out.
+    A name (of a user, a session, a turn, a key for doing something once) may be random, or all digits, and yet no
+    secret: what is random alone stays in it, and so does a number that is not written the way that cards have theirs.
+    Names that differ still do afterwards. `patterns` are this place's own; those of the settings if left out.
     """
     own = settings.ENGRAM_REDACTION_PATTERNS if patterns is None else patterns
     counts: Counter[str] = Counter()
@@ -39,7 +41,7 @@ def _redact_once(text: str, patterns: Sequence[CustomPattern], is_name: bool) ->
         if end - start >= _SHORTEST
         for finding in _find(text[start:end], patterns, is_name)
     ]
-    return replace_findings(text=text, findings=findings)
+    return replace_findings(text=text, findings=findings, is_name=is_name)
 
 
 def _find(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Iterator[Finding]:
@@ -49,7 +51,7 @@ def _find(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Iterat
     if not is_name:
         yield from find_random(text)
     yield from find_assigned(text)
-    yield from find_cards(text)
+    yield from find_cards(text, fewest_groups=_GROUPS_OF_A_NAME if is_name else 1)
     yield from find_custom(text=text, patterns=patterns)
 
 

@@ -17,7 +17,7 @@ from structlog.stdlib import ProcessorFormatter
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
 from memory.mcp.catalogue import TOOLS, Refusal
-from memory.models import Belief, Episode, ModelCall, Redaction, Trigger
+from memory.models import Belief, Conversation, Episode, ModelCall, Redaction, Trigger, Turn
 from tests import factories
 from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
@@ -250,6 +250,64 @@ def test_a_place_s_own_patterns_hold_at_the_doors(world: World, mine: Caller, se
     made = mine.post("/episodes", {"text": "Let BADGE-123456 in."}).json()["episodes"][0]["id"]
     assert Episode.objects.get(pk=made).text == "Let [redacted: badge number] in."
     assert counted(world) == {"badge number": 1}
+
+
+def test_anchored_patterns_hold_in_each_text(world: World, mine: Caller, settings: Any) -> None:
+    """Redaction: a pattern that asks for the whole text finds it, however many fields a line has."""
+    from memory.redaction.custom import compile_patterns
+
+    settings.ENGRAM_REDACTION_PATTERNS = compile_patterns({"badge number": r"^EMP\d{6}$"})
+    made = mine.post("/episodes", {"text": "EMP123456", "tags": ["mill", "EMP654321"]}).json()["episodes"][0]["id"]
+    kept = Episode.objects.get(pk=made)
+    assert kept.text == "[redacted: badge number]"
+    assert kept.tags == ["mill", "[redacted: badge number]"]
+
+
+def test_a_text_that_is_also_a_name_has_its_secrets_taken_out(world: World, mine: Caller) -> None:
+    """Redaction: what stays in a name, such as a random id, does not stay in a text that says the same."""
+    key = "Zq8r2TzLdKe-wJalrXUtn9FEMI3K7MDENG4bPxRf"
+    made = mine.post("/episodes", {"text": key, "session": key}).json()["episodes"][0]["id"]
+    kept = Episode.objects.get(pk=made)
+    assert (kept.text, kept.session) == ("[redacted: key]", key)
+
+
+def test_two_users_stay_two(world: World, mine: Caller) -> None:
+    """Redaction: telephone numbers are names as they are, and a turn's id refuses no other's."""
+    users = ["+4915110003014", "+4915110004384"]
+    turns = [
+        {"session": "s", "role": "user", "content": "The mill grinds.", "user": user, "turn_id": user, "speaker": user}
+        for user in users
+    ]
+    assert [mine.post("/turns", turn).status_code for turn in turns] == [202, 202]
+    assert sorted(Conversation.objects.values_list("user", flat=True)) == users
+    assert set(Turn.objects.values_list("turn_id", flat=True)) == set(users)
+
+
+def test_a_name_with_a_secret_is_one_and_the_same_everywhere(
+    world: World, mine: Caller, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Redaction: two users whose names hold keys stay two, for reads and for commands."""
+    first, second = (f"ghp_{letter}q8r2TzLdKewJalrXUtn9FEMI3K7MDENG4bP" for letter in "AB")
+    for user in (first, second):
+        mine.post("/episodes", {"text": f"The mill grinds for {user[4]}.", "user": user})
+    assert len(set(Episode.objects.values_list("user", flat=True))) == 2
+    assert [one["text"] for one in mine.get("/episodes", user=first).json()["results"]] == ["The mill grinds for A."]
+    call_command("export_workspace", "-", workspace=world.workspace.name, user=second)
+    exported = capsysbinary.readouterr().out
+    assert b"grinds for B" in exported
+    assert b"grinds for A" not in exported
+    call_command("erase", workspace=world.workspace.name, user=first)
+    assert list(Episode.objects.values_list("text", flat=True)) == ["The mill grinds for B."]
+
+
+def test_long_names_with_secrets_stay_apart(mine: Caller, world: World) -> None:
+    """Redaction: where the marker outgrows the name, what follows is not cut off."""
+    names = [f"password=ab12c {'x' * 184}{number}" for number in range(2)]
+    for name in names:
+        assert mine.post("/episodes", {"text": "The mill grinds.", "session": name}).status_code == 201
+    kept = set(Episode.objects.values_list("session", flat=True))
+    assert len(kept) == 2
+    assert all(len(name) <= 200 and "ab12c" not in name for name in kept)
 
 
 def test_a_reason_that_grows_still_fits(world: World, mine: Caller) -> None:

@@ -11,6 +11,7 @@ from memory.access.visibility import Viewer
 from memory.management.failures import named_project, named_workspace, usage_error
 from memory.recall.context import give_context
 from memory.recall.search import RecallScope
+from memory.redaction.doors import redact_name
 
 
 class Command(BaseCommand):
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         scope = RecallScope(
             viewer=Viewer(workspace=found),
             project_id=named_project(workspace=found, slug=project).pk if project else None,
-            user=user,
+            user=redact_name(user).text,
         )
         context = give_context(scope=scope, query=query, max_tokens=max_tokens, now=timezone.now())
         self.stdout.write(json.dumps({"text": context.text, "ids": context.ids}) if as_json else context.text)

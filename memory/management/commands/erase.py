@@ -18,6 +18,7 @@ from memory.management.failures import named_workspace, usage_error
 from memory.management.naming import named_memory
 from memory.management.wording import counted
 from memory.models import Belief, Episode, Workspace
+from memory.redaction.doors import redact_name
 
 WAIT_SECONDS = 60.0
 
@@ -90,7 +91,8 @@ def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: b
     place = named_workspace(workspace)
     if is_all:
         return [erase_workspace(workspace=place, actor=actor)]
-    return [erase_user(workspace=place, user=user or "", actor=actor, now=timezone.now())]
+    name = redact_name(user or "").text
+    return [erase_user(workspace=place, user=name, actor=actor, now=timezone.now())]
 
 
 def _erase_named(ids: list[str], actor: Actor) -> list[Erasure]:

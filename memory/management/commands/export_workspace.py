@@ -16,6 +16,7 @@ from memory.management.failures import named_workspace, usage_error
 from memory.management.waiting import ending_on_interrupt
 from memory.management.wording import counted
 from memory.models import Workspace
+from memory.redaction.doors import redact_name
 from memory.transfer.writing import export_workspace
 
 _STDOUT = "-"
@@ -49,7 +50,7 @@ def _write(workspace: Workspace, stream: IO[bytes], *, user: str | None, show: b
     rows = 0
     with tqdm(unit="row", desc=workspace.name, disable=not (show and sys.stderr.isatty()), leave=False) as bar:
         try:
-            for block in export_workspace(workspace=workspace, user=user):
+            for block in export_workspace(workspace=workspace, user=None if user is None else redact_name(user).text):
                 stream.write(block.data)
                 rows += block.rows
                 bar.total = block.of
