@@ -20,6 +20,8 @@ REMEMBERED = "remembered"
 CONTRADICTED = "contradicted by what was remembered"
 SAYS_THE_SAME = "it says what another belief says"
 
+BACKFILLED = "subject read off the statement"  # why a belief got one that came without (R13)
+
 
 class RemembranceState(models.TextChoices):
     QUEUED = "queued", "waits for a model"

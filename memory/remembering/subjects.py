@@ -12,8 +12,8 @@ from memory.domain.cards import split_subject
 from memory.domain.gates.decisions import LIVE
 from memory.history.attribution import attribute_changes
 from memory.models import Belief, Workspace
+from memory.models.remembrances import BACKFILLED
 
-BACKFILLED = "subject read off the statement"
 _LONGEST = 200
 
 

@@ -9,8 +9,10 @@ from django.db import connection
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.sources import hash_statement
 from memory.domain.actor import Actor, ActorKind
-from memory.models import Belief, Cycle, GateDecision, Trigger
+from memory.models import Belief, ClusterJob, Cycle, GateDecision, Trigger
+from memory.remembering.subjects import backfill_subjects
 from tests.consolidation.test_rebuild import rebuild, without_keys, wreck
 from tests.consolidation.world import World
 
@@ -56,6 +58,32 @@ def test_a_pin_holds_from_where_it_was_set_to_where_it_was_taken_away(world: Wor
     assert world.now_of(belief).status == "archived"
 
     assert_the_same_again(world)
+
+
+def test_a_subject_that_was_read_off_the_statement_stays(world: World) -> None:
+    """B22, R13: a belief whose model named none gets it from where it got it."""
+    belief = of_nobody(world)
+    backfill_subjects(workspace=world.workspace, actor=LENA, now=world.now)
+    assert world.now_of(belief).subject == "ana"
+    world.say_all([f"Ana prefers tabs over spaces in file {n}." for n in range(3, 5)], about="tabs")
+    world.cycle(after=timedelta(days=1))
+
+    assert_the_same_again(world)
+
+
+def of_nobody(world: World) -> Belief:
+    """Return a belief of which neither model nor rules named a subject when a cycle founded it."""
+    world.statements["tabs"] = "Ana prefers tabs over spaces."
+    world.say_all([f"Ana prefers tabs over spaces in file {n}." for n in range(3)], about="tabs")
+    world.cycle()
+    belief = world.only_belief()
+    unnamed = hash_statement(belief.statement, "")
+    job = ClusterJob.objects.get(created_belief=belief)
+    job.candidate = (job.candidate or {}) | {"subject": ""}
+    job.candidate_hash = unnamed
+    job.save()
+    Belief.objects.update(subject="", statement_hash=unnamed)
+    return world.only_belief()
 
 
 def test_what_a_person_restored_stays_for_its_time(world: World, belief: Belief) -> None:

@@ -15,13 +15,14 @@ from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.leavings import Leaving, is_bereavement, read_leavings, slot_of
 from memory.consolidation.rebuild.record import Record
+from memory.consolidation.sources import hash_statement
 from memory.consolidation.status import change_status
 from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
-from memory.models.remembrances import REMEMBERED
+from memory.models.remembrances import BACKFILLED, REMEMBERED
 
 _ACTS: Mapping[str, Act] = {
     BeliefStatus.ARCHIVED: Act.ARCHIVE,
@@ -33,7 +34,7 @@ _ACTS: Mapping[str, Act] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAct:
-    """One thing that somebody did to a belief: a change of its status, or of its pin, or a word as evidence."""
+    """One thing that somebody did to a belief: a change of status, pin or subject, or a word as evidence."""
 
     belief_id: str
     act: Act | None  # None: a change of status that is none of a curator's
@@ -45,6 +46,7 @@ class RecordedAct:
     moment: datetime  # wall time
     is_undoing: bool = False  # the status went back with a cycle that was undone
     word: Evidence | None = None  # that no cycle gave
+    subject: str = ""  # that was read off the statement (R13)
 
     @property
     def of(self) -> str:
@@ -61,8 +63,13 @@ def read_acts(*, record: Record) -> Slots:
     latest: dict[str, int] = defaultdict(int)
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
     leavings = read_leavings(record=record)
-    of_beliefs = [*_changes_of_status(record, leavings), *_changes_of_pins(record), *_words_by_hand(record)]
-    acts: list[RecordedAct | Leaving] = [*of_beliefs, *leavings]
+    acts: list[RecordedAct | Leaving] = [
+        *_changes_of_status(record, leavings),
+        *_changes_of_pins(record),
+        *_backfilled_subjects(record),
+        *_words_by_hand(record),
+        *leavings,
+    ]
     for act in sorted(acts, key=lambda act: act.moment):
         begun = bisect_right(begins, act.moment)
         slot = slot_of(act, record, begun) if isinstance(act, Leaving) else _slot(act, record, begun)
@@ -108,6 +115,21 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
                 at=event.updated_at,
                 moment=event.pgh_created_at,
             )
+
+
+def _backfilled_subjects(record: Record) -> Iterator[RecordedAct]:
+    """Yield the subjects that were read off statements (R13), by what the triggers kept."""
+    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made), pgh_context__reason=BACKFILLED)
+    for event in events.exclude(subject="").order_by("pgh_id"):
+        yield RecordedAct(
+            belief_id=event.pgh_obj_id,
+            act=None,
+            subject=event.subject,
+            reason=BACKFILLED,
+            actor=read_actor(event.pgh_context["actor"]),
+            at=event.updated_at,
+            moment=event.pgh_created_at,
+        )
 
 
 def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
@@ -166,7 +188,9 @@ def repeat_act(*, act: RecordedAct) -> None:
     if belief is None:
         return
     try:
-        if act.word is not None:
+        if act.subject:
+            _name_again(act, belief)
+        elif act.word is not None:
             _say_again(act.word, belief)
         elif act.is_undoing or belief.status == act.new:
             _keep_times(act, belief)
@@ -174,6 +198,13 @@ def repeat_act(*, act: RecordedAct) -> None:
             _repeat(act, belief)
     except IllegalTransitionError:
         return  # the belief went another way this time
+
+
+def _name_again(act: RecordedAct, belief: Belief) -> None:
+    """Give a belief that has none this time either the subject that was read off its statement."""
+    if not belief.subject:
+        belief.subject, belief.statement_hash = act.subject, hash_statement(belief.statement, act.subject)
+        belief.save(update_fields=["subject", "statement_hash"])
 
 
 def _say_again(word: Evidence, belief: Belief) -> None:
