@@ -15,20 +15,23 @@ from memory.consolidation.handmade import (
     Word,
     Wording,
     WordingVector,
+    as_source,
     conceive_after,
     embed_wordings,
     store_handmade,
     trace_by_hand,
 )
 from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.sayings import find_same
 from memory.consolidation.sources import BeliefSource, read_beliefs
 from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
+from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.budget import CallBudget
-from memory.llm.calls import Answer, Ask, answer_asks
+from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
 from memory.llm.model import language_model
 from memory.llm.replies import Synthesis
@@ -37,10 +40,22 @@ from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
 from memory.models.vectors import Vectors
+from memory.remembering.meeting import is_suppressed
 
 log = structlog.get_logger(__name__)
 
+KNOWN = "a belief says the same, or a person put one away that does"
 CLASH = "It supports one of the beliefs that this one is about, and contradicts another."
+
+
+class GroupsUnanswered(RuntimeError):
+    """Of some groups no model said anything that could be read; of the others beliefs may have been made."""
+
+    def __init__(self, *, failures: Sequence[Failure], made: list[Belief]) -> None:
+        first = failures[0]
+        groups = "1 group" if len(failures) == 1 else f"{len(failures)} groups"
+        super().__init__(f"No answer about {groups}: {first.kind}: {first.message}")
+        self.made = made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +69,21 @@ class Group:
 def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> list[Belief]:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
-    Rules make none. Raises what stops calls: MustWait, OutOfBudget; NoVector.
+    Rules make none. Raises what stops calls: MustWait, OutOfBudget; NoVector; and when every group had its turn,
+    GroupsUnanswered where a model failed.
     """
     check_believing(workspace_id=workspace.pk)
     policy = settings.POLICY.reflection
     groups = sorted(_groups(workspace), key=lambda group: -len(group.beliefs))[: policy.meta_groups]
-    made = (_make(workspace, group, hand) for group in groups)
-    return [belief for belief in made if belief]
+    failures: list[Failure] = []
+    made = [belief for group in groups if (belief := _make(workspace, group, hand, failures))]
+    if failures:
+        raise GroupsUnanswered(failures=failures, made=made)
+    return made
 
 
 def _groups(workspace: Workspace) -> Iterator[Group]:
-    """Yield the groups that are large enough, and that no living belief is about as they are."""
+    """Yield the groups that are large enough, and that no belief is about as they are, nor ever was."""
     policy, model = settings.POLICY.reflection, embedder_of(workspace)
     plain = Belief.objects.for_workspace(workspace.pk).active().exclude(fact_type=FactType.META)
     beliefs, vectors = read_beliefs(beliefs=plain, model=model.name)
@@ -84,15 +103,16 @@ def _groups(workspace: Workspace) -> Iterator[Group]:
 
 
 def _known_groups(workspace: Workspace) -> list[frozenset[str]]:
-    links = Link.objects.for_workspace(workspace.pk).filter(kind=LinkKind.SOURCE, belief__status=BeliefStatus.ACTIVE)
+    links = Link.objects.for_workspace(workspace.pk).filter(kind=LinkKind.SOURCE)
     found: dict[str, set[str]] = defaultdict(set)
     for meta, source in links.values_list("belief_id", "other_id"):
         found[meta].add(source)
     return [frozenset(sources) for sources in found.values()]
 
 
-def _make(workspace: Workspace, group: Group, hand: Hand) -> Belief | None:
-    answer = _ask(workspace, group)
+def _make(workspace: Workspace, group: Group, hand: Hand, failures: list[Failure]) -> Belief | None:
+    """Make the belief that a group comes down to, if any; what kept a model from answering goes to `failures`."""
+    answer = _ask(workspace, group, failures)
     if answer is None or not isinstance(answer.reply, Synthesis) or not answer.reply.statement:
         return None
     said = answer.reply
@@ -113,7 +133,7 @@ def _make(workspace: Workspace, group: Group, hand: Hand) -> Belief | None:
     return _store(group, wording, vector, answer.call_id, hand)
 
 
-def _ask(workspace: Workspace, group: Group) -> Answer | None:
+def _ask(workspace: Workspace, group: Group, failures: list[Failure]) -> Answer | None:
     shown = group.beliefs[: settings.POLICY.reflection.meta_shown]
     told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
     request = MetaRequest(
@@ -126,7 +146,7 @@ def _ask(workspace: Workspace, group: Group) -> Answer | None:
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
     )
     answers: list[Answer] = []
-    answer_asks(
+    failures += answer_asks(
         asks=[Ask(key="", request=request)],
         scope=CallScope(workspace_id=workspace.pk),
         budget=CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy()),
@@ -138,7 +158,7 @@ def _ask(workspace: Workspace, group: Group) -> Answer | None:
 
 @transaction.atomic
 def _store(group: Group, wording: Wording, vector: WordingVector, call_id: int, hand: Hand) -> Belief | None:
-    """Store a belief about others, unless one of them is believed no more by now."""
+    """Store a belief about others, unless one of them is believed no more by now, or what it says is known (B22)."""
     ids = [belief.id for belief in group.beliefs]
     sources = {belief.pk: belief for belief in _hold(ids)}
     if any(source.status != BeliefStatus.ACTIVE for source in sources.values()) or len(sources) < len(ids):
@@ -147,6 +167,9 @@ def _store(group: Group, wording: Wording, vector: WordingVector, call_id: int, 
     meta = conceive_after(parents=[first], wording=wording, now=hand.now)
     meta.fact_type, meta.is_pinned, meta.lineage_depth = FactType.META, False, 0
     meta.importance = max(source.importance for source in sources.values())
+    if _is_known(meta, vector):
+        log.info("meta_belief_refused", workspace=meta.workspace_id, reason=KNOWN)
+        return None
     attribute_changes(actor=hand.actor, reason=hand.reason)
     store_handmade(belief=meta, vector=vector, words=list(_unite(ids, call_id)), now=hand.now)
     BeliefAccess.objects.filter(belief=meta).update(stability=settings.POLICY.reflection.meta_stability)
@@ -154,6 +177,17 @@ def _store(group: Group, wording: Wording, vector: WordingVector, call_id: int, 
     _link(meta, group, vector)
     log.info("meta_belief_made", belief=meta.pk, sources=len(sources))
     return meta
+
+
+def _is_known(meta: Belief, vector: WordingVector) -> bool:
+    """Tell whether a belief says the same already, or a person put away or erased what does."""
+    if is_suppressed(belief=meta, vector=vector.numbers):
+        return True
+    live = Belief.objects.for_workspace(meta.workspace_id).filter(status__in=LIVE, language=meta.language)
+    seen = live.visible_in(meta.project_id).filter(user__in=("", meta.user))
+    candidate = as_source(belief=meta)
+    same = find_same(workspace_id=meta.workspace_id, candidate=candidate, vector=vector.numbers, among=seen)
+    return same is not None
 
 
 def _hold(ids: Collection[str]) -> list[Belief]:

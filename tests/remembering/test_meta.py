@@ -1,13 +1,16 @@
 """Beliefs about beliefs."""
 
 import pytest
+from django.core.management import CommandError
 from pytest_django import Settings
 
+from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Hand
 from memory.consolidation.verify import find_drift
 from memory.models import Belief, BeliefAccess, Link, LinkKind
 from memory.remembering.meta import make_meta_beliefs
 from tests.consolidation.world import World
+from tests.model_server import refuse
 from tests.remembering.telling import TELLER
 from tests.remembering.test_reflecting import run
 
@@ -86,3 +89,30 @@ def test_the_command_tells_what_was_made(world: World, group: list[Belief]) -> N
     """R7, R15."""
     [told] = run("make_meta_beliefs", "--workspace", world.workspace.name)
     assert told["statement"] == GENERAL
+
+
+def test_what_a_person_put_away_is_not_made_again(world: World, group: list[Belief]) -> None:
+    """R7, B22: nor is its group asked about."""
+    [meta] = made(world)
+    curate_belief(belief_id=meta.pk, act=Act.ARCHIVE, reason="too sweeping", actor=TELLER, now=world.now)
+    asked = world.calls("synthesize")
+    assert made(world) == []
+    assert world.calls("synthesize") == asked
+
+
+@pytest.mark.parametrize("is_put_away", [False, True])
+def test_what_a_belief_says_already_is_not_made(world: World, group: list[Belief], is_put_away: bool) -> None:
+    """R7, B22: of another group it may have come, or by hand."""
+    known = world.hold("Ana is particular about how code looks!", about=GENERAL, likeness=0.97)
+    if is_put_away:
+        curate_belief(belief_id=known.pk, act=Act.FORGET, reason="too sweeping", actor=TELLER, now=world.now)
+    assert made(world) == []
+    assert not Belief.objects.filter(fact_type="meta").exists()
+
+
+def test_a_model_that_fails_is_reported(world: World, group: list[Belief], hasty: None) -> None:
+    """R7: that is not the same as finding nothing: exit status 1."""
+    world.trouble.broken["synthesize"] = refuse(500)
+    with pytest.raises(CommandError, match="No answer about 1 group: server") as failed:
+        run("make_meta_beliefs", "--workspace", world.workspace.name)
+    assert failed.value.returncode == 1

@@ -1,6 +1,7 @@
 """Make beliefs about groups of beliefs (R7)."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,7 +13,8 @@ from memory.llm.budget import MustWait, OutOfBudget
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
-from memory.remembering.meta import make_meta_beliefs
+from memory.models import Belief
+from memory.remembering.meta import GroupsUnanswered, make_meta_beliefs
 
 
 class Command(BaseCommand):
@@ -27,10 +29,18 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         hand = Hand(actor=acting("make_meta_beliefs"), reason="what several beliefs come down to", now=timezone.now())
+        failed = None
         try:
             made = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
+        except GroupsUnanswered as unanswered:
+            made, failed = unanswered.made, unanswered
         except (MustWait, OutOfBudget, NoVector, BeliefsAreOff) as error:
             raise CommandError(str(error), returncode=1) from None
+        self._tell(made, as_json=as_json)
+        if failed:
+            raise CommandError(str(failed), returncode=1)
+
+    def _tell(self, made: Sequence[Belief], *, as_json: bool) -> None:
         if as_json:
             self.stdout.write(json.dumps([{"id": belief.pk, "statement": belief.statement} for belief in made]))
             return
