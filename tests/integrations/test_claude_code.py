@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,63 @@ def test_a_line_that_is_being_written_waits(client: ClaudeCode) -> None:
         file.write(whole[30:])
     client.fire("Stop", session_id="abc", transcript_path=str(path))
     assert [turn_id for turn_id, *_ in kept()] == ["u1", "a1", "a3", "u9"]
+
+
+@contextmanager
+def hearing(*answers: bool) -> Iterator[tuple[int, list[list[str]]]]:
+    """Take turns, note their ids by request, and leave those requests without an answer for which that is said."""
+    heard: list[list[str]] = []
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            heard.append([turn["turn_id"] for turn in body["turns"]])
+            if left.pop(0):
+                self.send_response(202)
+                self.end_headers()
+            else:
+                ended.wait(20)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    ended = threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port, heard
+    finally:
+        ended.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+MANY = [said("user", f"Turn {number}.", f"u{number}") for number in range(150)]
+LONG = [said("user", "A paragraph of some length.\n\n" * 110_000, "u1")]
+
+
+@pytest.mark.parametrize("lines", [MANY, LONG], ids=["many lines", "one long line"])
+def test_a_backlog_goes_on_where_its_time_was_over(client: ClaudeCode, lines: list[dict[str, Any]]) -> None:
+    """L2: what was taken before a hook was cut off is noted, within a line, too."""
+    path = client.write("abc", *lines)
+    with hearing(True, False, True) as (port, heard):
+        short = elsewhere(client, ENGRAM_URL=f"http://127.0.0.1:{port}", ENGRAM_TURNS_TIMEOUT_MS="3000")
+        for _ in range(3):
+            short.fire("Stop", session_id="abc", transcript_path=str(path))
+    first, cut_off, again = heard
+    assert cut_off == again
+    assert len(first) + len(again) == len(set(first + again)) > 64
+
+
+def test_a_line_that_is_too_long_holds_nothing_up(client: ClaudeCode) -> None:
+    """L2: it is passed over, and said where somebody looks; what follows is kept."""
+    path = client.write("abc", *TALK[:1], {"type": "attachment", "attachment": "x" * (17 * 2**20)}, *TALK[1:])
+    done = client.fire("Stop", session_id="abc", transcript_path=str(path))
+    assert [turn_id for turn_id, *_ in kept()] == ["u1", "a1", "a3"]
+    assert "passed over" in done.complained
 
 
 def test_what_was_injected_is_not_sent_back(client: ClaudeCode) -> None:

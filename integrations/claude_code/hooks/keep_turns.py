@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional  # noqa: UP035 - for 3.9
+from typing import Any, BinaryIO, Iterator, Mapping, Optional, Tuple  # noqa: UP035 - for 3.9
 
 from memory_server import ask, own, run_hook, seconds_of
 from memory_server import note as say
@@ -19,46 +19,76 @@ from transcript import read_turns
 SECONDS = seconds_of("ENGRAM_TURNS_TIMEOUT_MS", default=2000)
 _BATCH = 100
 _BATCH_BYTES = 2 * 2**20
-_MOST_READ = 16 * 2**20  # bytes of a transcript at a time: the rest waits for the next turn
+_MOST_READ = 16 * 2**20  # bytes of a transcript that are read before it is noted, turns or none
+_LONGEST_LINE = 16 * 2**20  # bytes
 # Sent again they would be refused again: a turn that is none, one whose id stands for another.
 _REFUSED = (202, 409, 413, 422)
 
+Place = Tuple[int, int]  # where a line begins, and how many of its turns were sent  # noqa: UP006 - for 3.9
+
 
 def keep_turns(event: Mapping[str, Any]) -> Optional[str]:  # noqa: UP045 - for 3.9
-    """Send what a transcript has since the last time; print nothing."""
+    """Send what a transcript has since the last time; print nothing.
+
+    Each batch that was taken is noted: what the time is too short for goes on there, and not where it began.
+    """
     path = Path(str(event.get("transcript_path") or "")).expanduser()
     note = _note_for(path)
-    offset, lines = _read_new(path, _noted(note, path))
-    for batch in _batches(read_turns(lines, session=str(event.get("session_id") or path.stem))):
-        status, _ = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS)
+    session = str(event.get("session_id") or path.stem)
+    for batch, place in _batches(_read_new(path, _noted(note, path), session)):
+        status, _ = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS) if batch else (_REFUSED[0], None)
         if status not in _REFUSED:
             return None
-    _write_note(note, offset)
+        _write_note(note, place)
     return None
 
 
-def _read_new(path: Path, offset: int) -> tuple[int, list[bytes]]:
-    """Return the whole lines after an offset, and where they end; a line that is still being written waits."""
+def _read_new(path: Path, place: Place, session: str) -> Iterator[tuple[Optional[dict[str, Any]], Place]]:  # noqa: UP045
+    """Yield the turns after a place, each with the place behind it, and the place behind each line."""
+    offset, sent = place
     with path.open("rb") as file:
         file.seek(offset)
-        content = file.read(_MOST_READ)
-    end = content.rfind(b"\n") + 1
-    return offset + end, content[:end].splitlines()
+        for line, end in _lines(file):
+            for number, turn in enumerate(read_turns([line], session=session), start=1):
+                if number > sent:
+                    yield turn, (offset, number)
+            yield None, (end, 0)
+            offset, sent = end, 0
 
 
-def _batches(turns: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Yield whole lines, one that is too long as an empty one, and where they end; the last may wait for its end."""
+    while True:
+        line = part = file.readline(_LONGEST_LINE)
+        while part and not part.endswith(b"\n"):
+            part = file.readline(_LONGEST_LINE)
+        if not part:
+            return
+        if part is not line:
+            say(f"a line of more than {_LONGEST_LINE} bytes is passed over")
+        yield line if part is line else b"", file.tell()
+
+
+def _batches(found: Iterator[tuple[Optional[dict[str, Any]], Place]]) -> Iterator[tuple[list[dict[str, Any]], Place]]:  # noqa: UP045
+    """Yield turns, or none out of many lines, with the place behind them."""
     batch: list[dict[str, Any]] = []
-    size = 0
-    for turn in turns:
-        turn.update({**own("project"), **own("user")})
-        weight = len(turn["content"].encode("utf-8", "replace"))
-        if batch and (len(batch) == _BATCH or size + weight > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(turn)
-        size += weight
-    if batch:
-        yield batch
+    size, began, place = 0, -1, (0, 0)
+    for turn, behind in found:
+        weight = len(turn["content"].encode("utf-8", "replace")) if turn else 0
+        began = behind[0] if began < 0 else began
+        if (turn and _is_full(batch, size + weight)) or behind[0] - began > _MOST_READ:
+            yield batch, place if turn else behind
+            batch, size, began = [], 0, behind[0]
+        if turn:
+            batch.append({**turn, **own("project"), **own("user")})
+            size += weight
+        place = behind
+    if place[0] or place[1]:
+        yield batch, place
+
+
+def _is_full(batch: list[dict[str, Any]], size: int) -> bool:
+    return bool(batch) and (len(batch) == _BATCH or size > _BATCH_BYTES)
 
 
 def _note_for(path: Path) -> Path:
@@ -68,20 +98,21 @@ def _note_for(path: Path) -> Path:
     return Path(base) / "engram-claude-code" / f"{hashlib.sha256(named.encode()).hexdigest()[:32]}.json"
 
 
-def _noted(note: Path, path: Path) -> int:
-    """Return how far it was sent; 0 where nobody knows, or where the transcript is shorter than that."""
+def _noted(note: Path, path: Path) -> Place:
+    """Return how far it was sent; its beginning where nobody knows, or where the transcript is shorter than that."""
     try:
-        offset = int(json.loads(note.read_bytes())["offset"])
-        return offset if 0 <= offset <= path.stat().st_size else 0
+        noted = json.loads(note.read_bytes())
+        offset, sent = int(noted["offset"]), int(noted.get("turns", 0))
+        return (offset, sent) if 0 <= offset <= path.stat().st_size else (0, 0)
     except (OSError, ValueError, KeyError, TypeError):
-        return 0
+        return 0, 0
 
 
-def _write_note(note: Path, offset: int) -> None:
+def _write_note(note: Path, place: Place) -> None:
     try:
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         drawn = note.with_suffix(f".{os.getpid()}")
-        drawn.write_text(json.dumps({"offset": offset}))
+        drawn.write_text(json.dumps({"offset": place[0], "turns": place[1]}))
         drawn.replace(note)
     except OSError as error:
         say(f"the note of what was sent: {error}")
