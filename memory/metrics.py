@@ -175,6 +175,8 @@ def _memory() -> Iterator[Metric]:
     yield GaugeMetricFamily("engram_oldest_pending_seconds", "Age of the oldest pending episode", value=age or 0.0)
     queued = Remembrance.objects.queued().count()
     yield GaugeMetricFamily("engram_queued_remembrances", "Texts that wait to be remembered", value=queued)
+    failed = Remembrance.objects.failed().count()
+    yield GaugeMetricFamily("engram_failed_remembrances", "Texts that were left to consolidation", value=failed)
     held = dict(Belief.objects.order_by().values_list("status").annotate(count=Count("*")))
     beliefs = GaugeMetricFamily("engram_beliefs", "Beliefs", labels=["status"])
     _fill(beliefs, {(status,): held.get(status, 0) for status in BeliefStatus})

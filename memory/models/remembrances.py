@@ -34,6 +34,10 @@ class RemembranceQuerySet(WorkspaceQuerySet):
         """Keep what has not come to its end."""
         return self.filter(state=RemembranceState.QUEUED)
 
+    def failed(self) -> Self:
+        """Keep what was left to consolidation."""
+        return self.filter(state=RemembranceState.FAILED)
+
     def free(self) -> Self:
         """Keep what nobody works on, by the database's clock."""
         return self.filter(Q(leased_until__isnull=True) | Q(leased_until__lt=Now()))

@@ -9,6 +9,7 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
@@ -92,7 +93,16 @@ def _claim(remembrance_id: int) -> Hold | None:
 
 
 def give_up(*, remembrance: Remembrance, reason: str) -> None:
-    """Leave a remembrance's episode to consolidation, which takes it up as any other."""
+    """Leave a remembrance's episode to consolidation, which takes it up as any other.
+
+    Beliefs of it that wait for a vector would be compared by nobody else: such a one rests as long as any failure does,
+    and is then tried anew.
+    """
     waiting = Remembrance.objects.queued().filter(pk=remembrance.pk)
-    waiting.update(state=RemembranceState.FAILED, state_reason=reason, lease_owner="", leased_until=None)
+    let_go = {"state_reason": reason, "lease_owner": "", "leased_until": None}
+    if remembrance.facts.filter(is_unmatched=True).exists():
+        rest = timedelta(hours=budget_policy().cooldown_hours).total_seconds()
+        waiting.update(**let_go, claims=0, due_at=database_now(plus=rest))
+    else:
+        waiting.update(**let_go, state=RemembranceState.FAILED, due_at=Now())
     log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)

@@ -64,6 +64,7 @@ def test_every_label_value_is_there_from_the_start_at_zero() -> None:
         "engram_model_call_seconds_count", "engram_model_call_seconds_sum", "engram_open_model_calls",
         "engram_pending_episodes", "engram_pooled_episodes", "engram_dead_letters", "engram_oldest_pending_seconds",
         "engram_queued_remembrances",
+        "engram_failed_remembrances",
         "engram_waiting_turns", "engram_oldest_turn_seconds", "engram_dead_turns", "engram_extraction_seconds_count",
         "engram_extraction_seconds_sum", "engram_beliefs", "engram_redeliveries_total",
         "engram_last_sweep_timestamp_seconds",

@@ -13,6 +13,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.llm import budget as budget_module
+from memory.metrics import render_metrics
 from memory.models import (
     Belief,
     BeliefEmbedding,
@@ -37,6 +38,7 @@ from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
 from tests.model_server import garbage, refuse
 from tests.remembering.telling import TELLER, actions, remembrance_of, tell
+from tests.remembering.test_reflecting import run
 from tests.transfer.files import exported, moved
 
 pytestmark = pytest.mark.django_db
@@ -340,6 +342,34 @@ def test_what_cost_five_workers_is_left_to_consolidation(world: World, offline: 
     work_all(world)
     assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("failed", "claimed too often")
     assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]
+
+
+def test_what_failed_is_seen_and_can_be_tried_again(world: World, offline: None, sent: list[int]) -> None:
+    """R1, B11: beside the dead letters."""
+    told = tell(world, TABS)
+    Remembrance.objects.update(claims=5)
+    work_all(world)
+    assert b"engram_failed_remembrances 1.0" in render_metrics(tasks=[])
+    [row] = run("dead_letters", "--remembered", "--workspace", world.workspace.name, "--retry")["dead_letters"]
+    assert (row["id"], row["reason"]) == (told.episode_id, "claimed too often")
+    work_all(world)
+    assert remembrance_of(told).state == "done"
+    assert world.only_belief().statement == TABS
+
+
+def test_a_belief_without_a_vector_is_never_given_up(world: World, hasty: None, sent: list[int]) -> None:
+    """R1, R2: what waits for a vector rests for 4 hours, and is compared then."""
+    belief = world.hold(TABS, about="tabs", supports=3)
+    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
+    world.trouble.broken["embed"] = refuse(500)
+    told = tell(world, "Ana prefers tabs over spaces!")
+    world.trouble.broken.clear()
+    Remembrance.objects.update(claims=5)
+    work_all(world)
+    assert (remembrance_of(told).state, remembrance_of(told).claims) == ("queued", 0)
+    assert seconds_to_wait(told) == pytest.approx(4 * 3600, abs=5)
+    work_all(world)
+    assert actions(tell(world, "Ana prefers tabs over spaces!")) == [(belief.pk, "reinforced")]
 
 
 def test_an_error_of_ours_loses_nothing(

@@ -1,4 +1,4 @@
-"""List the episodes that failed too often, with why, and have them tried again."""
+"""List the episodes, turns or remembered texts that failed too often, with why, and have them tried again."""
 
 import json
 from typing import Any
@@ -9,6 +9,7 @@ from memory.consolidation.dead_letters import list_dead_letters, retry_dead_lett
 from memory.ingest.turns.dead_letters import list_dead_turns, retry_dead_turns
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
+from memory.remembering.failed import list_failed, retry_failed
 
 
 class Command(BaseCommand):
@@ -17,12 +18,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", metavar="ID", help="only these episodes")
         parser.add_argument("--workspace", required=True)
-        parser.add_argument("--turns", action="store_true", help="turns of conversations instead of episodes")
+        others = parser.add_mutually_exclusive_group()
+        others.add_argument("--turns", action="store_true", help="turns of conversations instead of episodes")
+        others.add_argument("--remembered", action="store_true", help="texts that were to be remembered at once")
         parser.add_argument("--retry", action="store_true", help="as if they had never failed, from the next cycle on")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        rows, retried = (_turns if options["turns"] else _episodes)(options)
+        listed = _turns if options["turns"] else _remembered if options["remembered"] else _episodes
+        rows, retried = listed(options)
         if options["json"]:
             self.stdout.write(json.dumps({"dead_letters": rows, "retried": retried}))
             return
@@ -40,6 +44,15 @@ def _episodes(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
         for row in letters
     ]
     return rows, retry_dead_letters(letters=letters) if options["retry"] else 0
+
+
+def _remembered(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    """List texts by their episodes."""
+    failed = list_failed(workspace_id=named_workspace(options["workspace"]).pk)
+    if options["ids"]:
+        failed = failed.filter(episode__in=options["ids"])
+    rows = [{"id": row.episode_id, "reason": row.state_reason, "dead_at": f"{row.due_at:%F %T} UTC"} for row in failed]
+    return rows, retry_failed(remembrances=failed) if options["retry"] else 0
 
 
 def _turns(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
