@@ -64,5 +64,6 @@ class MaintenancePolicy:
     look_seconds: Annotated[Positive, "L8: time between two looks which workspaces are due"] = 60.0
     seconds: Annotated[Positive, "L8: time that the steps of one workspace may take together"] = 30.0
     notes: Annotated[Count, "L8: latest settled memories of which notes are compared with older ones"] = 400
+    notes_at_once: Annotated[Count, "L8: notes for which these are looked for before the time is looked at"] = 50
     neighbours: Annotated[Count, "L8: nearest older memories that a note is compared with"] = 5
     batch: Annotated[Count, "L8: edges that are looked at in one transaction"] = 2_000

@@ -9,22 +9,15 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import Count
 
-from memory.consolidation.locks import lock_workspace
-from memory.consolidation.status import change_episode_status
-from memory.consolidation.weighing import as_note
-from memory.domain.actor import MAINTAINING
 from memory.domain.edges import Standing, decay_edge
 from memory.domain.entities import same_name
-from memory.domain.kinds import Kind, confirms
-from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.policy import Policy
 from memory.linking.boxing import seal_idle_boxes
 from memory.linking.edges import link_by_names, see_again, write_standings
 from memory.linking.linking import link_memories
 from memory.linking.unlinked import lock_linking, read_memories
-from memory.llm.workspace_model import embedder_of
-from memory.models import Edge, Entity, Episode, Mention
-from memory.models.neighbours import nearest_older
+from memory.maintenance.notes import merge_alike
+from memory.models import Edge, Entity, Mention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,41 +35,9 @@ def link_new(visit: Visit) -> int:
     return link_memories(workspace_id=visit.workspace_id, policy=visit.policy, ends_at=visit.ends_at)
 
 
-@transaction.atomic
 def merge_notes(visit: Visit) -> int:
     """Let notes that say what an older one says, and that consolidation is done with, be one with it (L15, D3)."""
-    lock_workspace(visit.workspace_id)
-    notes = _latest_notes(visit)
-    model, policy = embedder_of(visit.workspace_id), visit.policy
-    near = nearest_older(
-        workspace_id=visit.workspace_id, model=model.name, ids=list(notes), count=policy.maintenance.neighbours
-    )
-    keys = {one.id for found in near.values() for one in found}
-    older = Episode.objects.active().defer("search").in_bulk(keys)
-    merged: dict[str, str] = {}
-    for key in notes:  # the oldest first, so that none is merged into one that is merged itself
-        for one in near.get(key, ()):
-            other = older.get(one.id)
-            similarity = float(model.profile.reference(one.cosine))
-            if other is None or one.id in merged or other.kind is not Kind.NOTE:
-                continue
-            if confirms(
-                newer=as_note(notes[key]), older=as_note(other), similarity=similarity, policy=policy.extraction
-            ):
-                merged[key] = one.id
-                break
-    for key, survivor in merged.items():
-        reason = f"merged into {survivor}"
-        change_episode_status(ids=[key], new=EpisodeStatus.MERGED, reason=reason, actor=MAINTAINING, now=visit.now)
-    return len(merged)
-
-
-def _latest_notes(visit: Visit) -> dict[str, Episode]:
-    settled = Episode.objects.for_workspace(visit.workspace_id).active().filter(
-        state=ConsolidationState.SETTLED, is_derived=False
-    )  # fmt: skip
-    latest = settled.defer("search").order_by("-number")[: visit.policy.maintenance.notes]
-    return {episode.pk: episode for episode in reversed(latest) if episode.kind is Kind.NOTE}
+    return merge_alike(workspace_id=visit.workspace_id, now=visit.now, ends_at=visit.ends_at, policy=visit.policy)
 
 
 @transaction.atomic

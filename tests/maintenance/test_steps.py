@@ -1,16 +1,20 @@
 """L8: each step of maintenance, what it changes and what it leaves alone; done again it changes nothing."""
 
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
+from memory.consolidation.locks import lock_workspace
 from memory.domain.lifecycle import ConsolidationState
 from memory.linking.linking import link_memories
 from memory.maintenance.steps import Visit, fade_edges, merge_entities, merge_notes, seal_boxes
 from memory.models import Box, Edge, Entity, Episode, Mention, Transition, Workspace
+from memory.models.neighbours import Neighbour, nearest_older
 from tests import factories
 from tests.recall.memories import remembered
 
@@ -95,6 +99,48 @@ def test_a_note_that_says_what_an_older_one_says_is_merged_into_it(workspace: Wo
     reasons = set(Transition.objects.values_list("reason", "actor"))
     assert reasons == {(f"merged into {first.pk}", "command maintain_memory")}
     assert merge_notes(visit(workspace)) == 0
+
+
+def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """L8: nothing that is consolidated or remembered waits for a search."""
+    noted(workspace, "Mara prefers tea.")
+    noted(workspace, "Mara prefers tea!", minutes=5)
+    held: list[int] = []
+
+    def search(**given: Any) -> dict[str, list[Neighbour]]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+            held.append(cursor.fetchone()[0])
+        return nearest_older(**given)
+
+    monkeypatch.setattr("memory.maintenance.notes.nearest_older", search)
+    assert merge_notes(visit(workspace)) == 1
+    assert held == [0]
+
+
+def test_notes_are_merged_as_far_as_time_allows(workspace: Workspace) -> None:
+    """L8."""
+    noted(workspace, "Mara prefers tea.")
+    noted(workspace, "Mara prefers tea!", minutes=5)
+    assert merge_notes(replace(visit(workspace), ends_at=time.monotonic())) == 0
+    assert merge_notes(visit(workspace)) == 1
+
+
+def test_a_note_is_not_merged_into_what_is_forgotten_meanwhile(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L8: between being found and being merged, one of the two may leave."""
+    first = noted(workspace, "Mara prefers tea.")
+    again = noted(workspace, "Mara prefers tea!", minutes=5)
+
+    def lock(workspace_id: int) -> None:
+        Episode.objects.filter(pk=first.pk).update(status="forgotten")
+        lock_workspace(workspace_id)
+
+    monkeypatch.setattr("memory.maintenance.notes.lock_workspace", lock)
+    assert merge_notes(visit(workspace)) == 0
+    again.refresh_from_db()
+    assert again.status == "active"
 
 
 @pytest.mark.parametrize(
