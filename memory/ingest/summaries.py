@@ -14,7 +14,7 @@ from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.facts import as_turn_texts
 from memory.ingest.lines import read_fact_line
-from memory.llm.calls import Answer, Ask, CallBudget, CallScope, answer_asks
+from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, answer_asks
 from memory.llm.ledger import note_episodes
 from memory.llm.model import CallFailed, language_model
 from memory.llm.replies import Summary
@@ -51,7 +51,11 @@ def summarize_conversation(
     answer = _ask(stretch, scope=scope, budget=budget, fence=fence)
     if answer is None or not isinstance(answer.reply, Summary) or not answer.reply.summary:
         return None
-    return _store(answer.reply.summary, answer.call_id, key=key, stretch=stretch, talk=talk, arrival=arrival)
+    with transaction.atomic():
+        outcome = _store(answer.reply.summary, answer.call_id, key=key, stretch=stretch, talk=talk, arrival=arrival)
+        if not fence():
+            raise LeaseLost
+    return outcome
 
 
 def _key_of(talk: Talk, *, last: int) -> str:
@@ -86,7 +90,6 @@ def _ask(
     return answers[0]
 
 
-@transaction.atomic
 def _store(
     summary: str, call_id: int, *, key: str, stretch: Sequence[SaidTurn], talk: Talk, arrival: Arrival
 ) -> Outcome:  # fmt: skip

@@ -23,6 +23,10 @@ class ConversationQuerySet(WorkspaceQuerySet):
         """Keep those that something wants to be read now, and those whose reading was broken off."""
         return self.filter(Q(due_since__isnull=False) | Q(leased__gt=0))
 
+    def wanted(self) -> Self:
+        """Keep those that are due, and those that may be summed up by now."""
+        return self.filter(Q(due_since__isnull=False) | Q(leased__gt=0) | Q(sum_due_at__lte=Now()))
+
     def free(self) -> Self:
         """Keep those that nobody holds and that need not wait, by the database's clock."""
         unheld = Q(leased_until=None) | Q(leased_until__lt=Now())
@@ -55,6 +59,9 @@ class Conversation(models.Model):
     not_before = models.DateTimeField(null=True, blank=True, help_text="A model server asked to wait until then.")
     claims = models.PositiveIntegerField(db_default=0, help_text="Workers that its present turns were given to.")
     state_reason = models.CharField(max_length=200, blank=True, db_default="", help_text="Why it waits.")
+    summed_up = models.PositiveIntegerField(db_default=0, help_text="The last turn that is summed up, or was let be.")
+    sum_due_at = models.DateTimeField(null=True, blank=True, help_text="When it is looked what can be summed up.")
+    sum_tries = models.PositiveIntegerField(db_default=0, help_text="Failures of the next summary.")
 
     objects = ConversationQuerySet.as_manager()
 
@@ -76,6 +83,7 @@ class Conversation(models.Model):
                 fields=["workspace"], condition=Q(due_since__isnull=False) | Q(leased__gt=0), name="conversation_due"
             ),
             models.Index(fields=["workspace"], condition=Q(buffered__gt=0), name="conversation_buffered"),
+            models.Index(fields=["sum_due_at"], condition=Q(sum_due_at__isnull=False), name="conversation_sum_due"),
         ]
 
     def __str__(self) -> str:

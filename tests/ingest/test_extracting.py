@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
+from itertools import pairwise
 
 import pytest
 from django.core.management import call_command
@@ -318,18 +320,127 @@ def test_a_dead_letter_is_read_again_when_a_person_asks(workspace: Workspace, re
     assert reader.asked == [[dead.content]]
 
 
+def summing(monkeypatch: pytest.MonkeyPatch, *stops: Exception | None) -> list[int]:
+    """Let summaries fail as told, then succeed without words; return the list of the last turns that were tried."""
+    tried: list[int] = []
+
+    def summarize(*, turns: Sequence[SaidTurn], **_: object) -> None:
+        tried.append(turns[-1].number)
+        if len(tried) <= len(stops) and (stop := stops[len(tried) - 1]):
+            raise stop
+
+    monkeypatch.setattr(extracting, "sum_up", sum_up)
+    monkeypatch.setattr(summing_up, "summarize_conversation", summarize)
+    return tried
+
+
+BROKEN = CallFailed("broken", kind=FailureKind.SERVER)
+
+
 @pytest.mark.parametrize(
-    "stop", [DailyCapReached("spent"), CallFailed("no", kind=FailureKind.MALFORMED)], ids=["cap", "no"]
+    "stop",
+    [DailyCapReached("spent"), OutOfBudget("no time is left"), MustWait(seconds=60), BROKEN],
+    ids=["cap", "time", "wait", "broken"],
 )
 def test_facts_do_not_wait_for_a_summary(
     workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch, stop: Exception
 ) -> None:
-    """R8: what was found is stored, whether or not anybody sums it up."""
-
-    def refuse(**_: object) -> None:
-        raise stop
-
-    monkeypatch.setattr(extracting, "sum_up", sum_up)
-    monkeypatch.setattr(summing_up, "summarize_conversation", refuse)
+    """R8: what was found is stored, whether or not anybody sums it up; the summary is tried again later."""
+    tried = summing(monkeypatch, stop)
     say(*(f"Boat {n}." for n in range(5)), workspace=workspace)
     assert (read(), set(states()), Episode.objects.count()) == (True, {"extracted"}, 5)
+    assert (wake(), read(), tried) == (0, False, [5])
+    Conversation.objects.update(sum_due_at=database_now(plus=-1))
+    assert (wake(), read(), tried) == (1, False, [5, 5])
+    found = conversation()
+    assert (found.summed_up, found.sum_due_at, found.sum_tries) == (5, None, 0)
+
+
+def test_what_no_model_can_sum_up_is_let_be(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R8: nonsense is not asked for again; a server that fails is, for five times."""
+    nonsense = CallFailed("no JSON", kind=FailureKind.MALFORMED)
+    tried = summing(monkeypatch, nonsense, *[BROKEN] * 5)
+    say(*(f"Boat {n}." for n in range(15)), workspace=workspace)
+    for _ in range(7):
+        read()
+        Conversation.objects.exclude(sum_due_at=None).update(sum_due_at=database_now(plus=-1))
+    assert tried == [5, *[10] * 5, 15]
+
+
+def test_stretches_of_a_batch_that_was_read_in_part_are_summed_up(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R8: those that are read by now, and the last one when its last turn is."""
+    tried = summing(monkeypatch)
+    say(*(f"Boat {n}." for n in range(20)), workspace=workspace)
+    reader.does = lambda turns: facts_of(turns, unread=[20])
+    assert (read(), tried) == (False, [5, 10, 15])
+    reader.does = None
+    end_waits()
+    assert (read(), tried) == (True, [5, 10, 15, 20])
+
+
+def test_turns_that_take_all_the_time_wait_longer_each_time(workspace: Workspace, reader: Reader) -> None:
+    """L2, B11: a server that stalls is not asked every minute for ever; in the end a person is."""
+    say(HIGH, workspace=workspace)
+
+    def stall(turns: Sequence[SaidTurn]) -> FactsFound:
+        raise OutOfBudget("the deadline is too near for another call")
+
+    reader.does = stall
+    waits = []
+    for _ in range(5):
+        read()
+        waits.append(Conversation.objects.annotate(wait=F("not_before") - Now()).get().wait)
+        end_waits()
+    assert waits[0] > timedelta(seconds=100)
+    assert all(later > 1.9 * earlier for earlier, later in pairwise(waits))
+    assert (read(), states()) == (False, ["failed"])
+
+
+def test_a_worker_that_ends_blames_nobody(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L2: the next one reads on at once."""
+    say(HIGH, workspace=workspace)
+
+    def end(turns: Sequence[SaidTurn]) -> FactsFound:
+        raise OutOfBudget("the deadline is too near for another call")
+
+    reader.does = end
+    monkeypatch.setattr(extracting, "is_ending", lambda: True)
+    assert read() is False
+    assert (conversation().claims, conversation().not_before) == (0, None)
+
+
+def test_a_fact_that_is_refused_is_seen_at_its_turn(
+    workspace: Workspace, reader: Reader, caplog: pytest.LogCaptureFixture
+) -> None:
+    """L3: counted in the log by reason; the others are stored."""
+    say("The tide is low.", HIGH, workspace=workspace)
+
+    def too_long(turns: Sequence[SaidTurn]) -> FactsFound:
+        found = facts_of(turns)
+        return replace(found, facts=(found.facts[0], replace(found.facts[1], text="x" * 40_000)))
+
+    reader.does = too_long
+    assert read() is True
+    assert list(Turn.objects.order_by("number").values_list("state", "state_reason")) == [
+        ("extracted", ""), ("extracted", Turn.objects.get(number=2).state_reason),
+    ]  # fmt: skip
+    assert Turn.objects.get(number=2).state_reason.startswith("a fact was refused: ")
+    assert (Episode.objects.count(), "facts_refused" in caplog.text) == (1, True)
+
+
+def test_turns_that_are_erased_while_they_are_read_leave_nothing(workspace: Workspace, reader: Reader) -> None:
+    """B19: neither facts nor a failure."""
+    say("The tide is low.", HIGH, workspace=workspace)
+
+    def erased_meanwhile(turns: Sequence[SaidTurn]) -> FactsFound:
+        Turn.objects.filter(content=HIGH).delete()
+        return facts_of(turns)
+
+    reader.does = erased_meanwhile
+    assert (read(), Episode.objects.count(), states()) == (False, 0, ["leased"])

@@ -4,6 +4,7 @@ No transaction is open during a call. The reply is in the ledger before anything
 after a death finds it there; facts and turns are stored in one transaction, which asks whether the lease still holds.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -12,18 +13,21 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Coalesce, Now
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.pausing import find_pause, rest_workspace
 from memory.domain.actor import READING
 from memory.domain.buffering import TurnState
-from memory.domain.conversation import FactsFound, SaidTurn, Talk
+from memory.domain.conversation import FactsFound, SaidTurn
 from memory.domain.grounding import turns_that_tell
-from memory.ingest.arrival import Arrival, Outcome, Stored
+from memory.domain.summaries import is_summary_due
+from memory.ending import is_ending
+from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
 from memory.ingest.turns.leasing import ConversationLease, leased_conversation
-from memory.ingest.turns.summing_up import as_said, link_turns, sum_up
+from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of
 from memory.ingest.turns.waking import look_again
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import FailureKind
@@ -33,6 +37,7 @@ from memory.models import Conversation, PauseReason, Turn
 log = structlog.get_logger(__name__)
 
 _MOST_DOUBLINGS = 6
+_ERASED = 409  # the one conflict that a fact can be refused for
 
 # By how the text of a failure begins.
 _RESTS: dict[str, PauseReason] = {FailureKind.AUTH: PauseReason.AUTH, FailureKind.BILLING: PauseReason.BILLING}
@@ -47,42 +52,37 @@ def extract_conversation(*, conversation_id: int, now: datetime) -> bool:
     conversation = Conversation.objects.select_related("workspace").filter(pk=conversation_id).first()
     if conversation is None or find_pause(workspace=conversation.workspace):
         return False
+    is_read = _read(conversation_id, now)
+    sum_up(conversation_id=conversation_id, now=now)
+    return is_read
+
+
+def _read(conversation_id: int, now: datetime) -> bool:
     with leased_conversation(conversation_id=conversation_id, now=now) as lease:
         if lease is None:
             return False
         said = [as_said(turn) for turn in lease.turns]
-        found = _ask(lease, said, now)
+        found = _ask(lease, said)
         return found is not None and _settle(lease, found, said, now)
 
 
-def _talk(conversation: Conversation) -> Talk:
-    project = conversation.project.slug if conversation.project else None
-    return Talk(session=conversation.session, user=conversation.user, project=project)
-
-
-def _arrival(lease: ConversationLease, now: datetime) -> Arrival:
-    return Arrival(workspace=lease.conversation.workspace, now=now, actor=READING)
-
-
-def _ask(lease: ConversationLease, said: Sequence[SaidTurn], now: datetime) -> FactsFound | None:
-    """Ask what turns tell, and for summaries; None where they wait on, the reason being in the row by then."""
-    conversation, budget = lease.conversation, extraction_budget()
+def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | None:
+    """Ask what turns tell; None where they wait on, the reason being in the row by then."""
+    conversation = lease.conversation
     try:
         found = ask_for_facts(
             workspace_id=conversation.workspace_id,
             turns=said,
-            budget=budget,
+            budget=extraction_budget(),
             fence=lease.renew,
             conversation_id=conversation.pk,
         )
-        if not found.unread:
-            sum_up(lease=lease, arrival=_arrival(lease, now), talk=_talk(conversation), budget=budget)
     except MustWait as wait:
         lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
     except DailyCapReached as spent:
         lease.give_back(reason=str(spent), seconds=settings.POLICY.turns.cap_minutes * 60)
     except OutOfBudget as spent:
-        lease.give_back(reason=str(spent))
+        _stop(lease, str(spent))
     except LeaseLost:
         lease.is_over = True
     else:
@@ -106,14 +106,32 @@ def _is_hopeless(lease: ConversationLease, found: FactsFound) -> bool:
     return True
 
 
+def _stop(lease: ConversationLease, reason: str) -> None:
+    """Have turns wait that took all the time: a server that stalls is not asked again at once, nor for ever."""
+    if is_ending():
+        lease.give_back(reason=reason)
+    else:
+        lease.release(**_failed(lease, reason))
+
+
 def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn], now: datetime) -> bool:
-    """Store what was found and be done with its turns; those left unread wait on, and the failure counts."""
+    """Store what was found and be done with its turns; those left unread wait on, and the failure counts.
+
+    Locked are episodes, the conversation, its turns, in this order, as by whoever erases; and whoever sends turns
+    meanwhile does not wait for the storing of facts.
+    """
     read = [turn for turn in lease.turns if turn.number not in found.unread]
+    talk, arrival = talk_of(lease.conversation), Arrival(workspace=lease.conversation.workspace, now=now, actor=READING)
     try:
         with transaction.atomic():
-            if read:
-                _store(lease, found, said, read, now)
-            _finish(lease, found, has_read=bool(read), now=now)
+            outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival) if read else []
+            _release(lease, found, read, now)
+            _settle_turns(found, outcomes, said, read, now)
+            _note_refused(lease, found, outcomes)
+            Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
+                state_reason=found.failure[:200]
+            )
+            look_again(conversation_id=lease.conversation.pk)
     except _Overtaken:
         lease.is_over = True
         log.warning("conversation_overtaken", conversation=lease.conversation.pk)
@@ -124,11 +142,10 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
     return not found.unread
 
 
-def _store(
-    lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn], read: Sequence[Turn], now: datetime
+def _settle_turns(
+    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], read: Sequence[Turn], now: datetime
 ) -> None:
-    talk, arrival = _talk(lease.conversation), _arrival(lease, now)
-    outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival)
+    """Be done with turns that were read, and remember which episodes they tell."""
     _link(found, outcomes, said, read)
     Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
         state=TurnState.EXTRACTED, state_reason="", settled_at=now
@@ -142,7 +159,7 @@ def _link(
     by_number = {turn.number: turn for turn in read}
     pairs = [
         (by_number[turn.number], outcome.id)
-        for fact, outcome in zip(found.facts, outcomes, strict=True)
+        for fact, outcome in zip(found.facts, outcomes, strict=False)
         if isinstance(outcome, Stored)
         for turn in turns_that_tell(fact=fact, turns=said)
         if turn.number in by_number
@@ -150,30 +167,42 @@ def _link(
     link_turns(pairs=pairs)
 
 
-def _finish(lease: ConversationLease, found: FactsFound, *, has_read: bool, now: datetime) -> None:
-    """Give the lease back with what the rows show; raise _Overtaken unless it still holds.
+def _note_refused(lease: ConversationLease, found: FactsFound, outcomes: Sequence[Outcome]) -> None:
+    """Let it be seen which facts were not stored; that erased words are refused is nothing to look into (L4)."""
+    refused = [(fact, one) for fact, one in zip(found.facts, outcomes, strict=False) if isinstance(one, Rejected)]
+    if not refused:
+        return
+    reasons = Counter(_reason_of(one) for _, one in refused)
+    log.warning("facts_refused", conversation=lease.conversation.pk, reasons=dict(reasons))
+    for fact, one in refused:
+        if one.status != _ERASED:
+            turns = Turn.objects.filter(conversation=lease.conversation, number__in=fact.turns)
+            turns.update(state_reason=f"a fact was refused: {_reason_of(one)}"[:200])
 
-    The row is taken last: whoever sends turns meanwhile does not wait for the storing of facts.
-    """
-    columns = _failed(lease, found) if found.unread else dict(_DONE)
-    if has_read:
+
+def _reason_of(refusal: Rejected) -> str:
+    return "; ".join([refusal.detail, *(f"{name}: {' '.join(why)}" for name, why in sorted(refusal.errors.items()))])
+
+
+def _release(lease: ConversationLease, found: FactsFound, read: Sequence[Turn], now: datetime) -> None:
+    """Give the lease back, which locks the conversation; raise _Overtaken unless it still holds, with all its turns."""
+    columns = _failed(lease, found.failure) if found.unread else dict(_DONE)
+    if read:
         columns |= {
             "extracted_at": now,
             "extraction_count": F("extraction_count") + 1,
             "extraction_seconds": F("extraction_seconds") + lease.seconds,
         }
-    if not lease.release(**columns):
+    if any(is_summary_due(turns=turn.number, policy=settings.POLICY.extraction) for turn in read):
+        columns["sum_due_at"] = Coalesce("sum_due_at", Now())
+    if not lease.release(**columns) or Turn.objects.filter(pk__in=[turn.pk for turn in read]).count() < len(read):
         raise _Overtaken
-    Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
-        state_reason=found.failure[:200]
-    )
-    look_again(conversation_id=lease.conversation.pk)
 
 
 _DONE: dict[str, Any] = {"claims": 0, "state_reason": "", "not_before": None}
 
 
-def _failed(lease: ConversationLease, found: FactsFound) -> dict[str, Any]:
+def _failed(lease: ConversationLease, reason: str) -> dict[str, Any]:
     """Have the turns wait ever longer with each failure."""
     seconds = budget_policy().cooldown_minutes * 60 * 2 ** min(lease.conversation.claims, _MOST_DOUBLINGS)
-    return {"state_reason": found.failure[:200], "not_before": database_now(plus=seconds)}
+    return {"state_reason": reason[:200], "not_before": database_now(plus=seconds)}

@@ -1,55 +1,128 @@
-"""Conversations are summed up as they are read (R8), and it is remembered which turns tell what."""
+"""Conversations are summed up once they are read (R8), and it is remembered which turns tell what.
+
+Facts do not wait for it: their turns are settled by then. A row says up to which turn a conversation is summed up and
+when somebody is to go on, so that a stretch whose worker died, or whose call failed, is come back to.
+"""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 
+from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import budget_policy
+from memory.domain.actor import READING
 from memory.domain.conversation import Role, SaidTurn, Talk
 from memory.domain.summaries import is_summary_due
+from memory.ending import is_ending
 from memory.ingest.arrival import Arrival, Stored
+from memory.ingest.facts import extraction_budget
 from memory.ingest.summaries import summarize_conversation
-from memory.ingest.turns.leasing import ConversationLease
-from memory.llm.budget import CallBudget, DailyCapReached
-from memory.llm.model import CallFailed
-from memory.models import Turn, TurnEpisode
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.model import CallFailed, FailureKind
+from memory.models import Conversation, Episode, Turn, TurnEpisode
 from memory.models.rows import insert_new
 
 log = structlog.get_logger(__name__)
 
+_UNREADABLE = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)  # asked again, it would fail again
 
-def sum_up(*, lease: ConversationLease, arrival: Arrival, talk: Talk, budget: CallBudget) -> None:
-    """Sum up each stretch that ends among the turns that are read; what no model sums up is left so.
 
-    Raises MustWait, OutOfBudget or LeaseLost where it is to be tried again with these turns.
-    """
-    policy = settings.POLICY.extraction
-    ends = [turn.number for turn in lease.turns if is_summary_due(turns=turn.number, policy=policy)]
-    for end in ends:
-        earlier = Turn.objects.filter(conversation=lease.conversation, number__lte=end).order_by("-number")
-        stretch = list(earlier[: policy.summary_turns])[::-1]
-        try:
-            outcome = summarize_conversation(
-                turns=[as_said(turn) for turn in stretch],
-                talk=talk,
-                arrival=arrival,
-                budget=budget,
-                fence=lease.renew,
-                conversation_id=lease.conversation.pk,
-            )
-        except (CallFailed, DailyCapReached) as failure:  # facts that are paid for do not wait for a summary
-            log.warning("not_summed_up", conversation=lease.conversation.pk, turn=end, reason=str(failure))
-            continue
-        if isinstance(outcome, Stored):
-            _link_summary(lease, stretch, outcome.id)
+def sum_up(*, conversation_id: int, now: datetime) -> None:
+    """Sum up the stretches of a conversation that are read and were not; what fails is tried again later."""
+    mine = Conversation.objects.filter(pk=conversation_id)
+    alone = settings.POLICY.extraction.seconds + settings.POLICY.turns.resend_seconds
+    if not mine.filter(sum_due_at__lte=Now()).update(sum_due_at=database_now(plus=alone)):
+        return
+    budget = extraction_budget()
+    try:
+        while end := _next_end(conversation_id):
+            _sum_up_to(mine.select_related("workspace", "project").get(), end, budget, now)
+            mine.update(summed_up=end, sum_tries=0)
+    except MustWait as wait:
+        mine.update(sum_due_at=database_now(plus=wait.seconds))
+    except DailyCapReached:
+        mine.update(sum_due_at=database_now(plus=settings.POLICY.turns.cap_minutes * 60))
+    except (CallFailed, OutOfBudget, LeaseLost) as failure:
+        log.warning("not_summed_up", conversation=conversation_id, reason=str(failure))
+        _put_off(conversation_id, is_blamed=not (is_ending() or isinstance(failure, LeaseLost)))
 
 
 @transaction.atomic
-def _link_summary(lease: ConversationLease, stretch: list[Turn], episode_id: str) -> None:
-    """Link a summary to its turns, unless these have been erased meanwhile."""
-    if lease.held.select_for_update(no_key=True).exists():
-        link_turns(pairs=[(turn, episode_id) for turn in stretch])
+def _next_end(conversation_id: int) -> int | None:
+    """Return the last turn of the next stretch that can be summed up; where there is none, note that."""
+    held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
+    if held is None:
+        return None
+    policy = settings.POLICY.extraction
+    later = range(held.summed_up + 1, held.turn_count + 1)
+    end = next((number for number in later if is_summary_due(turns=number, policy=policy)), None)
+    if end is None or Turn.objects.waiting().filter(conversation=held, number=end).exists():
+        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=None)
+        return None
+    return end
+
+
+def _sum_up_to(conversation: Conversation, end: int, budget: CallBudget, now: datetime) -> None:
+    """Sum up the stretch that ends with a turn; one that no answer can be had for is left so."""
+    earlier = Turn.objects.filter(conversation=conversation, number__lte=end).order_by("-number")
+    stretch = list(earlier[: settings.POLICY.extraction.summary_turns])[::-1]
+    try:
+        outcome = summarize_conversation(
+            turns=[as_said(turn) for turn in stretch],
+            talk=talk_of(conversation),
+            arrival=Arrival(workspace=conversation.workspace, now=now, actor=READING),
+            budget=budget,
+            fence=lambda: _stands(conversation.pk, stretch),
+            conversation_id=conversation.pk,
+        )
+    except CallFailed as failure:
+        if failure.kind not in _UNREADABLE:
+            raise
+        log.warning("not_summed_up", conversation=conversation.pk, turn=end, reason=str(failure))
+        return
+    if isinstance(outcome, Stored):
+        _link_summary(conversation.pk, stretch, outcome.id)
+
+
+@transaction.atomic
+def _stands(conversation_id: int, stretch: list[Turn]) -> bool:
+    """Tell whether none of some turns was erased; inside a transaction, none will be until it ends."""
+    Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).exists()
+    return Turn.objects.filter(pk__in=[turn.pk for turn in stretch]).count() == len(stretch)
+
+
+@transaction.atomic
+def _put_off(conversation_id: int, *, is_blamed: bool) -> None:
+    """Have a stretch wait longer with each failure; after too many the next one is taken."""
+    held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
+    if held is None:
+        return
+    policy, tries = budget_policy(), held.sum_tries + is_blamed
+    if tries >= policy.job_claims:
+        stretch = settings.POLICY.extraction.summary_turns
+        held.summed_up, tries = (held.summed_up // stretch + 1) * stretch, 0
+    seconds = policy.cooldown_minutes * 60 * 2**tries if is_blamed else 0.0
+    Conversation.objects.filter(pk=conversation_id).update(
+        summed_up=held.summed_up, sum_tries=tries, sum_due_at=database_now(plus=seconds)
+    )
+
+
+@transaction.atomic
+def _link_summary(conversation_id: int, stretch: list[Turn], episode_id: str) -> None:
+    """Link a summary to its turns, but for those that have been erased meanwhile.
+
+    Locked are the episode, the conversation, the turns, in this order, as everywhere.
+    """
+    episode = Episode.objects.filter(pk=episode_id)
+    if not episode.select_for_update(no_key=True).exists():
+        return
+    Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).exists()
+    left = Turn.objects.filter(pk__in=[turn.pk for turn in stretch])
+    link_turns(pairs=[(turn, episode_id) for turn in left])
 
 
 def link_turns(*, pairs: Iterable[tuple[Turn, str]]) -> None:
@@ -59,6 +132,12 @@ def link_turns(*, pairs: Iterable[tuple[Turn, str]]) -> None:
         for turn, key in {(turn.pk, key): (turn, key) for turn, key in pairs}.values()
     ]
     insert_new(model=TurnEpisode, rows=rows)
+
+
+def talk_of(conversation: Conversation) -> Talk:
+    """Return whose conversation it is."""
+    project = conversation.project.slug if conversation.project else None
+    return Talk(session=conversation.session, user=conversation.user, project=project)
 
 
 def as_said(turn: Turn) -> SaidTurn:

@@ -27,7 +27,7 @@ def wake_conversations(*, now: datetime) -> int:
     _note_aged(now)
     told = Q(sent_at__gt=database_now(plus=-_policy().resend_seconds))
     with transaction.atomic():
-        free = Conversation.objects.due().free().exclude(told).exclude(workspace__in=_resting())
+        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=_resting())
         locked = free.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
         ids = list(locked.values_list("pk", flat=True)[:_MOST])
         if ids:
