@@ -63,27 +63,16 @@ def recall(
         raise Refused("occurred_before must be later than occurred_after.")
     if graph and as_of:
         raise Refused("graph cannot be asked with as_of: how links stood is not kept.")
-    named = caller.project(project)
     question = Question(
-        query=query,
-        limit=limit,
-        types=types or list(MemoryType),
-        mode=mode,
-        profile=profile,
-        with_expired=include_expired,
-        follows_links=graph,
-        occurred_from=occurred_after,
+        query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
+        with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,
         occurred_before=occurred_before,
-        as_of=as_of,
+    )  # fmt: skip
+    named = caller.project(project)
+    scope = RecallScope(
+        viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
     )
-    found = find_memories(
-        scope=RecallScope(
-            viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
-        ),
-        question=question,
-        session=session or "",
-        now=caller.now,
-    )
+    found = find_memories(scope=scope, question=question, session=session or "", now=caller.now)
     return Recalled(
         results=[_told(one) for one in found.results],
         degraded=list(found.degraded),

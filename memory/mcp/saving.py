@@ -58,19 +58,10 @@ def save(
 ) -> Saved:
     """Store an episode, once; and at once let its facts meet what is believed."""
     line: dict[str, Any] = {
-        "text": text,
-        "project": project,
-        "user": user,
-        "agent": agent,
-        "session": session,
-        "speaker": speaker,
-        "source": source,
-        "occurred_at": occurred_at,
-        "category": category,
-        "importance": importance,
-        "tags": tags,
+        "text": text, "project": project, "user": user, "agent": agent, "session": session, "speaker": speaker,
+        "source": source, "occurred_at": occurred_at, "category": category, "importance": importance, "tags": tags,
         "idempotency_key": idempotency_key,
-    }
+    }  # fmt: skip
     arrival = Arrival(
         workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
     )
