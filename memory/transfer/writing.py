@@ -31,6 +31,12 @@ _ALL = sql.SQL("t.workspace_id = %(workspace)s")
 _MINE = 't."user" = %(user)s'
 _OF_EPISODE = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.episode_id AND e."user" = %(user)s)'
 _OF_BELIEF = 'EXISTS (SELECT FROM memory_belief b WHERE b.id = t.{}_id AND b."user" = %(user)s)'
+_OF_REMEMBRANCE = """EXISTS (
+    SELECT FROM memory_remembrance r JOIN memory_episode e ON e.id = r.episode_id
+    WHERE r.id = t.remembrance_id AND e."user" = %(user)s
+)"""
+_OF_ENDS = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.{}_id AND e."user" = %(user)s)'
+_OF_BOX = 'EXISTS (SELECT FROM memory_box b WHERE b.id = t.{}_id AND b."user" = %(user)s)'
 _OF_TURN = """EXISTS (
     SELECT FROM memory_turn r JOIN memory_conversation c ON c.id = r.conversation_id
     WHERE r.id = t.turn_id AND c."user" = %(user)s
@@ -53,6 +59,15 @@ _OF_USER = {
     "transition": f"({_OF_EPISODE} OR {_OF_BELIEF.format('belief')})",
     "evidence": f"{_OF_EPISODE} AND {_OF_BELIEF.format('belief')}",
     "lineage": f"{_OF_BELIEF.format('parent')} AND {_OF_BELIEF.format('child')}",
+    "remembrance": _OF_EPISODE,
+    "remembered_fact": f"{_OF_REMEMBRANCE} AND (t.belief_id IS NULL OR {_OF_BELIEF.format('belief')})"
+    f" AND (t.rival_id IS NULL OR {_OF_BELIEF.format('rival')})",
+    "link": f"{_OF_BELIEF.format('belief')} AND {_OF_BELIEF.format('other')}",
+    "mention": _OF_EPISODE,
+    "edge": f"{_OF_ENDS.format('source')} AND {_OF_ENDS.format('target')}",
+    "box": _MINE,
+    "box_member": f"{_OF_EPISODE} AND {_OF_BOX.format('box')}",
+    "trace": f"{_OF_BOX.format('earlier')} AND {_OF_BOX.format('later')}",
 }
 
 

@@ -1,6 +1,7 @@
 """R14: a workspace's memory leaves a database and comes into another as it was, and beliefs live on there."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,9 @@ from memory.consolidation.undo import undo_cycle
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.history.as_of import beliefs_as_of
+from memory.linking.linking import link_memories
 from memory.models import Belief, BeliefEvent, Cycle, Episode, ModelCall, Project, Trigger, Turn, TurnEpisode, Workspace
+from memory.models.remembrances import Remembrance
 from memory.models.vectors import read_episode_vectors
 from memory.transfer import writing
 from memory.transfer.tables import tables
@@ -184,6 +187,23 @@ def test_a_users_file_is_theirs_alone(world: World) -> None:
     assert kinds == ["engram", "episode", "episode_vector", "belief", "belief_change", "evidence"]
     assert "Toma" not in file
     assert "All like" not in file
+
+
+@pytest.mark.django_db
+def test_a_users_file_has_what_links_their_memories() -> None:
+    """R14: what is named in them, their edges and boxes, and what was remembered at once; nothing of others'."""
+    workspace = factories.workspace()
+    for user in ("mara", "toma"):
+        for text in ("Zoe rows.", "Zoe sails."):
+            told = factories.episode(workspace=workspace, user=user, text=f"{user}: {text}", entities=["zoe"])
+        Remembrance.objects.create(workspace=workspace, episode=told, actor=user, created_at=factories.NOW)
+    link_memories(workspace_id=workspace.pk)
+    rows = [json.loads(line) for line in exported(workspace, user="mara").decode().splitlines()]
+    counts = Counter(next(iter(row)) for row in rows)
+    kept = {kind: counts[kind] for kind in ("mention", "edge", "box_member", "remembrance")}
+    assert kept == {"mention": 2, "edge": 1, "box_member": 2, "remembrance": 1}
+    assert counts["box"] >= 1
+    assert "toma" not in json.dumps(rows)
 
 
 @pytest.mark.django_db
