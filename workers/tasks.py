@@ -174,11 +174,11 @@ def remember(remembrance_id: int) -> None:
 @shared_task(base=Step, name="workers.sweep")
 def sweep() -> None:
     sweep_rows()
-    flush_surprising()
     wake_conversations(now=timezone.now())
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
     wake_remembrances()
+    flush_surprising()  # last: it asks a model, and nothing else waits for one that fails
 
 
 @shared_task(base=Step, name="workers.count_words")

@@ -64,6 +64,16 @@ def test_an_outage_without_end_is_left_to_the_sweep(monkeypatch: pytest.MonkeyPa
     assert work.call_count == tasks.Step.max_retries + 1
 
 
+def test_nothing_waits_for_a_look_for_surprises_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """L2, B8: whatever else the sweep does is done by then."""
+    monkeypatch.setattr(tasks, "flush_surprising", Mock(side_effect=RuntimeError))
+    others = {name: Mock() for name in ("wake_conversations", "open_missed_cycles", "wake_remembrances")}
+    for name, other in others.items():
+        monkeypatch.setattr(tasks, name, other)
+    tasks.sweep()
+    assert [other.call_count for other in others.values()] == [1, 1, 1]
+
+
 def test_the_sweep_leaves_a_sign_of_life() -> None:
     """B8: readiness asks when somebody last swept."""
     tasks.sweep()
