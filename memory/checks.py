@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memory.environment import PREFIX, known_names
+from memory.environment import OF_CALLERS, PREFIX, known_names
 from memory.llm.embeddings import is_folder
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
 
@@ -78,7 +78,7 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 def check_environment(**_: Any) -> list[CheckMessage]:
     """Warn of a variable that means nothing to the project: most often one that is misspelt."""
     known = known_names()
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | OF_CALLERS)
     return [_unknown_variable(name, known) for name in unknown]
 
 

@@ -107,6 +107,15 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
 )
 
 
+# Read by who calls a server, not by the server: the plugin's hooks, the Python client.
+OF_CALLERS = frozenset(
+    {
+        "ENGRAM_API_KEY", "ENGRAM_HOOK_DEBUG", "ENGRAM_MCP_URL", "ENGRAM_PROJECT", "ENGRAM_RECOLLECTIONS_TIMEOUT_MS",
+        "ENGRAM_STATUS_TIMEOUT_MS", "ENGRAM_TURNS_TIMEOUT_MS", "ENGRAM_URL", "ENGRAM_USER",
+    }
+)  # fmt: skip
+
+
 def known_names() -> set[str]:
     """Return every name that means something to the project."""
     named = {variable.name for _, variables in GROUPS for variable in variables}

@@ -80,10 +80,14 @@ def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: d
         err.write(f"{place}: {rejected.detail}")
     verb = "would be stored" if options["dry_run"] else "stored"
     roles = ", ".join(f"{count:,} {role}" for role, count in sorted(report.stored.items()))
-    counts = [f"{counted(report.stored.total(), 'turn')} of {counted(len(report.sessions), 'conversation')} {verb}"]
-    counts += [f"{report.known} known already"]
+    of_whom = f" ({roles})" if roles else ""
+    turns, conversations = counted(report.stored.total(), "turn"), counted(len(report.sessions), "conversation")
+    counts = [f"{turns} of {conversations} {verb}{of_whom}", f"{report.known} known already"]
     counts += [f"{len(report.rejected)} refused"] if report.rejected else []
-    out.write(", ".join(counts) + (f" ({roles})." if roles else "."))
+    out.write(", ".join(counts) + ".")
+    if report.stored and not options["dry_run"]:
+        minutes = settings.POLICY.turns.age_minutes
+        out.write(f"Workers read them as they read all turns: what is said last within {minutes:g} minutes.")
     if report.left_out:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(report.left_out.items()))
         out.write(f"Left out: {reasons}.")

@@ -345,10 +345,33 @@ def test_an_answer_that_is_none_is_passed_over(quiet: ClaudeCode, answer: bytes)
         assert all_silent(elsewhere(quiet, ENGRAM_URL=f"http://127.0.0.1:{port}"))
 
 
-@pytest.mark.parametrize("key", ["engram_wrong", "", "a b\nc"], ids=["wrong", "none", "broken"])
-def test_a_key_that_opens_nothing_is_in_nobodys_way(quiet: ClaudeCode, key: str) -> None:
+@pytest.mark.parametrize("key", ["", "a b\nc"], ids=["none", "broken"])
+def test_a_key_that_is_none_is_in_nobodys_way(quiet: ClaudeCode, key: str) -> None:
     assert all_silent(elsewhere(quiet, ENGRAM_API_KEY=key), within=5.0)
     assert kept() == []
+
+
+def test_a_key_that_is_refused_is_told_at_the_start_alone(client: ClaudeCode) -> None:
+    """The person can mend it; a prompt goes on without, and who debugs sees why."""
+    refused = elsewhere(client, ENGRAM_API_KEY="engram_wrong")
+    told = json.loads(refused.fire("SessionStart", session_id="abc", source="startup").printed)
+    assert list(told) == ["systemMessage"]
+    assert told["systemMessage"].startswith("Engram does not take its key, and remembers nothing: ")
+
+    asked = refused.fire("UserPromptSubmit", session_id="abc", prompt="Does Mara like tabs?")
+    assert (asked.printed, asked.status) == ("", 0)
+    assert asked.complained.startswith("engram: POST /recollections: 401 ")
+
+
+def test_turns_wait_until_the_project_of_the_environment_is_mended(client: ClaudeCode) -> None:
+    path = client.write("abc", *TALK)
+    wrong = elsewhere(client, ENGRAM_PROJECT="my shop")
+    done = wrong.fire("Stop", session_id="abc", transcript_path=str(path))
+    assert "POST /turns: 422 project: " in done.complained
+    assert kept() == []
+
+    elsewhere(client, ENGRAM_PROJECT="shop").fire("Stop", session_id="abc", transcript_path=str(path))
+    assert [turn_id for turn_id, *_ in kept()] == ["u1", "a1", "a3"]
 
 
 @pytest.mark.parametrize("raw", ["", "no JSON", "[]", "{}", '{"transcript_path": "/nowhere/x.jsonl"}'])

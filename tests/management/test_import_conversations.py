@@ -87,7 +87,7 @@ def test_bad_lines_are_named_and_the_good_are_kept(tmp_path: Path) -> None:
     file.write_text('{"session": "s", "role": "user", "content": "One."}\n\n{"session": "s"\n[]\n{"role": "cat"}\n')
     code, out, err = run("import_conversations", file)
     assert code == 1
-    assert out == "1 turn of 1 conversation stored, 0 known already, 3 refused (1 user).\n"
+    assert out.startswith("1 turn of 1 conversation stored (1 user), 0 known already, 3 refused.\nWorkers read them")
     assert [line.split(":")[0] for line in err.splitlines()] == ["line 3", "line 4", "line 5"]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional  # noqa: UP035 - for 3.9
 
-from memory_server import ask, run_hook, seconds_of
+from memory_server import ask, detail_of, run_hook, seconds_of
 
 SECONDS = seconds_of("ENGRAM_STATUS_TIMEOUT_MS", default=1000)
+_KEY_REFUSED = (401, 403)
 
 
 def greet(event: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:  # noqa: UP045 - for 3.9
     """Say what is remembered and what waits."""
     status, answer = ask("GET", "/status", seconds=SECONDS)
+    if status in _KEY_REFUSED and isinstance(answer, dict):
+        return {"systemMessage": f"Engram does not take its key, and remembers nothing: {detail_of(answer)}"}
     if status != 200 or not isinstance(answer, dict):
         return None
     line = _line(answer)

@@ -36,11 +36,18 @@ def keep_turns(event: Mapping[str, Any]) -> Optional[str]:  # noqa: UP045 - for 
     note = _note_for(path)
     session = str(event.get("session_id") or path.stem)
     for batch, place in _batches(_read_new(path, _noted(note, path), session)):
-        status, _ = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS) if batch else (_REFUSED[0], None)
-        if status not in _REFUSED:
+        status, answer = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS) if batch else (_REFUSED[0], None)
+        if status not in _REFUSED or _is_set_up_wrong(answer):
             return None
         _write_note(note, place)
     return None
+
+
+def _is_set_up_wrong(answer: object) -> bool:
+    """Tell whether turns were refused for the project or user of the environment: they wait until that is mended."""
+    turns = answer.get("turns") if isinstance(answer, dict) else None
+    errors = [one["error"] for one in turns or () if isinstance(one, dict) and isinstance(one.get("error"), dict)]
+    return any({"project", "user"} & set(error.get("errors") or ()) for error in errors)
 
 
 def _read_new(path: Path, place: Place, session: str) -> Iterator[tuple[Optional[dict[str, Any]], Place]]:  # noqa: UP045

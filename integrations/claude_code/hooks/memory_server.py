@@ -89,7 +89,18 @@ def ask(method: str, path: str, body: object = None, *, seconds: float) -> tuple
     )
     with _connected(base.scheme, base.hostname, base.port, seconds) as connection:
         connection.sendall(head.encode() + content)
-        return _read(connection)
+        status, answer = _read(connection)
+    if not 200 <= status < 300:
+        note(f"{method} {path}: {status} {detail_of(answer)}")
+    return status, answer
+
+
+def detail_of(answer: object) -> str:
+    """Return what a problem says of itself, first of all of the first thing that was refused."""
+    if not isinstance(answer, dict):
+        return ""
+    refused = [one["error"] for one in answer.get("turns") or () if isinstance(one, dict) and "error" in one]
+    return str((refused[0] if refused else answer).get("detail") or "")
 
 
 def _connected(scheme: str, host: Optional[str], port: Optional[int], seconds: float) -> socket.socket:  # noqa: UP045
