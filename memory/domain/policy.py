@@ -10,7 +10,7 @@ from typing import Annotated
 from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
 from memory.domain.policy_graph import BoxPolicy, GraphPolicy, MaintenancePolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
-from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy
+from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy, RivalPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,3 +365,4 @@ class Policy:
     remember: RememberPolicy = RememberPolicy()
     context: ContextPolicy = ContextPolicy()
     reflection: ReflectionPolicy = ReflectionPolicy()
+    rivals: RivalPolicy = RivalPolicy()

@@ -52,3 +52,14 @@ class ReflectionPolicy:
     stale_confidence: Annotated[Share, "R7d: effective confidence below which a belief is stale"] = 0.10
     prune_confidence: Annotated[Share, "R7d: effective confidence below which a belief may be pruned"] = 0.05
     prune_evidence: Annotated[Count, "R7d: rows of evidence from which a belief is never pruned"] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RivalPolicy:
+    """Which beliefs may contradict each other, and how many a model is asked about."""
+
+    from_similarity: Annotated[Share, "R11: similarity from which two beliefs may contradict each other"] = 0.40
+    to_similarity: Annotated[Share, "R11: similarity up to which; from there on they may say the same"] = 0.85
+    pairs: Annotated[Count, "R11: most new pairs that one look lists, the most similar"] = 100
+    batch: Annotated[Count, "R11: most beliefs that one call holds against another"] = 5
+    check_seconds: Annotated[Positive, "R11: working time of one check"] = 120.0

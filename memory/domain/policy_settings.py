@@ -18,6 +18,7 @@ _ORDERED = (  # stage, and two of its constants of which the first must not exce
     ("context", "tokens", "max_tokens"),
     ("reflection", "prune_confidence", "stale_confidence"),
     ("remember", "link_from", "link_to"),
+    ("rivals", "from_similarity", "to_similarity"),
     ("remember", "contradiction_similarity", "reinforce_similarity"),
 )
 

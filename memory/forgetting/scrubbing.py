@@ -17,6 +17,7 @@ from memory.models import (
     Evidence,
     JobVerdict,
     ModelCall,
+    Rival,
     StructuralChild,
     StructuralJob,
     Surfaced,
@@ -58,7 +59,7 @@ _TABLES = (
     "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "memory_conversation",
     "memory_turn", "django_admin_log",
     "memory_entity", "memory_mention", "memory_box", "memory_boxmember", "memory_edge",
-    "memory_remembrance", "memory_rememberedfact",
+    "memory_remembrance", "memory_rememberedfact", "memory_rival",
 )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def scrub_calls(*, calls: Collection[int]) -> None:
     ledger = ModelCall.objects.filter(pk__in=calls)
     ledger.filter(outcome__in=(CallOutcome.OPEN, CallOutcome.ABANDONED)).update(outcome=CallOutcome.TIMEOUT)
     ledger.update(reply="", error="", input_hash="")
-    for table in (Evidence, JobVerdict, ChildVerdict):
+    for table in (Evidence, JobVerdict, ChildVerdict, Rival):
         table._default_manager.filter(call__in=calls).exclude(reason="").update(reason="")
 
 

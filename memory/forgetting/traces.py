@@ -19,6 +19,7 @@ from memory.models import (
     Lineage,
     ModelCall,
     RememberedFact,
+    Rival,
     StructuralChild,
     StructuralJob,
     TurnEpisode,
@@ -143,12 +144,19 @@ def _calls(
     )
     asked = [call for pair in facts.values_list("call_id", "contradiction_call_id") for call in pair]
     said = [
+        _rivals_of(beliefs),
         Evidence.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs)),
         JobVerdict.objects.filter(Q(episode__in=episodes) | Q(belief__in=beliefs) | Q(job__in=jobs)),
         ChildVerdict.objects.filter(Q(episode__in=episodes) | Q(child__job__in=changes)),
     ]
     cited = [call for rows in said for call in rows.values_list("call_id", flat=True).distinct()]
     return _ids([*made.values_list("pk", flat=True), *cited, *asked])
+
+
+def _rivals_of(beliefs: Ids) -> QuerySet[Rival]:
+    """Find the pairs whose calls may have been shown some beliefs: one call shows several that have one in common."""
+    touching = Rival.objects.filter(Q(first__in=beliefs) | Q(second__in=beliefs))
+    return Rival.objects.filter(first__in=touching.values("first"))
 
 
 def founding_company(*, beliefs: Ids) -> Ids:

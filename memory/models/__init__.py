@@ -36,6 +36,7 @@ from memory.models.pauses import Pause, PauseReason
 from memory.models.redactions import Redaction
 from memory.models.remembrances import FactOutcome, RememberedFact, Remembrance, RemembranceState, RivalOutcome
 from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
+from memory.models.rivals import Rival, RivalState
 from memory.models.surfacing import Surfaced
 from memory.models.tallies import Tally
 from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
@@ -93,7 +94,9 @@ __all__ = [
     "RememberedFact",
     "Remembrance",
     "RemembranceState",
+    "Rival",
     "RivalOutcome",
+    "RivalState",
     "Role",
     "Scope",
     "Source",

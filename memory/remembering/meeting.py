@@ -141,11 +141,12 @@ def _question(belief: Belief, match: Match) -> Question:
     known = {one.pk: one for one in Belief.objects.filter(pk__in=match.candidates)}
     candidates = [known[key] for key in match.candidates]
     return Question(
-        fact=_stated(belief), ids=match.candidates, beliefs=tuple(_stated(candidate) for candidate in candidates)
+        fact=as_stated(belief), ids=match.candidates, beliefs=tuple(as_stated(candidate) for candidate in candidates)
     )
 
 
-def _stated(belief: Belief) -> StatedBelief:
+def as_stated(belief: Belief) -> StatedBelief:
+    """Return a belief as a model is asked about it."""
     return StatedBelief(
         statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
     )

@@ -11,19 +11,17 @@ from django.db.models import Max
 
 from memory.consolidation.evidence import LEFT, chosen_confidence
 from memory.consolidation.locks import lock_beliefs, lock_workspace
-from memory.consolidation.sources import BeliefSource, nearest_above, read_beliefs, similarities
 from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.fading import effective_confidence
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matching import check_polarity
-from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Evidence, Link, LinkKind, Workspace
+from memory.remembering.pairing import Band, most_alike
 
 log = structlog.get_logger(__name__)
 
 FADED = "faded"  # why a belief is pruned
-_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +65,13 @@ def reflect(*, workspace: Workspace, now: datetime) -> Reflection:
 
 def _find_duplicates(workspace: Workspace) -> Iterator[Duplicate]:
     """Yield the pairs of one project, user and language that are near enough, each once."""
-    model = embedder_of(workspace)
-    beliefs, vectors = read_beliefs(beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name)
-    threshold = float(model.profile.raw(settings.POLICY.reflection.duplicate_similarity))
-    for start in range(0, len(beliefs), _BLOCK):
-        for place, cosines in enumerate(similarities(vectors[start : start + _BLOCK], vectors), start):
-            for other in nearest_above(cosines=cosines, threshold=threshold):
-                if other > place and _are_of_one_scope(beliefs[place], beliefs[other]):
-                    yield _duplicate(beliefs[place], beliefs[other], float(model.profile.reference(cosines[other])))
-
-
-def _are_of_one_scope(one: BeliefSource, other: BeliefSource) -> bool:
-    return (one.project_id, one.user, one.language) == (other.project_id, other.user, other.language)
-
-
-def _duplicate(one: BeliefSource, other: BeliefSource, similarity: float) -> Duplicate:
-    return Duplicate(
-        ids=(one.id, other.id),
-        statements=(one.statement, other.statement),
-        similarity=similarity,
-        passes_guard=check_polarity(left=one.claim, right=other.claim).passed,
-    )
+    for pair in most_alike(workspace=workspace, band=Band(low=settings.POLICY.reflection.duplicate_similarity)):
+        yield Duplicate(
+            ids=pair.ids,
+            statements=(pair.one.statement, pair.other.statement),
+            similarity=pair.similarity,
+            passes_guard=check_polarity(left=pair.one.claim, right=pair.other.claim).passed,
+        )
 
 
 def find_faded(*, workspace: Workspace, now: datetime) -> Iterator[Faded]:

@@ -1,0 +1,73 @@
+"""List beliefs that may contradict each other, and have a model asked about them (R11)."""
+
+import json
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from memory.llm.budget import MustWait, OutOfBudget
+from memory.management.failures import named_workspace
+from memory.management.wording import counted
+from memory.models import Rival, Workspace
+from memory.remembering.rivals import check_rivals, find_rivals, list_rivals
+
+
+class Command(BaseCommand):
+    help = (
+        "List pairs of beliefs that may contradict each other, for curators; with --check a model is asked first about "
+        "those that nobody was asked about. No belief is changed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--check", action="store_true", help="have a model asked about what is open")
+        parser.add_argument("--limit", type=_at_least_one, help="most pairs to look for, to ask about and to list")
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, workspace: str, check: bool, limit: int | None, as_json: bool, **options: Any) -> None:
+        place = named_workspace(workspace)
+        find_rivals(workspace=place, now=timezone.now(), most=limit)
+        stopped = _check(place, limit) if check else ""
+        rivals = list(list_rivals(workspace=place)[:limit])
+        if as_json:
+            self.stdout.write(json.dumps([_as_values(rival) for rival in rivals]))
+        else:
+            self._show(rivals)
+        if stopped:
+            raise CommandError(f"Not all were asked about: {stopped}", returncode=1)
+
+    def _show(self, rivals: list[Rival]) -> None:
+        for rival in rivals:
+            why = f" ({rival.reason})" if rival.reason else ""
+            self.stdout.write(f"{rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
+            for belief in (rival.first, rival.second):
+                self.stdout.write(f"  {belief.pk} {belief.statement}")
+        self.stdout.write(f"{counted(len(rivals), 'pair')} to look at.")
+
+
+def _check(workspace: Workspace, limit: int | None) -> str:
+    """Have a model asked; return what stopped the asking, if anything did."""
+    try:
+        check_rivals(workspace=workspace, now=timezone.now(), most=limit)
+    except (MustWait, OutOfBudget) as stopped:
+        return str(stopped)
+    return ""
+
+
+def _as_values(rival: Rival) -> dict[str, Any]:
+    return {
+        "ids": [rival.first_id, rival.second_id],
+        "statements": [rival.first.statement, rival.second.statement],
+        "similarity": rival.similarity,
+        "state": rival.state,
+        "reason": rival.reason,
+        "checked_at": rival.checked_at.isoformat() if rival.checked_at else None,
+    }
+
+
+def _at_least_one(given: str) -> int:
+    if not given.isdecimal() or int(given) < 1:
+        raise ArgumentTypeError("a whole number of 1 or more")
+    return int(given)

@@ -1,0 +1,254 @@
+"""Beliefs that may contradict each other are listed, and held against each other by a model."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from memory.forgetting.erase import erase_memories
+from memory.llm.budget import OutOfBudget
+from memory.models import Belief, Episode, ModelCall, Rival, RivalState
+from memory.remembering.rivals import check_rivals, dismiss_rivals, find_rivals, list_rivals, reopen_rivals
+from tests.consolidation.world import World
+from tests.model_server import garbage, refuse
+from tests.remembering.telling import TELLER
+from tests.remembering.test_reflecting import run
+
+pytestmark = pytest.mark.django_db
+
+TABS = "Ana prefers tabs."
+SPACES = "Ana indents with spaces."
+LINES = "Ana wants short lines."
+
+Outcome = tuple[str, str]
+
+
+@pytest.fixture
+def three(world: World) -> list[Belief]:
+    """Return three beliefs about one matter: 0.72, 0.64 and 0.56 alike, in this order of pairs."""
+    return [
+        world.hold(statement, about="code", likeness=likeness)
+        for statement, likeness in ((TABS, 0.9), (SPACES, 0.8), (LINES, 0.7))
+    ]
+
+
+def find(world: World, most: int | None = None) -> list[frozenset[str]]:
+    """Look for pairs; return the statements of those that are new."""
+    found = find_rivals(workspace=world.workspace, now=world.now, most=most)
+    return [frozenset({rival.first.statement, rival.second.statement}) for rival in found]
+
+
+def check(world: World) -> int:
+    return check_rivals(workspace=world.workspace, now=world.now)
+
+
+def outcomes() -> dict[frozenset[str], Outcome]:
+    """Return state and reason of each pair, by its statements."""
+    rows = Rival.objects.values_list("first__statement", "second__statement", "state", "reason")
+    return {frozenset((one, other)): (state, reason) for one, other, state, reason in rows}
+
+
+def states() -> list[str]:
+    return [state for state, _ in outcomes().values()]
+
+
+def contradict(world: World, one: str, other: str) -> None:
+    """Let the model find that two contradict each other, whichever it is asked about."""
+    world.contradictions |= {one: other, other: one}
+
+
+def test_pairs_are_listed_once_the_most_similar_first(world: World, three: list[Belief]) -> None:
+    """R11."""
+    assert find(world, most=2) == [frozenset({TABS, SPACES}), frozenset({TABS, LINES})]
+    assert find(world) == [frozenset({SPACES, LINES})]
+    assert find(world) == []
+    assert [round(rival.similarity, 2) for rival in list_rivals(workspace=world.workspace)] == [0.72, 0.63, 0.56]
+    assert all(rival.first_id < rival.second_id for rival in Rival.objects.all())
+
+
+def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[Belief], settings: Settings) -> None:
+    """R11, B24."""
+    settings.POLICY = replace(settings.POLICY, rivals=replace(settings.POLICY.rivals, pairs=2))
+    assert [len(find(world)) for _ in range(3)] == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("likeness", "given", "listed"),
+    [
+        (0.39, {}, 0),
+        (0.41, {}, 1),
+        (0.84, {}, 1),
+        (0.86, {}, 0),
+        (0.7, {"user": "mara"}, 0),
+        (0.7, {"language": "de"}, 0),
+        (0.7, {"status": "challenged"}, 0),
+    ],
+)
+def test_pairs_are_of_one_scope_and_alike_enough(
+    world: World, likeness: float, given: dict[str, str], listed: int
+) -> None:
+    """R11: at 0.40 to 0.85; above, they may say the same (R7)."""
+    world.hold(TABS, about="code")
+    world.hold(SPACES, about="code", likeness=likeness, **given)
+    assert len(find(world)) == listed
+
+
+def test_a_contradiction_is_written_down_and_changes_no_belief(world: World, three: list[Belief]) -> None:
+    """R11: nothing resolves itself."""
+    contradict(world, TABS, SPACES)
+    find(world)
+    before = {name: rows for name, rows in world.rows().items() if name != "ModelCall"}
+    assert check(world) == 3
+    assert outcomes()[frozenset({TABS, SPACES})] == ("contradicts", "as scripted")
+    assert sorted(states()) == ["compatible", "compatible", "contradicts"]
+    assert {name: rows for name, rows in world.rows().items() if name != "ModelCall"} == before
+    assert Rival.objects.exclude(call__purpose="contradict").count() == 0
+
+
+def test_pairs_with_a_belief_in_common_are_asked_about_in_one_call(world: World, three: list[Belief]) -> None:
+    """R11: three pairs of three beliefs, two calls."""
+    find(world)
+    check(world)
+    assert world.calls("contradict") == 2
+    assert check(world) == 0
+    assert world.calls("contradict") == 2
+
+
+def test_what_a_reply_leaves_open_is_asked_about_once_more(world: World) -> None:
+    """R11: a reply names one belief at most, and two may contradict a third."""
+    beliefs = [world.hold(text, about="code", likeness=0.8) for text in (TABS, SPACES, LINES)]
+    first, second, third = sorted(beliefs, key=lambda belief: belief.pk)
+    world.contradictions |= {first.statement: second.statement}
+    find(world)
+    check(world)
+    of_first = {rival.second_id: rival.state for rival in Rival.objects.filter(first=first)}
+    assert of_first == {second.pk: RivalState.CONTRADICTS, third.pk: RivalState.COMPATIBLE}
+    assert world.calls("contradict") == 3
+
+
+def test_what_nobody_can_read_needs_a_person(world: World, three: list[Belief]) -> None:
+    """R11: a model failure means that, and the beliefs are not asked about again by themselves."""
+    world.server.script = lambda asked: garbage()
+    find(world)
+    check(world)
+    assert set(outcomes().values()) == {("needs_a_person", "no answer that could be read: malformed")}
+    assert check(world) == 0
+
+
+def test_a_refused_key_needs_a_person(world: World, three: list[Belief]) -> None:
+    """R11: and nothing is read into it."""
+    world.server.script = lambda asked: refuse(401)
+    find(world)
+    check(world)
+    assert set(outcomes().values()) == {("needs_a_person", "no answer that could be read: auth")}
+
+
+def test_a_belief_that_was_not_asked_about_needs_a_person(world: World, three: list[Belief]) -> None:
+    """R11."""
+    world.server.script = lambda asked: {"contradicts": 9, "reason": "so it seems"}
+    find(world)
+    check(world)
+    assert set(outcomes().values()) == {("needs_a_person", "the model named a belief that it was not asked about")}
+
+
+def test_stored_replies_are_reused(world: World, three: list[Belief]) -> None:
+    """R11, B9: what is asked about again is not paid for again."""
+    find(world)
+    check(world)
+    calls = world.calls("contradict")
+    reopen_rivals(rivals=Rival.objects.all())
+    assert check(world) == 3
+    assert world.calls("contradict") == calls
+
+
+def test_a_spent_cap_leaves_pairs_open(world: World, three: list[Belief]) -> None:
+    """R11, B9: they are asked about when there is room again."""
+    world.workspace.daily_token_cap = 1
+    world.workspace.save()
+    find(world)
+    with pytest.raises(OutOfBudget):
+        check(world)
+    assert states() == ["open"] * 3
+
+
+def test_a_belief_that_changed_takes_its_pairs_off_the_list(world: World, three: list[Belief]) -> None:
+    """R11: by its status; nothing is asked about them."""
+    find(world)
+    Belief.objects.filter(pk=three[0].pk).update(status="revised")
+    [left] = list_rivals(workspace=world.workspace)
+    assert {left.first_id, left.second_id} == {three[1].pk, three[2].pk}
+    assert check(world) == 1
+
+
+def test_what_a_curator_dismissed_stays_off_the_list(world: World, three: list[Belief]) -> None:
+    """R11."""
+    find(world)
+    assert dismiss_rivals(rivals=Rival.objects.all()) == 3
+    assert (find(world), list(list_rivals(workspace=world.workspace)), check(world)) == ([], [], 0)
+
+
+def test_contradictions_come_first(world: World, three: list[Belief]) -> None:
+    """R11: whatever their similarity."""
+    find(world)
+    least = Rival.objects.order_by("similarity")[0]
+    Rival.objects.filter(pk=least.pk).update(state="contradicts")
+    assert list_rivals(workspace=world.workspace)[0] == least
+
+
+def test_rules_find_contradictions_offline(world: World, settings: Settings) -> None:
+    """R11."""
+    settings.ENGRAM_LLM = "offline"
+    world.hold("Ana prefers tabs over spaces.", about="code", likeness=0.9)
+    world.hold("Ana prefers spaces over tabs.", about="code", likeness=0.9)
+    find(world)
+    check(world)
+    assert states() == ["contradicts"]
+
+
+def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: list[Belief]) -> None:
+    """R11, B19: nor with the pairs of others that were asked about in the same call."""
+    contradict(world, TABS, SPACES)
+    find(world)
+    check(world)
+    ids = sorted(belief.pk for belief in three)
+    erase_memories(
+        workspace=world.workspace, episodes=Episode.objects.none(), beliefs=ids[2:], actor=TELLER, now=world.now
+    )
+    assert [(rival.first_id, rival.second_id, rival.reason) for rival in Rival.objects.all()] == [(ids[0], ids[1], "")]
+    assert set(ModelCall.objects.filter(purpose="contradict").values_list("reply", flat=True)) == {""}
+
+
+def test_the_command_lists_and_asks(world: World, three: list[Belief]) -> None:
+    """R11, R15."""
+    contradict(world, TABS, SPACES)
+    name = world.workspace.name
+    assert {row["state"] for row in run("find_contradictions", "--workspace", name)} == {"open"}
+    assert world.calls("contradict") == 0
+    [told] = run("find_contradictions", "--workspace", name, "--check")
+    assert (set(told["statements"]), told["state"], told["reason"]) == ({TABS, SPACES}, "contradicts", "as scripted")
+
+
+def test_the_command_says_what_there_is_to_look_at(world: World, three: list[Belief]) -> None:
+    """R11, R15."""
+    out = io.StringIO()
+    call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", stdout=out)
+    assert out.getvalue().startswith("open, 0.72 alike\n")
+    assert out.getvalue().endswith("1 pair to look at.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--workspace", "nowhere"], 2), (["--check"], 1)],
+)
+def test_the_command_ends_with_what_went_wrong(
+    world: World, three: list[Belief], arguments: list[str], code: int
+) -> None:
+    """R11, R15: 1 where not all could be asked about, 2 for the command line."""
+    world.workspace.daily_token_cap = 1
+    world.workspace.save()
+    given = arguments if "--workspace" in arguments else ["--workspace", world.workspace.name, *arguments]
+    with pytest.raises(CommandError) as refused:
+        call_command("find_contradictions", *given, stdout=io.StringIO())
+    assert refused.value.returncode == code
