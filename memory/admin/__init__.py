@@ -1,6 +1,18 @@
 """The admin: every row of the project, shown to the members of its workspace and to nobody else."""
 
-from memory.admin import beliefs, conversations, cycles, episodes, frame, graph, ledger, people, restructuring, tenancy
+from memory.admin import (
+    beliefs,
+    conversations,
+    cycles,
+    episodes,
+    frame,
+    graph,
+    ledger,
+    people,
+    restructuring,
+    rivals,
+    tenancy,
+)
 
 __all__ = [
     "beliefs",
@@ -12,5 +24,6 @@ __all__ = [
     "ledger",
     "people",
     "restructuring",
+    "rivals",
     "tenancy",
 ]

@@ -34,6 +34,7 @@ _SECTIONS = (
             ("Lineage", "lineage", "account_tree"),
             ("Gate decisions", "gatedecision", "gavel"),
             ("Changes of status", "transition", "swap_horiz"),
+            ("Contradictions?", "rival", "compare_arrows"),
         ),
     ),
     (

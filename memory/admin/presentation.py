@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from memory.domain.beta import Beta
 from memory.domain.lifecycle import BeliefStatus, CycleState, EpisodeStatus, JobState
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess
+from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess, RivalState
 
 OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
 OFFLINE_EMBEDDINGS_NOTICE = "Offline embeddings: a small static embedding model"
@@ -33,6 +33,9 @@ _SHADES: Mapping[str, str] = {
     CycleState.OVER_BUDGET: "warning",
     CycleState.FAILED: "danger",
     JobState.APPLIED: "success",
+    RivalState.CONTRADICTS: "danger",
+    RivalState.COMPATIBLE: "success",
+    RivalState.NEEDS_A_PERSON: "warning",
     CallOutcome.OK: "success",
     CallOutcome.OPEN: "info",
     CallOutcome.MALFORMED: "danger",

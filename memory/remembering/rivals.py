@@ -98,7 +98,7 @@ def check_rivals(*, workspace: Workspace, now: datetime, most: int | None = None
     or OutOfBudget: what was answered by then is stored, and the other pairs stay open.
     """
     check = _Check(workspace=workspace, now=now)
-    unasked = _standing(workspace).unasked().order_by("-similarity", "first_id", "second_id")
+    unasked = _standing(workspace).filter(state=RivalState.OPEN).order_by("-similarity", "first_id", "second_id")
     check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])))
     return len(check.settled)
 

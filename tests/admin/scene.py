@@ -33,6 +33,7 @@ from memory.models import (
     ModelCall,
     ModelCallEpisode,
     Project,
+    Rival,
     Role,
     StructuralChild,
     StructuralJob,
@@ -68,6 +69,7 @@ class Scene:
     conversation: Conversation
     entity: Entity
     edge: Edge
+    rival: Rival
     box: Box
 
     def rows(self) -> list[Model]:
@@ -136,6 +138,7 @@ def set_scene(name: str) -> Scene:
             workspace=workspace, session=f"talk of {name}", content=f"A turn of {name}."
         ).conversation,
         entity=_mention(name, episode=episode),
+        rival=_oppose(name, belief=belief, call=call),
         edge=_link(episode=episode, other=factories.episode(workspace=workspace, text=f"An effect of {name}.")),
         box=_put_into_box(name, episode=episode),
     )  # fmt: skip
@@ -146,6 +149,16 @@ def _answer(name: str, *, job: ClusterJob) -> ModelCall:
     return ModelCall.objects.create(
         workspace=job.workspace, cycle=job.cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
         outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
+    )  # fmt: skip
+
+
+def _oppose(name: str, *, belief: Belief, call: ModelCall) -> Rival:
+    """Store a belief that may contradict another one, and that nobody could tell whether it does."""
+    other = factories.belief(workspace=belief.workspace, statement=f"The rival of {name} holds.")
+    first, second = sorted((belief, other), key=lambda each: each.pk)
+    return Rival.objects.create(
+        workspace=belief.workspace, first=first, second=second, similarity=0.7, state="needs_a_person",
+        reason=f"A doubt of {name}.", checked_at=NOW, call=call, created_at=NOW,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tests.admin.test_isolation import list_of, page_of
 pytestmark = pytest.mark.django_db
 
 SignIn = Callable[[Workspace, Role], Client]
-AUDIT = ("evidence", "lineage", "cycle", "step", "job", "verdict", "decision", "call", "transition")
+AUDIT = ("evidence", "lineage", "cycle", "step", "job", "verdict", "decision", "call", "transition", "rival")
 
 
 @pytest.mark.parametrize("kind", AUDIT)

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -87,7 +88,7 @@ def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[B
     ],
 )
 def test_pairs_are_of_one_scope_and_alike_enough(
-    world: World, likeness: float, given: dict[str, str], listed: int
+    world: World, likeness: float, given: dict[str, Any], listed: int
 ) -> None:
     """R11: at 0.40 to 0.85; above, they may say the same (R7)."""
     world.hold(TABS, about="code")
