@@ -32,9 +32,9 @@ class RivalAdmin(AuditAdmin[Rival]):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Rival]:
-        pairs = super().get_queryset(request).standing().select_related("first", "second", "workspace")
-        shown: models.QuerySet[Rival] = pairs.defer("first__search", "second__search")
-        return shown
+        standing = Rival.objects.standing().values("pk")
+        pairs = super().get_queryset(request).filter(pk__in=standing).select_related("first", "second", "workspace")
+        return pairs.defer("first__search", "second__search")
 
     @admin.display(description="alike", ordering="similarity")
     def alike(self, pair: Rival) -> str:
