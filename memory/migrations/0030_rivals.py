@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0027_links_of_duplicates'),
+        ('memory', '0029_summaries_by_rows'),
     ]
 
     operations = [
