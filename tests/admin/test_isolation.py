@@ -150,7 +150,7 @@ def test_choices_to_add_to_are_workspaces_of_the_needed_role(ours: Scene, theirs
 def test_the_first_page_counts_own_workspaces_only(ours: Scene, theirs: Scene, sign_in: SignIn) -> None:
     page = sign_in(ours.workspace, Role.READER).get(reverse("admin:index"))
     assert [row.workspace for row in page.context["overview"]] == [ours.workspace]
-    assert page.context["overview"][0].beliefs == 2
+    assert page.context["overview"][0].beliefs == 3
     assert b"of theirs" not in page.content
 
 
@@ -158,7 +158,7 @@ def test_every_model_of_the_project_is_shown_by_membership() -> None:
     assert {
         type(page) for page in (admin.site._registry[model] for model in MODELS) if not isinstance(page, ByMembership)
     } == set()
-    assert len(MODELS) == 22
+    assert len(MODELS) == 23
 
 
 def test_somebody_outside_the_staff_is_sent_to_the_login(ours: Scene, client: Client) -> None:
