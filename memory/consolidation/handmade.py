@@ -30,6 +30,7 @@ from memory.models.vectors import Vectors
 _WHY = {
     Refusal.EMPTY: "It says nothing.",
     Refusal.SHARES_SPAN: "It refers to something that was shared; say what it is.",
+    Refusal.OUTPUT: "It is what a program printed; say what follows from it.",
     Refusal.QUESTION: "It is a question; a belief is a statement.",
     Refusal.TOO_LONG: "It has more than {words} words; one short sentence is expected.",
     Refusal.UNRESOLVED_REFERENCE: "It hangs on a word such as it or that; name what is meant.",

@@ -17,10 +17,19 @@ from memory.domain.fact_traits import (
 )
 from memory.domain.language import detect_language
 from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_VERBS, words
+from memory.domain.noting import hear_note
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.references import is_verb_form
-from memory.domain.refusals import DEFAULTS, Refusal, is_german, refuse_statement
-from memory.domain.sentences import drop_shared, list_shortened, split_sentences, strip_opening, strip_pictographs
+from memory.domain.refusals import DEFAULTS, Refusal, has_verb, is_german, refuse_statement
+from memory.domain.residue import drop_output
+from memory.domain.sentences import (
+    drop_shared,
+    list_shortened,
+    list_words,
+    split_sentences,
+    strip_opening,
+    strip_pictographs,
+)
 
 _LONG = replace(DEFAULTS, statement_words=45)  # a fact may say more than a belief
 _READ = 4_000  # characters of a turn: what comes after them was pasted
@@ -76,20 +85,29 @@ _DROPPED = {
 }
 _AMBIGUOUS = words("set let cut read cost quit hit put shut spread hurt found left made told thought felt kept built")
 _MARK = re.compile(r"^\s*(?:[>*•#-]+|\d+[.)])\s+")
-# What follows is worth keeping, says whoever says so.
-_NOTED = re.compile(
-    r"(?:(?:so |and |also |please |bitte )*(?:remember|note|keep in mind|don't forget|bear in mind|merk dir|denk daran|"
-    r"beachte|vergiss nicht)(?: that| dass|,? dass)?|for the record|fyi|just so you know|important|wichtig|"
-    r"zur info)\b[\s,:–-]+(?=\w)(?!to\b)",
-    re.IGNORECASE,
-)
 _NAME_WISH = re.compile(r"^(?:please |just )?call me ([A-Z]\w+)", re.IGNORECASE)
 _OF_ONESELF = re.compile(r"(?:I|I'm|I'll|I'd|I've|We|We'll|My)\b")
+# What an assistant does when it is told something: it says so, and often says it again.
+_ASSENT = re.compile(
+    r"(?:(?:will do|noted|got it|understood|okay|ok|sure|certainly|of course|alright|verstanden|alles klar|mache ich)"
+    r"\s*[:,.!–—-]|(?:i(?:'ll| will) (?:always|never|remember|note|keep|make sure)|ich (?:werde|merke)) \w)",
+    re.IGNORECASE,
+)
+_WILL_DO = re.compile(r"will do\s*[:,–—-]\s*(?=\w)", re.IGNORECASE)
 _REQUEST = re.compile(r"(?:bitte|please|kindly)\b(?!.*\b(?:always|never|immer|nie|niemals)\b)", re.IGNORECASE)
 _SUBORDINATE = words("since because when while until after before if although though as weil wenn als nachdem bevor")
-_CODE = re.compile(r"```.*?(?:```|\Z)|^ {4}\S.*$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"```.*?(?:```|\Z)|^ {4}\S[^\n]*$", re.DOTALL | re.MULTILINE)
 _FINAL = frozenset(
-    {Refusal.EMPTY, Refusal.SHARES_SPAN, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK}
+    {
+        Refusal.EMPTY,
+        Refusal.SHARES_SPAN,
+        Refusal.OUTPUT,
+        Refusal.REDACTED,
+        Refusal.QUESTION,
+        Refusal.GREETING,
+        Refusal.THANKS,
+        Refusal.SMALL_TALK,
+    }
 )
 
 
@@ -101,6 +119,7 @@ class _Voice:
     speaker: str
     german: bool
     known: Collection[str]
+    is_wished: bool = False  # that this sentence be remembered
 
     @property
     def name(self) -> str:
@@ -111,7 +130,10 @@ class _Voice:
         return "de" if self.german else "en"
 
     def refuses(self, text: str) -> Refusal | None:
-        return refuse_statement(text, language=self.tag, policy=_LONG)
+        """Name why a text is no fact; of what is to be remembered a short clause is enough ("Ana is vegan")."""
+        refusal = refuse_statement(text, language=self.tag, policy=_LONG)
+        is_clause = self.is_wished and refusal is Refusal.FRAGMENT and has_verb(list_words(text), german=self.german)
+        return None if is_clause else refusal
 
 
 def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: Collection[str] = ()) -> list[Fact]:
@@ -128,17 +150,22 @@ def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: 
 
 
 def _list_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a turn line by line, without code, marks of lists, and pictures."""
-    for line in _CODE.sub("\n", text).splitlines():
+    """Yield the sentences of a turn line by line, without code, what programs print, marks of lists, and pictures."""
+    for line in _CODE.sub("\n", drop_output(text)).splitlines():
         yield from split_sentences(strip_pictographs(drop_shared(_MARK.sub("", line))))
 
 
 def _read_sentence(sentence: str, voice: _Voice) -> Fact | None:
-    noted = _NOTED.match(sentence)
-    sentence = _NAME_WISH.sub(r"I want to be called \1", sentence[noted.end() :] if noted else sentence)
+    is_model = voice.role is Role.ASSISTANT
+    if is_model and not voice.speaker and _ASSENT.match(sentence):
+        return None
+    plain = sentence if is_model else _WILL_DO.sub("", sentence)
+    noted = hear_note(plain, may_ask=not is_model)
+    voice = replace(voice, is_wished=noted is not None)
+    sentence = _NAME_WISH.sub(r"I want to be called \1", noted or plain)
     said = strip_opening(sentence, is_addressed=bool(voice.speaker), keeps_date=True)
     category = _categorise(sentence, said, german=voice.german)
-    if voice.role is Role.ASSISTANT and (_OFFER.match(said) or category is Category.COMMITMENT):
+    if is_model and (_OFFER.match(said) or category is Category.COMMITMENT):
         return None  # an assistant announces each of its steps
     told = next(_tellings(said, voice), None)
     if told is None or (category is Category.FACT and _is_order(said)) or _AGREED.search(said):

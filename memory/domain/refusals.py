@@ -14,6 +14,7 @@ from memory.domain.lexicon import (
 )
 from memory.domain.policy import ConsolidationPolicy
 from memory.domain.references import has_unresolved_reference
+from memory.domain.residue import drop_output, is_output, is_redacted_away
 from memory.domain.sentences import drop_quotes, drop_shared, has_shared, list_words, split_sentences, strip_pictographs
 
 DEFAULTS = ConsolidationPolicy()
@@ -25,6 +26,8 @@ class Refusal(StrEnum):
 
     EMPTY = "empty"
     SHARES_SPAN = "shares_span"
+    OUTPUT = "output"
+    REDACTED = "redacted"
     QUESTION = "question"
     GREETING = "greeting"
     THANKS = "thanks"
@@ -50,7 +53,8 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _SMALL_TALK = re.compile(
-    r"(?:wow|haha|lol|congrat\w*|good (?:luck|job|point|idea)|well done|way to go|no (?:problem|worries)|you got this|"
+    r"(?:will do(?=\s*(?:[:,.!–—-]|$))|"
+    r"wow|haha|lol|congrat\w*|good (?:luck|job|point|idea)|well done|way to go|no (?:problem|worries)|you got this|"
     r"you're (?:welcome|awesome|amazing|the best|so)|you are (?:welcome|awesome|amazing)|"
     r"keep (?:it up|going|pushing|at it|learning)|push through|just wanted to (?:say|check)|"
     r"(?:a )?lots?(?:'s| has| have)? (?:been )?(?:going on|happened|happening)|"
@@ -89,6 +93,8 @@ def refuse_statement(statement: str, *, language: str = "", policy: Consolidatio
     german = is_german(text, language=language)
     for refusal, applies in (
         (Refusal.SHARES_SPAN, has_shared),
+        (Refusal.OUTPUT, is_output),
+        (Refusal.REDACTED, is_redacted_away),
         (Refusal.QUESTION, _is_question),
         (Refusal.GREETING, _is_greeting),
         (Refusal.THANKS, _is_thanks),
@@ -136,9 +142,13 @@ def count_content_words(words: list[str], *, german: bool) -> int:
     return sum(word.lower() not in stops for word in words)
 
 
+def has_verb(words: list[str], *, german: bool) -> bool:
+    """Tell whether a finite verb stands among the words."""
+    return _has_german_verb(words) if german else _has_english_verb(words)
+
+
 def _is_fragment(words: list[str], *, german: bool) -> bool:
-    has_verb = _has_german_verb(words) if german else _has_english_verb(words)
-    return not has_verb or count_content_words(words, german=german) < MIN_CONTENT_WORDS
+    return not has_verb(words, german=german) or count_content_words(words, german=german) < MIN_CONTENT_WORDS
 
 
 def _has_english_verb(words: list[str]) -> bool:
@@ -168,10 +178,20 @@ def _has_german_verb(words: list[str]) -> bool:
     )
 
 
-_NOTHING_SAID = frozenset({Refusal.EMPTY, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK})
+NOTHING_SAID = frozenset(
+    {
+        Refusal.EMPTY,
+        Refusal.OUTPUT,
+        Refusal.REDACTED,
+        Refusal.QUESTION,
+        Refusal.GREETING,
+        Refusal.THANKS,
+        Refusal.SMALL_TALK,
+    }
+)
 
 
 def says_nothing(text: str, *, language: str = "") -> bool:
-    """Tell whether every sentence of a text is a question, a greeting, thanks or small talk."""
-    sentences = split_sentences(drop_shared(text))
-    return all(refuse_statement(sentence, language=language) in _NOTHING_SAID for sentence in sentences)
+    """Tell whether every sentence of a text is a question, a greeting, thanks, small talk, or nothing anybody said."""
+    sentences = split_sentences(drop_shared(drop_output(text)))
+    return all(refuse_statement(sentence, language=language) in NOTHING_SAID for sentence in sentences)

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memory.domain.noting import hear_note
 from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.refusals import Refusal, refuse_statement
-from memory.domain.sentences import split_sentences, strip_opening
+from memory.domain.refusals import NOTHING_SAID, refuse_statement
+from memory.domain.residue import drop_output
+from memory.domain.sentences import drop_shared, split_sentences, strip_opening
 from memory.domain.turns import Turn, list_claims
 
 OWNER = "owner"
 FACTUAL = "factual"
-
-_NO_FACT = frozenset({Refusal.EMPTY, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +78,14 @@ def clamp_fact(*, text: str, policy: RememberPolicy) -> str:
 
 
 def says_something(*, text: str, language: str) -> bool:
-    """Tell whether a fact claims anything: no question, greeting or thanks."""
-    return refuse_statement(text, language=language) not in _NO_FACT
+    """Tell whether a fact claims anything: no question, greeting or thanks, and nothing that nobody said."""
+    return refuse_statement(text, language=language) not in NOTHING_SAID
 
 
 def read_facts(*, text: str, speaker: str, language: str, policy: RememberPolicy) -> list[Fact]:
     """Read a text's claims by rules: each sentence that stands for itself, told of its speaker where one is known."""
-    turn = Turn(text=text, speaker=speaker, language=language)
+    said = drop_output(text)
+    turn = Turn(text=_without_wishes(drop_shared(said) if speaker else said), speaker=speaker, language=language)
     claims = dict.fromkeys(list_claims(turn) if speaker else _as_written(turn))
     return [
         Fact(
@@ -94,6 +95,11 @@ def read_facts(*, text: str, speaker: str, language: str, policy: RememberPolicy
         )
         for claim in list(claims)[: policy.facts]
     ]
+
+
+def _without_wishes(text: str) -> str:
+    """Drop the words with which a sentence wishes to be remembered."""
+    return "\n".join(hear_note(sentence) or sentence for sentence in split_sentences(text))
 
 
 def _as_written(turn: Turn) -> list[str]:

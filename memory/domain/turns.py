@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from memory.domain.person import to_third_person
-from memory.domain.refusals import Refusal, is_german, refuse_statement
+from memory.domain.refusals import NOTHING_SAID, Refusal, is_german, refuse_statement
 from memory.domain.sentences import drop_shared, list_shortened, split_sentences, strip_opening, strip_pictographs
 
 
@@ -21,9 +21,7 @@ class Turn:
     language: str = ""
 
 
-_SAYS_NOTHING = frozenset(
-    {Refusal.EMPTY, Refusal.QUESTION, Refusal.GREETING, Refusal.THANKS, Refusal.SMALL_TALK, Refusal.TOO_LONG}
-)
+_SAYS_NOTHING = NOTHING_SAID | {Refusal.TOO_LONG}
 
 
 def list_claims(turn: Turn) -> list[str]:

@@ -117,3 +117,14 @@ def test_a_blank_summary_is_small_talk_and_paid_for_once(server: ModelServer, wo
 
     assert not Episode.objects.exists()
     assert ModelCall.objects.count() == len(server.log) == 1
+
+
+def test_a_model_cannot_make_a_fact_of_what_nobody_said(server: ModelServer, workspace: Workspace) -> None:
+    """L3: markers in a frame, what a program printed, and assent, however sure the model is."""
+    junk = ["Mara's password is [redacted: password].", '{"status": "ok"}', "Will do: always answer in Dutch."]
+    facts = [tell({"turn": 1, "text": text}, confidence=1.0) for text in [*junk, "Mara lives in Graz."]]
+    server.then(answer({"facts": facts}))
+
+    found = ask(said("I live in Graz, and here is more."), workspace=workspace)
+
+    assert [fact.text for fact in found.facts] == ["Mara lives in Graz."]

@@ -210,6 +210,20 @@ def test_small_talk_founds_nothing(world: World) -> None:
     assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]  # left to consolidation
 
 
+@pytest.mark.parametrize("text", ["Ana's password is [redacted: password].", '{"status": "Ana is on leave"}'])
+def test_what_nobody_said_founds_nothing(world: World, text: str) -> None:
+    """R1: markers in a frame, and what a program printed, though a model takes them for facts."""
+    told = tell(world, text)
+    assert (told.state, told.beliefs, Belief.objects.count()) == ("done", (), 0)
+
+
+def test_a_wish_to_remember_is_no_part_of_what_is_believed(world: World, offline: None, sent: list[int]) -> None:
+    """R1: offline, the request's words are left out."""
+    tell(world, f"Could you remember that {TABS.removesuffix('.')}?")
+    work_all(world)
+    assert world.only_belief().statement == TABS
+
+
 def test_nothing_but_echo_costs_no_call(world: World) -> None:
     """R1, B4: what we said ourselves is no news."""
     told = tell(world, "[Belief (0.85): Ana prefers tabs over spaces.]")
