@@ -89,7 +89,7 @@ def shuffle_days(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_the_sample_becomes_sensible_beliefs() -> None:
     """At least eight beliefs, two of them contradicted, one revised, one archived, and none adrift."""
     workspace = live_through(read_history())
@@ -104,7 +104,7 @@ def test_the_sample_becomes_sensible_beliefs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("change", [rename, shuffle_days])
 def test_names_ids_and_the_order_within_a_day_do_not_matter(
     change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]],

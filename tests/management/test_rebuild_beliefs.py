@@ -34,6 +34,7 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 @pytest.mark.slow
+@pytest.mark.django_db(transaction=True)  # steps commit, as in life: else rows keep all their pasts
 def test_the_sample_is_the_same_again(sample: Workspace) -> None:
     """B22: the same ids, statements, α and β, and no call; after damage, too."""
     before, calls = believed(sample), ModelCall.objects.count()
