@@ -100,9 +100,14 @@ USER_FILTERS: dict[str, dict[str, Any] | None] = {
     "GET /beliefs": None,
     "POST /recall": {"query": SECRET, "limit": 100},
     "POST /recollections": {"query": SECRET, "session": "s-1"},
+    "POST /context": {"query": SECRET},
 }
-# Beside POST /episodes, which takes lines of any kind.
-USER_NAMERS = {"POST /erase": "whose memories go", "GET /export": "whose memories an owner is told"}
+# Beside POST /episodes and POST /turns, which take lines of any kind.
+USER_NAMERS = {
+    "POST /erase": "whose memories go",
+    "GET /export": "whose memories an owner is told",
+    "POST /remember": "whose memory it becomes",
+}
 
 
 def takes_user(operation: dict[str, Any], components: dict[str, Any]) -> bool:
