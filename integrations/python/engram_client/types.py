@@ -348,6 +348,8 @@ class EpisodeCard(TypedDict):
     beliefs: list["Word"]
     hidden_beliefs: int
     transitions: list["Transition"]
+    names: list[str]
+    links: list["Link"]
     id: str
     text: str
     summary: NotRequired[str]
@@ -602,6 +604,18 @@ class LineageChange(TypedDict):
     reason: NotRequired[str]
     cycle: NotRequired[str | None]
     created_at: str
+
+
+class Link(TypedDict):
+    """A link to another episode."""
+
+    episode: str
+    text: str
+    kind: "EdgeKind"
+    is_cause: bool
+    weight: float
+    confidence: float
+    last_seen_at: str
 
 
 class Memory(TypedDict):
