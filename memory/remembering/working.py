@@ -143,7 +143,7 @@ def _hold_still(hold: Hold) -> None:
     if not hold.mine.select_for_update(no_key=True).exists():
         raise LeaseLost
     locked = Episode.objects.select_for_update(no_key=True)
-    hold.remembrance.episode.status = locked.values_list("status", flat=True).get(pk=hold.remembrance.episode_id)
+    hold.remembrance.episode = locked.get(pk=hold.remembrance.episode_id)
 
 
 def check_wanted(*, episode: Episode) -> None:
