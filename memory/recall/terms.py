@@ -106,7 +106,7 @@ FROM forms f, memory_textstatistics m CROSS JOIN LATERAL (
 ) frequency
 WHERE m.workspace_id = %(workspace)s
 """
-# The same of what has not been counted yet: that is a young workspace.
+# The same of what has not been counted yet: a young workspace, whose rows are all looked at (IS TRUE: by no index).
 _COUNT = rf"""{_WORDS}
 , measured AS (
     SELECT count(*) AS documents, coalesce(avg(length) FILTER (WHERE number <= %(sample)s), 1)::float8 AS mean_length
@@ -117,8 +117,8 @@ SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
 FROM forms f, measured m CROSS JOIN LATERAL (
     SELECT count(*) AS documents FROM memory_episode e
     WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
-      AND e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
-          SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery
+      AND (e.search @@ (SELECT string_agg(quoted, ' | ') FROM unnest(f.lexemes) lexeme, LATERAL (
+          SELECT '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS quoted) q)::tsquery) IS TRUE
 ) frequency
 """
 
