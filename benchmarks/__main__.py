@@ -3,8 +3,7 @@
     python -m benchmarks [--json FILE] [--conversations "FILE…"] [NAME …]
 
 What consolidation costs, and what is read out of turns, is measured only where conversations are given, as files of
-episode lines. Each runs in a
-process of its own. Exits 1 when a bar was missed or a benchmark failed.
+episode lines. Each runs in a process of its own. Exits 1 when a bar was missed or a benchmark failed.
 """
 
 import argparse

@@ -4,7 +4,7 @@ A turn is known by its id: importing again adds nothing, and an import that was 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -35,7 +35,6 @@ def import_turns(
     user: str = "",
     report: TurnReport,
     is_rehearsal: bool = False,
-    on_batch: Callable[[], object] = lambda: None,
 ) -> None:
     """Accept what was found, for a user where its lines name none, each batch in a transaction of its own.
 
@@ -52,7 +51,6 @@ def import_turns(
             seen |= {_name(turn) for turn in turns if turn.line.get("turn_id")}
             turns = fresh
         _accept(turns, arrival, user, report, is_rehearsal=is_rehearsal)
-        on_batch()
 
 
 def _name(turn: FoundTurn) -> tuple[object, object]:
