@@ -23,14 +23,19 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from memory.consolidation.sweep import SWEEP
+from memory.domain.edges import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
+from memory.linking.unlinked import count_unlinked
 from memory.llm.requests import Purpose
 from memory.models import (
     Belief,
+    Box,
     CallOutcome,
     Conversation,
     Cycle,
     CycleStep,
+    Edge,
+    Entity,
     Episode,
     Heartbeat,
     ModelCall,
@@ -68,6 +73,7 @@ class RowCollector(Collector):
         yield from _calls()
         yield from _memory()
         yield from _conversations()
+        yield from _graph()
         yield _redactions()
         yield from _deliveries(self._tasks)
         yield _sweeps()
@@ -208,6 +214,20 @@ def _conversations() -> Iterator[Metric]:
         "engram_extraction_seconds", "How long conversations were held to be read",
         count_value=sums["count"], sum_value=sums["seconds"],
     )  # fmt: skip
+
+
+def _graph() -> Iterator[Metric]:
+    """Count what links memories, and what waits to be linked."""
+    yield GaugeMetricFamily("engram_entities", "Whom and what memories name", value=Entity.objects.count())
+    found = dict(Edge.objects.order_by().values_list("kind").annotate(count=Count("*")))
+    edges = GaugeMetricFamily("engram_edges", "Links between episodes", labels=["kind"])
+    _fill(edges, {(kind,): found.get(kind, 0) for kind in EdgeKind})
+    yield edges
+    boxes = GaugeMetricFamily("engram_boxes", "Episodes put together by topic", labels=["state"])
+    unsealed = Box.objects.open().count()
+    _fill(boxes, {("open",): unsealed, ("sealed",): Box.objects.count() - unsealed})
+    yield boxes
+    yield GaugeMetricFamily("engram_unlinked_episodes", "Episodes that wait to be linked", value=count_unlinked())
 
 
 def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:

@@ -11,11 +11,12 @@ from django.db.models import Count, Min, Sum
 from memory.access.visibility import Viewer, existing_beliefs, existing_episodes, visible_conversations
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
+from memory.linking.unlinked import count_unlinked
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
 from memory.llm.model import language_model
 from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
-from memory.models import Cycle, Episode, Pause, PauseReason, Redaction, Turn, Workspace
+from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.tenancy import WorkspaceQuerySet
 
@@ -53,8 +54,26 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remembering:
+    """Texts that are to be remembered at once: what waits for a model, and what was given up for a person to see."""
+
+    queued: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """What links memories, and how many memories wait to be linked."""
+
+    entities: int
+    edges: int
+    boxes: int
+    unlinked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A viewer's view of the memory; one limited to projects sees neither cycles nor budget, which are everybody's."""
+    """A viewer's view of the memory; one limited to projects sees no cycles, budget or graph: everybody's."""
 
     is_believing: bool
     episodes: Mapping[str, int]
@@ -64,6 +83,8 @@ class Status:
     held_episodes: int
     dead_letters: int
     turns: Waiting
+    remembering: Remembering
+    graph: Graph | None
     redactions: Mapping[str, int] | None
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
@@ -88,7 +109,9 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         held_episodes=states.get(ConsolidationState.HELD, 0),
         dead_letters=dead,
         turns=_waiting_turns(viewer),
-        redactions=_redactions(workspace) if is_whole else None,
+        remembering=_remembering(viewer),
+        graph=read_graph(workspace=workspace) if is_whole else None,
+        redactions=read_redactions(workspace=workspace) if is_whole else None,
         last_cycle=last,
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
         pause=pause,
@@ -126,7 +149,26 @@ def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
     return dict(rows.order_by(column).values_list(column).annotate(Count("pk")))
 
 
-def _redactions(workspace: Workspace) -> dict[str, int]:
+def _remembering(viewer: Viewer) -> Remembering:
+    """Count the texts of the viewer's projects that wait to be remembered, or were given up."""
+    texts = Remembrance.objects.for_workspace(viewer.workspace)
+    if viewer.projects is not None:
+        texts = texts.filter(episode__project__in=viewer.projects)
+    return Remembering(queued=texts.queued().count(), failed=texts.failed().count())
+
+
+def read_graph(*, workspace: Workspace) -> Graph:
+    """Count what links a workspace's memories."""
+    return Graph(
+        entities=Entity.objects.for_workspace(workspace).count(),
+        edges=Edge.objects.for_workspace(workspace).count(),
+        boxes=Box.objects.for_workspace(workspace).count(),
+        unlinked=count_unlinked(workspace_id=workspace.pk),
+    )
+
+
+def read_redactions(*, workspace: Workspace) -> dict[str, int]:
+    """Count the secrets that were taken out of a workspace's texts, by kind."""
     return dict(Redaction.objects.for_workspace(workspace).order_by("kind").values_list("kind", "count"))
 
 

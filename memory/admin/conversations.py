@@ -33,6 +33,19 @@ class TurnsOfConversation(AuditInline[Turn, Conversation]):
         return badge(turn.state)
 
 
+class WithDeadTurns(admin.SimpleListFilter):
+    """Conversations with turns that wait for a person."""
+
+    title = "turns given up"
+    parameter_name = "given_up"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "some could not be read")]
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        return queryset.filter(pk__in=Turn.objects.dead().values("conversation")) if self.value() else queryset
+
+
 @admin.register(Conversation)
 class ConversationAdmin(AuditAdmin[Conversation]):
     """A session, with its turns; the newest first."""
@@ -50,7 +63,13 @@ class ConversationAdmin(AuditAdmin[Conversation]):
         "state_reason",
         "last_turn_at",
     )
-    list_filter = (("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "due_reason", "last_turn_at")
+    list_filter = (
+        ("workspace", OfMyWorkspaces),
+        ("project", OfMyWorkspaces),
+        WithDeadTurns,
+        "due_reason",
+        "last_turn_at",
+    )
     search_fields = ("session__istartswith",)
     search_help_text = "How a session's name begins"
     ordering = ("-last_turn_at", "-id")

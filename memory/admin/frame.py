@@ -1,5 +1,6 @@
 """The frame around every page: navigation, the label of offline models, and the first page's overview."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from memory.admin.presentation import offline_notice
 from memory.admin.roles import roles_of, rows_of_member
+from memory.admin.stuck import Stuck, stuck_of
 from memory.models import Belief, Cycle, Episode, Role, Workspace
 
 admin.site.index_template = "engram/index.html"
@@ -22,6 +24,7 @@ _SECTIONS = (
             ("Beliefs", "belief", "neurology"),
             ("Episodes", "episode", "history"),
             ("Conversations", "conversation", "forum"),
+            ("Texts told at once", "remembrance", "bolt"),
             ("Entities", "entity", "sell"),
             ("Links", "edge", "link"),
             ("Boxes", "box", "inventory_2"),
@@ -70,6 +73,7 @@ class Overview:
     role: Role
     beliefs: int
     pending: int
+    stuck: Sequence[Stuck]
     last_cycle: Cycle | None
 
 
@@ -114,6 +118,7 @@ def overview_of(request: HttpRequest) -> list[Overview]:
     beliefs = _counted(rows_of_member(Belief.objects.active(), request=request))
     pending = _counted(rows_of_member(Episode.objects.pending(), request=request))
     cycles = rows_of_member(Cycle.objects.all(), request=request)
+    stuck = stuck_of(request)
     newest = {cycle.workspace_id: cycle for cycle in cycles.order_by("workspace", "-opened_at").distinct("workspace")}
     return [
         Overview(
@@ -121,6 +126,7 @@ def overview_of(request: HttpRequest) -> list[Overview]:
             role=roles_of(request)[workspace.pk],
             beliefs=beliefs.get(workspace.pk, 0),
             pending=pending.get(workspace.pk, 0),
+            stuck=stuck.get(workspace.pk, ()),
             last_cycle=newest.get(workspace.pk),
         )
         for workspace in rows_of_member(Workspace.objects.order_by("name"), request=request)

@@ -1,6 +1,7 @@
 """Workspaces, their members, projects and keys."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
@@ -10,18 +11,20 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from memory.access.keys import create_key, revoke_keys
 from memory.access.members import is_last_owner, lock_members
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.history import actor_of
-from memory.admin.presentation import badge
+from memory.admin.presentation import badge, facts_of
 from memory.admin.roles import rows_of_member
 from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
 from memory.consolidation.recounting import COUNTING, recount_beliefs
 from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
+from memory.status import read_graph, read_redactions
 
 
 class MembersInline(AuditInline[Membership, Workspace]):
@@ -45,7 +48,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     list_select_related = ("pause",)
     search_fields = ("name",)
     ordering = ("name",)
-    readonly_fields = ("created_at", "next_cycle_held_until", "rests")
+    readonly_fields = ("created_at", "next_cycle_held_until", "rests", "links", "redacted")
     inlines = (MembersInline,)
     fieldsets = (
         (None, {"fields": ("name", "created_at")}),
@@ -59,6 +62,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
             },
         ),
         ("When cycles start", {"fields": ("rests", "next_cycle_held_until")}),
+        ("What was counted", {"fields": ("links", "redacted")}),
     )
 
     @admin.display(description="rests")
@@ -66,6 +70,14 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         """Say why no cycle starts by itself, if so."""
         pause = find_pause(workspace=workspace) if hasattr(workspace, "pause") else None
         return f"until {pause.until:%Y-%m-%d %H:%M} UTC: {describe_pause(pause)}" if pause else "no"
+
+    @admin.display(description="links between memories")
+    def links(self, workspace: Workspace) -> SafeString:
+        return facts_of(asdict(read_graph(workspace=workspace)))
+
+    @admin.display(description="secrets taken out")
+    def redacted(self, workspace: Workspace) -> SafeString | str:
+        return facts_of(read_redactions(workspace=workspace)) or "none"
 
     @admin.action(description="Resume consolidation: end the rest and start a cycle", permissions=["change"])
     def resume(self, request: HttpRequest, workspaces: models.QuerySet[Workspace]) -> None:
@@ -81,6 +93,9 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return bool(request.user.is_active and request.user.is_superuser)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Workspace | None = None) -> Any:
+        return self.fieldsets if obj else self.fieldsets[:-1]
 
     def get_inlines(self, request: HttpRequest, obj: Workspace | None) -> Any:
         return self.inlines if obj else ()

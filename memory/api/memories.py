@@ -15,7 +15,7 @@ from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.recall import RoundedField
 from memory.api.requests import Nothing, read_query, viewer_from
-from memory.api.schema import EDGE_KINDS, KNOWLEDGE, documented
+from memory.api.schema import EDGE_KINDS, KNOWLEDGE, ROLES, documented
 from memory.domain.ids import is_episode_id
 from memory.models import Episode, Permission, Transition
 from memory.recall.cards import read_card
@@ -65,6 +65,18 @@ class LinkSerializer(serializers.Serializer[Any]):
     last_seen_at = serializers.DateTimeField()
 
 
+class SaidTurnSerializer(serializers.Serializer[Any]):
+    """A turn of a conversation, as it was said."""
+
+    session = serializers.CharField(source="conversation.session")
+    number = serializers.IntegerField(help_text="Its place in the conversation.")
+    turn_id = serializers.CharField(allow_null=True)
+    role = serializers.ChoiceField(ROLES)
+    speaker = serializers.CharField(allow_blank=True)
+    content = serializers.CharField()
+    occurred_at = serializers.DateTimeField()
+
+
 class EpisodePartsSerializer(serializers.Serializer[Any]):
     """What an episode's card holds beside the episode."""
 
@@ -77,6 +89,7 @@ class EpisodePartsSerializer(serializers.Serializer[Any]):
     transitions = TransitionSerializer(many=True, help_text="Changes of its status, latest first.")
     names = serializers.ListField(child=serializers.CharField(), help_text="Whom and what it names, small.")
     links = LinkSerializer(many=True, help_text="To episodes that this key may see, the strongest first, at most 20.")
+    turns = SaidTurnSerializer(many=True, help_text="Those it was read from; none where it was stored as it is.")
 
 
 class ExpandedEpisodeSerializer(EpisodeSerializer):
@@ -150,6 +163,12 @@ _EXAMPLE = OpenApiExample(
             {
                 "episode": "ep_7c20d1e8b5f4", "text": "Mara: the editor was reset.", "kind": "causal", "is_cause": True,
                 "weight": 0.8, "confidence": 0.8, "last_seen_at": "2026-03-01T12:00:00Z",
+            }
+        ],
+        "turns": [
+            {
+                "session": "s-31", "number": 4, "turn_id": "m-4", "role": "user", "speaker": "Mara",
+                "content": "I set the editor to tabs again.", "occurred_at": "2026-03-01T12:00:00Z",
             }
         ],
         "id": "ep_3f9a1c0b77de",

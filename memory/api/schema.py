@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
+from memory.domain.conversation import Role
 from memory.domain.edges import EdgeKind
 from memory.domain.kinds import Kind
 from memory.domain.knowledge import Knowledge, RecallMode
@@ -31,6 +32,7 @@ CATEGORIES = choices_of(Category)
 RECALL_MODES = choices_of(RecallMode)
 RECALL_PROFILES = choices_of(RecallProfile)
 EDGE_KINDS = choices_of(EdgeKind)
+ROLES = choices_of(Role)
 
 _DETAILS = {
     400: "The body is not JSON.",

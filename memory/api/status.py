@@ -63,6 +63,22 @@ class WaitingTurnsSerializer(serializers.Serializer[Any]):
     oldest_at = serializers.DateTimeField(allow_null=True, help_text="When the oldest that waits was stored.")
 
 
+class RememberingSerializer(serializers.Serializer[Any]):
+    """Texts that are to be remembered at once."""
+
+    queued = serializers.IntegerField(help_text="They wait for a model.")
+    failed = serializers.IntegerField(help_text="They cost too many workers: left to consolidation, and to a person.")
+
+
+class GraphSerializer(serializers.Serializer[Any]):
+    """What links memories."""
+
+    entities = serializers.IntegerField(help_text="Whom and what they name.")
+    edges = serializers.IntegerField(help_text="Links between episodes.")
+    boxes = serializers.IntegerField(help_text="Episodes of one topic, near in time.")
+    unlinked = serializers.IntegerField(help_text="Episodes that wait to be linked.")
+
+
 class StatusSerializer(serializers.Serializer[Any]):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
@@ -73,6 +89,8 @@ class StatusSerializer(serializers.Serializer[Any]):
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
     held_episodes = serializers.IntegerField(help_text="Of cycles that were undone; they wait for a person.")
     turns = WaitingTurnsSerializer()
+    remembering = RememberingSerializer()
+    graph = GraphSerializer(allow_null=True)
     dead_letters = serializers.IntegerField(help_text="Episodes whose work failed too often; they wait for a person.")
     redactions = serializers.DictField(
         child=serializers.IntegerField(), allow_null=True, help_text="Secrets taken out of texts so far, by kind."

@@ -84,6 +84,14 @@ def read_memories(*, ids: Sequence[str]) -> list[Unlinked]:
         return [Unlinked(*row) for row in cursor.fetchall()]
 
 
+def count_unlinked(*, workspace_id: int | None = None) -> int:
+    """Count the memories that wait to be linked, in one workspace or in all."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, {"workspace": workspace_id})
+        count: int = cursor.fetchone()[0]
+    return count
+
+
 def move_mark(*, workspace_id: int, policy: GraphPolicy) -> None:
     """Let the mark follow, once whoever drew a lower number must be done; call it when nothing is left to link."""
     with connection.cursor() as cursor:
@@ -99,6 +107,11 @@ WHERE EXISTS (
 )
 ORDER BY w.id
 """  # noqa: S608  (statements of this module's own parts)
+_COUNT = f"""
+SELECT count(*) FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+JOIN memory_episode e ON e.workspace_id = w.id AND e.number > coalesce(u.linked_number, 0)
+WHERE {_IS_UNLINKED} AND (%(workspace)s::bigint IS NULL OR w.id = %(workspace)s)
+"""  # noqa: S608  (as above)
 _READ = """
 SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
     e.created_at, e.occurred_at, e.causes

@@ -98,6 +98,17 @@ class WordTold(Told):
     weight: float
 
 
+class TurnTold(Told):
+    """A turn of a conversation that an episode was read from."""
+
+    session: str
+    number: int
+    role: str
+    speaker: str | None = None
+    content: str
+    occurred_at: datetime
+
+
 class Expanded(Told):
     """All that is known of one memory; what does not apply to its kind is null."""
 
@@ -129,6 +140,7 @@ class Expanded(Told):
     source: str | None = None
     occurred_at: datetime | None = None
     is_evidence_of: list[WordTold] | None = None
+    said_in: list[TurnTold] | None = Field(default=None, description="The turns it was read from, as they were said.")
     hidden_beliefs: int | None = Field(default=None, description="Beliefs of it that this key may not see.")
 
 
@@ -168,6 +180,10 @@ class StatusTold(Told):
     pooled_episodes: int
     held_episodes: int
     dead_letters: int
+    turns: dict[str, int] = Field(description="Of conversations: not read yet, being read, given up.")
+    remembering: dict[str, int] = Field(description="Texts to be remembered at once: queued, and given up.")
+    graph: dict[str, int] | None = Field(default=None, description="What links memories; unlinked ones wait.")
+    redactions: dict[str, int] | None = Field(default=None, description="Secrets taken out of texts, by kind.")
     is_believing: bool
     last_cycle: str | None = None
     next_cycle_at: datetime | None = None

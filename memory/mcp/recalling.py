@@ -1,5 +1,6 @@
 """Tools that read: recall, expand, status."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from django.conf import settings
@@ -8,7 +9,17 @@ from pydantic import Field
 from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
-from memory.mcp.answers import BudgetTold, EvidenceTold, Expanded, Memory, Recalled, RelativeTold, StatusTold, WordTold
+from memory.mcp.answers import (
+    BudgetTold,
+    EvidenceTold,
+    Expanded,
+    Memory,
+    Recalled,
+    RelativeTold,
+    StatusTold,
+    TurnTold,
+    WordTold,
+)
 from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import DIGITS, MemoryId, ProjectName, UserName
 from memory.models import Belief, Episode
@@ -122,6 +133,17 @@ def _episode(episode: Episode, caller: Caller) -> Expanded:
             for word in card.beliefs
         ],
         hidden_beliefs=card.hidden_beliefs,
+        said_in=[
+            TurnTold(
+                session=turn.conversation.session,
+                number=turn.number,
+                role=turn.role,
+                speaker=turn.speaker or None,
+                content=turn.content,
+                occurred_at=turn.occurred_at,
+            )
+            for turn in card.turns
+        ],
     )
 
 
@@ -168,6 +190,10 @@ def status(caller: Caller) -> StatusTold:
         pooled_episodes=stands.pooled_episodes,
         held_episodes=stands.held_episodes,
         dead_letters=stands.dead_letters,
+        turns={"buffered": stands.turns.buffered, "leased": stands.turns.leased, "dead": stands.turns.dead},
+        remembering={"queued": stands.remembering.queued, "failed": stands.remembering.failed},
+        graph=asdict(stands.graph) if stands.graph else None,
+        redactions=None if stands.redactions is None else dict(stands.redactions),
         is_believing=stands.is_believing,
         last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
         next_cycle_at=stands.next_cycle_at,

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.access.visibility import Viewer, visible_beliefs
+from memory.access.visibility import Viewer, visible_beliefs, visible_conversations
 from memory.consolidation.evidence import confidence_policy, read_rows_of
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
-from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition
+from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition, Turn
 from memory.recall.episode_links import Link, read_links, read_names
 from memory.recall.ranking import MemoryType
 
@@ -42,6 +42,7 @@ class EpisodeCard:
     transitions: Sequence[Transition]
     names: Sequence[str]
     links: Sequence[Link]
+    turns: Sequence[Turn]
     type: MemoryType = MemoryType.EPISODE
 
 
@@ -60,7 +61,14 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
         transitions=list(Transition.objects.filter(episode=episode).order_by("-pk")),
         names=read_names(episode=episode),
         links=read_links(episode=episode, viewer=viewer),
+        turns=_turns(episode, viewer),
     )
+
+
+def _turns(episode: Episode, viewer: Viewer) -> Sequence[Turn]:
+    """List the turns that an episode was read from, of conversations in sight, in the order they were said."""
+    told = Turn.objects.filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
+    return list(told.select_related("conversation").order_by("conversation", "number"))
 
 
 def _words(rows: Sequence[Evidence], beliefs: Mapping[str, Belief], viewer: Viewer) -> Iterator[Word]:

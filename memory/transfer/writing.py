@@ -41,6 +41,11 @@ _OF_TURN = """EXISTS (
     SELECT FROM memory_turn r JOIN memory_conversation c ON c.id = r.conversation_id
     WHERE r.id = t.turn_id AND c."user" = %(user)s
 )"""
+# Somebody else may have called an entity otherwise: it is theirs where they use its name, too.
+_NAMED = """EXISTS (
+    SELECT FROM memory_mention m JOIN memory_episode e ON e.id = m.episode_id
+    WHERE m.entity_id = t.id AND m.name = t.name AND e."user" = %(user)s
+)"""
 _OF_PROJECT = 'EXISTS (SELECT FROM memory_{} m WHERE m.project_id = t.id AND m."user" = %(user)s)'
 # A user's data: their episodes and conversations, the beliefs that are theirs alone, and what speaks of these and of
 # nothing else.
@@ -63,6 +68,8 @@ _OF_USER = {
     "remembered_fact": f"{_OF_REMEMBRANCE} AND (t.belief_id IS NULL OR {_OF_BELIEF.format('belief')})"
     f" AND (t.rival_id IS NULL OR {_OF_BELIEF.format('rival')})",
     "link": f"{_OF_BELIEF.format('belief')} AND {_OF_BELIEF.format('other')}",
+    "rival": f"{_OF_BELIEF.format('first')} AND {_OF_BELIEF.format('second')}",
+    "entity": _NAMED,
     "mention": _OF_EPISODE,
     "edge": f"{_OF_ENDS.format('source')} AND {_OF_ENDS.format('target')}",
     "box": _MINE,
@@ -104,7 +111,9 @@ class _Source:
         """Return the number that stands for a key; None where a user's file does not have the row."""
         if key is None or column.series not in self.series:
             return None
-        return bisect_left(self.series[column.series], key) + 1
+        keys = self.series[column.series]
+        place = bisect_left(keys, key)
+        return place + 1 if place < len(keys) and keys[place] == key else None
 
 
 def export_workspace(*, workspace: Workspace, user: str | None = None) -> Iterator[Block]:

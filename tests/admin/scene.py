@@ -33,6 +33,8 @@ from memory.models import (
     ModelCall,
     ModelCallEpisode,
     Project,
+    RememberedFact,
+    Remembrance,
     Rival,
     Role,
     StructuralChild,
@@ -71,6 +73,7 @@ class Scene:
     edge: Edge
     rival: Rival
     box: Box
+    remembrance: Remembrance
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -108,39 +111,26 @@ def set_scene(name: str) -> Scene:
         episode=episode,
         belief=belief,
         evidence=add_evidence(belief, episode, reason=f"A reason of {name}.", cycle=cycle, call=call),
-        lineage=Lineage.objects.create(
-            workspace=workspace, kind="revision", parent=belief, created_at=NOW, cycle=cycle,
-            child=factories.belief(workspace=workspace, statement=f"The later statement of {name} holds."),
-        ),
+        lineage=_revise(name, belief=belief, cycle=cycle),
         cycle=cycle,
         step=CycleStep.objects.create(workspace=workspace, cycle=cycle, name="lease", counts={"episodes": 1}),
         job=job,
-        verdict=JobVerdict.objects.create(
-            workspace=workspace, job=job, belief=belief, episode=episode, statement_hash="c" * 64,
-            verdict="IRRELEVANT", basis="model", reason=f"A verdict of {name}.", call=call,
-        ),
+        verdict=_judge(name, belief=belief, episode=episode, job=job, call=call),
         decision=GateDecision.objects.create(
             workspace=workspace, cycle=cycle, belief=belief, gate="archive", passed=False, reason="no_ground",
             facts={"confidence": 0.6667},
         ),
         call=call,
-        transition=Transition.objects.create(
-            workspace=workspace, belief=belief, old="archived", new="active", reason=f"A whim of {name}.",
-            actor="person someone", at=NOW,
-        ),
+        transition=_restore(name, belief=belief),
         change=proposed.job,
         proposed=proposed,
-        child_verdict=ChildVerdict.objects.create(
-            workspace=workspace, child=proposed, episode=episode, verdict="SUPPORTS", basis="model",
-            reason=f"A new verdict of {name}.", call=call,
-        ),
-        conversation=factories.turn(
-            workspace=workspace, session=f"talk of {name}", content=f"A turn of {name}."
-        ).conversation,
+        child_verdict=_judge_proposed(name, child=proposed, episode=episode, call=call),
+        conversation=_say(name, workspace=workspace),
         entity=_mention(name, episode=episode),
         rival=_oppose(name, belief=belief, call=call),
         edge=_link(episode=episode, other=factories.episode(workspace=workspace, text=f"An effect of {name}.")),
         box=_put_into_box(name, episode=episode),
+        remembrance=_remember(name, episode=episode, belief=belief),
     )  # fmt: skip
 
 
@@ -150,6 +140,56 @@ def _answer(name: str, *, job: ClusterJob) -> ModelCall:
         workspace=job.workspace, cycle=job.cycle, job=job, purpose="synthesize", model="m", input_hash="b" * 64,
         outcome="ok", reply=f"A reply of {name}.", finished_at=NOW,
     )  # fmt: skip
+
+
+def _judge(name: str, *, belief: Belief, episode: Episode, job: ClusterJob, call: ModelCall) -> JobVerdict:
+    """Store what a call of a job said of an episode and a belief."""
+    return JobVerdict.objects.create(
+        workspace=belief.workspace, job=job, belief=belief, episode=episode, statement_hash="c" * 64,
+        verdict="IRRELEVANT", basis="model", reason=f"A verdict of {name}.", call=call,
+    )  # fmt: skip
+
+
+def _judge_proposed(name: str, *, child: StructuralChild, episode: Episode, call: ModelCall) -> ChildVerdict:
+    """Store what a call said of an episode and a proposed belief."""
+    return ChildVerdict.objects.create(
+        workspace=episode.workspace, child=child, episode=episode, verdict="SUPPORTS", basis="model",
+        reason=f"A new verdict of {name}.", call=call,
+    )  # fmt: skip
+
+
+def _revise(name: str, *, belief: Belief, cycle: Cycle) -> Lineage:
+    """Store a belief that came of another one."""
+    child = factories.belief(workspace=belief.workspace, statement=f"The later statement of {name} holds.")
+    return Lineage.objects.create(
+        workspace=belief.workspace, kind="revision", parent=belief, child=child, created_at=NOW, cycle=cycle
+    )
+
+
+def _restore(name: str, *, belief: Belief) -> Transition:
+    return Transition.objects.create(
+        workspace=belief.workspace, belief=belief, old="archived", new="active", reason=f"A whim of {name}.",
+        actor="person someone", at=NOW,
+    )  # fmt: skip
+
+
+def _say(name: str, *, workspace: Workspace) -> Conversation:
+    said = factories.turn(workspace=workspace, session=f"talk of {name}", content=f"A turn of {name}.")
+    conversation: Conversation = said.conversation
+    return conversation
+
+
+def _remember(name: str, *, episode: Episode, belief: Belief) -> Remembrance:
+    """Store a text that was remembered at once, with its fact."""
+    told = Remembrance.objects.create(
+        workspace=episode.workspace, episode=episode, actor=f"agent of {name}", state="done", created_at=NOW,
+        done_at=NOW,
+    )  # fmt: skip
+    RememberedFact.objects.create(
+        workspace=episode.workspace, remembrance=told, number=0, text=f"A fact of {name}.", outcome="created",
+        belief=belief,
+    )  # fmt: skip
+    return told
 
 
 def _oppose(name: str, *, belief: Belief, call: ModelCall) -> Rival:

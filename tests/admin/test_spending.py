@@ -1,4 +1,4 @@
-"""What a person does in the admin about rests and dead letters."""
+"""What a person sees and does in the admin about rests, and about what was given up."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.llm.fingerprint import fingerprint_models
-from memory.models import Conversation, Cycle, Episode, Pause, Role, Turn, Workspace
+from memory.models import Conversation, Cycle, Episode, Pause, Redaction, Remembrance, Role, Turn, Workspace
 from tests import factories
 from tests.admin.scene import Scene
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 SignIn = Callable[[Workspace, Role], Client]
 
 
-def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Conversation) -> None:
+def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Conversation | Remembrance) -> None:
     address = reverse(f"admin:memory_{model}_changelist")
     client.post(address, {"action": action, "_selected_action": [row.pk for row in rows]}, follow=True)
 
@@ -70,3 +70,41 @@ def test_a_curator_has_turns_read_again(ours: Scene, sign_in: SignIn, role: Role
     }  # fmt: skip
     letter.conversation.refresh_from_db()
     assert letter.conversation.buffered == (state == "buffered")
+
+
+@pytest.mark.parametrize(("role", "state"), [(Role.CURATOR, "queued"), (Role.READER, "failed")])
+def test_a_curator_has_texts_remembered_again(ours: Scene, sign_in: SignIn, role: Role, state: str) -> None:
+    """R1: those that were chosen, and only of the person's own workspaces."""
+    failed, other = (given_up(workspace) for workspace in (ours.workspace, factories.workspace()))
+    act(sign_in(ours.workspace, role), "remembrance", "retry", failed, other)
+    states = dict(Remembrance.objects.filter(pk__in=[failed.pk, other.pk]).values_list("pk", "state"))
+    assert states == {failed.pk: state, other.pk: "failed"}
+
+
+def given_up(workspace: Workspace) -> Remembrance:
+    """Store a text that cost too many workers."""
+    return Remembrance.objects.create(
+        workspace=workspace, episode=factories.episode(workspace=workspace), actor="someone", state="failed",
+        state_reason="it cost 5 workers", created_at=factories.NOW,
+    )  # fmt: skip
+
+
+def test_the_first_page_leads_to_what_waits_for_a_person(ours: Scene, sign_in: SignIn) -> None:
+    """B20, B11, R1, L2: each kind with its number, and a list of just these."""
+    factories.episode(workspace=ours.workspace, state="failed", dead_at=factories.NOW)
+    factories.turn(workspace=ours.workspace, state="failed")
+    given_up(ours.workspace)
+    given_up(factories.workspace())
+    client = sign_in(ours.workspace, Role.READER)
+    [row] = client.get(reverse("admin:index")).context["overview"]
+    assert [(kind.what, kind.count) for kind in row.stuck] == [("episodes", 1), ("turns", 1), ("texts", 1)]
+    assert [len(client.get(kind.link).context["cl"].result_list) for kind in row.stuck] == [1, 1, 1]
+
+
+def test_a_workspace_s_page_counts_links_and_secrets(ours: Scene, sign_in: SignIn) -> None:
+    """L2, L19: how many there are, and how many episodes wait to be linked."""
+    Redaction.objects.add(workspace_id=ours.workspace.pk, counts={"email": 3})
+    client = sign_in(ours.workspace, Role.READER)
+    page = client.get(reverse("admin:memory_workspace_change", args=[ours.workspace.pk])).content.decode()
+    assert "email: <strong>3</strong>" in page
+    assert "edges: <strong>1</strong>" in page

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memory.linking.linking import link_memories
-from memory.models import BeliefAccess, Edge, Episode, EpisodeAccess, Transition, Workspace
+from memory.models import BeliefAccess, Edge, Episode, EpisodeAccess, Transition, TurnEpisode, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 from tests.recall.memories import believed, remembered
@@ -79,6 +79,25 @@ def test_an_episode_tells_how_its_status_changed(workspace: Workspace, reader: C
     )  # fmt: skip
     [change] = reader.get(f"/memories/{episode.pk}").json()["transitions"]
     assert (change["old"], change["new"], change["reason"]) == ("active", "archived", "old")
+
+
+def test_an_episode_is_shown_with_the_turns_it_was_read_from(workspace: Workspace, reader: Caller) -> None:
+    """B18, L2: as they were said, in their order."""
+    ours = factories.project(workspace=workspace)
+    episode = remembered("Mara wants tea.", workspace=workspace, project=ours)
+    for content in ("Coffee?", "I want tea."):
+        said = factories.turn(workspace=workspace, session="s", project=ours, content=content, turn_id=content)
+        TurnEpisode.objects.create(workspace=workspace, turn=said, episode=episode)
+    elsewhere = factories.turn(workspace=workspace, session="t", content="Tea, tea!")
+    TurnEpisode.objects.create(workspace=workspace, turn=elsewhere, episode=episode)
+    told = reader.get(f"/memories/{episode.pk}").json()["turns"]
+    assert [turn["content"] for turn in told] == ["Coffee?", "I want tea.", "Tea, tea!"]
+    assert told[1] == {
+        "session": "s", "number": 2, "turn_id": "I want tea.", "role": "user", "speaker": "",
+        "content": "I want tea.", "occurred_at": "2026-03-01T12:00:00Z",
+    }  # fmt: skip
+    limited = caller("read", workspace=workspace, projects=(ours,)).get(f"/memories/{episode.pk}").json()
+    assert [turn["session"] for turn in limited["turns"]] == ["s", "s"]
 
 
 def test_a_belief_is_shown_with_its_evidence_and_its_use(workspace: Workspace, reader: Caller) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from memory.consolidation.sweep import sweep
+from memory.linking.linking import link_memories
 from memory.metrics import count_redelivery
 from memory.models import CallOutcome, Conversation, Cycle, CycleStep, ModelCall, Trigger, Workspace
 from tests import factories
@@ -64,7 +65,7 @@ def test_every_label_value_is_there_from_the_start_at_zero() -> None:
         "engram_model_call_seconds_count", "engram_model_call_seconds_sum", "engram_open_model_calls",
         "engram_pending_episodes", "engram_pooled_episodes", "engram_dead_letters", "engram_oldest_pending_seconds",
         "engram_queued_remembrances",
-        "engram_failed_remembrances",
+        "engram_failed_remembrances", "engram_entities", "engram_edges", "engram_boxes", "engram_unlinked_episodes",
         "engram_waiting_turns", "engram_oldest_turn_seconds", "engram_dead_turns", "engram_extraction_seconds_count",
         "engram_extraction_seconds_sum", "engram_beliefs", "engram_redeliveries_total",
         "engram_last_sweep_timestamp_seconds",
@@ -177,3 +178,18 @@ def test_who_has_the_token_may_come_from_anywhere(settings: Any) -> None:
     assert Client().get("/metrics", REMOTE_ADDR="10.0.0.7", headers={"Authorization": right}).status_code == 200
     assert is_problem(Client().get("/metrics", headers={"Authorization": wrong}), 403)
     assert is_problem(Client().get("/metrics"), 403)
+
+
+def test_what_links_memories_is_counted_over_all_workspaces(workspace: Workspace) -> None:
+    """L19, L7."""
+    for text in ("Zoe rows.", "Zoe sails."):
+        factories.episode(workspace=workspace, text=text, entities=["zoe"], session="s")
+    link_memories(workspace_id=workspace.pk)
+    factories.episode(workspace=factories.workspace())
+    samples = _scrape()
+    assert (_value(samples, "engram_entities"), _value(samples, "engram_unlinked_episodes")) == (1.0, 1.0)
+    assert (_value(samples, "engram_edges", kind="entity"), _value(samples, "engram_edges", kind="time")) == (1.0, 1.0)
+    assert (_value(samples, "engram_boxes", state="open"), _value(samples, "engram_boxes", state="sealed")) == (
+        1.0,
+        0.0,
+    )

@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 
 from memory.access.visibility import Viewer
+from memory.linking.linking import link_memories
 from memory.llm.fingerprint import fingerprint_models
-from memory.models import Cycle, ModelCall, Pause, Workspace
+from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspace
 from memory.status import next_cycle_at, read_status
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -130,3 +131,37 @@ def test_turns_that_wait_are_counted(workspace: Workspace, reader: Caller) -> No
     }  # fmt: skip
     limited = caller("read", workspace=workspace, projects=(ours,)).get("/status").json()
     assert limited["turns"] == {"buffered": 1, "leased": 0, "dead": 0, "oldest_at": "2026-03-01T12:00:00Z"}
+
+
+def remembrance(workspace: Workspace, *, state: str, project: Project | None = None) -> Remembrance:
+    """Store a text that was to be remembered at once."""
+    told = factories.episode(workspace=workspace, project=project)
+    return Remembrance.objects.create(
+        workspace=workspace, episode=told, actor="someone", state=state, created_at=factories.NOW
+    )
+
+
+def test_texts_to_be_remembered_at_once_are_counted(workspace: Workspace, reader: Caller) -> None:
+    """B20, R1: what was given up stands beside the dead letters; a limited key counts those of its projects."""
+    ours = factories.project(workspace=workspace)
+    for state in ("queued", "failed", "failed", "done"):
+        remembrance(workspace, state=state)
+    remembrance(workspace, state="failed", project=ours)
+    remembrance(factories.workspace(), state="failed")
+    assert reader.get("/status").json()["remembering"] == {"queued": 1, "failed": 3}
+    limited = caller("read", workspace=workspace, projects=(ours,)).get("/status").json()
+    assert limited["remembering"] == {"queued": 0, "failed": 1}
+
+
+def test_what_links_memories_is_counted(workspace: Workspace, reader: Caller) -> None:
+    """B20, L19: and what waits to be linked; a limited key sees none of it, for it is everybody's."""
+    for text in ("Zoe rows.", "Zoe sails."):
+        factories.episode(workspace=workspace, text=text, entities=["zoe"], session="s")
+    factories.episode(workspace=factories.workspace())
+    waiting = {"entities": 0, "edges": 0, "boxes": 0, "unlinked": 2}
+    assert reader.get("/status").json()["graph"] == waiting
+    link_memories(workspace_id=workspace.pk)
+    graph = reader.get("/status").json()["graph"]
+    assert (graph["entities"], graph["unlinked"], graph["edges"] > 0, graph["boxes"] > 0) == (1, 0, True, True)
+    ours = factories.project(workspace=workspace)
+    assert caller("read", workspace=workspace, projects=(ours,)).get("/status").json()["graph"] is None

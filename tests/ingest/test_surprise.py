@@ -1,6 +1,9 @@
 """L2: a turn that is far from all that is remembered has its buffer read early."""
 
+from dataclasses import replace
+
 import pytest
+from pytest_django import Settings
 
 from memory.ingest.turns.surprise import flush_surprising
 from memory.models import Conversation, Turn, Workspace
@@ -55,6 +58,21 @@ def test_what_surprises_nobody(workspace: Workspace) -> None:
     say(NEW, workspace=factories.workspace())
     assert flush_surprising() == 0
     assert surprises() == [0.0, None, 0.0, 0.0]
+
+
+def test_turns_whose_vectors_a_server_makes_take_no_place_of_others(workspace: Workspace, settings: Settings) -> None:
+    """L2: they are never compared, and those behind them all the same."""
+    settings.POLICY = replace(settings.POLICY, turns=replace(settings.POLICY.turns, surprise_turns=1))
+    say(NEW, workspace=workspace, session="before")
+    flush_surprising()
+    Workspace.objects.filter(pk=workspace.pk).update(embedding_model="far-away-model")
+    say(NEW, workspace=workspace, session="theirs")
+    near = factories.workspace()
+    take(*REMEMBERED, workspace=near)
+    say(NEW, workspace=near, session="ours")
+    assert flush_surprising() == 1
+    marked = Turn.objects.exclude(surprise=None).values_list("conversation__session", flat=True)
+    assert sorted(marked) == ["before", "ours"]
 
 
 def test_what_is_due_already_is_not_compared(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
-from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, Workspace
+from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
 from memory.recall.feedback import Feedback
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
@@ -339,7 +339,25 @@ def test_status_counts_what_the_key_may_see(rows: Rows) -> None:
     assert (told.budget.tokens_today, told.budget.is_cap_reached) == (0, False)
     other = factories.project(workspace=rows.workspace)
     limited = call("memory_status", factories.key(workspace=rows.workspace, projects=(other,))[1])
-    assert (limited.episodes, limited.budget) == ({}, None)
+    assert (limited.episodes, limited.budget, limited.graph, limited.redactions) == ({}, None, None, None)
+
+
+def test_status_tells_what_waits_and_what_was_given_up(rows: Rows) -> None:
+    """B20, L2, R1."""
+    for state in ("buffered", "failed"):
+        factories.turn(workspace=rows.workspace, state=state)
+    told = call("memory_status", factories.key(workspace=rows.workspace)[1])
+    assert told.turns == {"buffered": 1, "leased": 0, "dead": 1}
+    assert (told.remembering, told.redactions) == ({"queued": 0, "failed": 0}, {})
+    assert told.graph == {"entities": 0, "edges": 0, "boxes": 0, "unlinked": 1}
+
+
+def test_an_episode_is_told_with_the_turns_it_was_read_from(rows: Rows) -> None:
+    """B18, L2."""
+    said = factories.turn(workspace=rows.workspace, project=rows.project, session="s", content="Open the vault.")
+    TurnEpisode.objects.create(workspace=rows.workspace, turn=said, episode=rows.episode)
+    told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=rows.episode.pk)
+    assert [(turn.session, turn.role, turn.content) for turn in told.said_in] == [("s", "user", "Open the vault.")]
 
 
 def test_what_has_expired_is_recalled_if_asked_for(rows: Rows) -> None:

@@ -17,7 +17,21 @@ from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.history.as_of import beliefs_as_of
 from memory.linking.linking import link_memories
-from memory.models import Belief, BeliefEvent, Cycle, Episode, ModelCall, Project, Trigger, Turn, TurnEpisode, Workspace
+from memory.models import (
+    Belief,
+    BeliefEvent,
+    Cycle,
+    Entity,
+    Episode,
+    Mention,
+    ModelCall,
+    Project,
+    Rival,
+    Trigger,
+    Turn,
+    TurnEpisode,
+    Workspace,
+)
 from memory.models.remembrances import Remembrance
 from memory.models.vectors import read_episode_vectors
 from memory.transfer import writing
@@ -200,10 +214,34 @@ def test_a_users_file_has_what_links_their_memories() -> None:
     link_memories(workspace_id=workspace.pk)
     rows = [json.loads(line) for line in exported(workspace, user="mara").decode().splitlines()]
     counts = Counter(next(iter(row)) for row in rows)
-    kept = {kind: counts[kind] for kind in ("mention", "edge", "box_member", "remembrance")}
-    assert kept == {"mention": 2, "edge": 1, "box_member": 2, "remembrance": 1}
+    kept = {kind: counts[kind] for kind in ("entity", "mention", "edge", "box_member", "remembrance")}
+    assert kept == {"entity": 1, "mention": 2, "edge": 1, "box_member": 2, "remembrance": 1}
     assert counts["box"] >= 1
     assert "toma" not in json.dumps(rows)
+
+
+@pytest.mark.django_db
+def test_a_users_file_has_which_of_their_beliefs_may_contradict_each_other() -> None:
+    """R14, R11: and none that is another's, nor what somebody else calls what they name, too."""
+    workspace = factories.workspace()
+    mine, other, shared = sorted(factories.belief(workspace=workspace, user=user).pk for user in ("mara", "mara", ""))
+    owners = dict(Belief.objects.values_list("pk", "user"))
+    for first, second in ((mine, other), (mine, shared), (other, shared)):
+        Rival.objects.create(
+            workspace=workspace, first_id=first, second_id=second, similarity=0.7, created_at=factories.NOW
+        )
+    for user, name in (("toma", "robert"), ("mara", "bob")):
+        told = factories.episode(workspace=workspace, user=user)
+        entity, _ = Entity.objects.get_or_create(
+            workspace=workspace, defaults={"name": "robert", "created_at": factories.NOW}
+        )
+        Mention.objects.create(workspace=workspace, entity=entity, episode=told, name=name)
+    rows = [json.loads(line) for line in exported(workspace, user="mara").decode().splitlines()]
+    rivals = [row["rival"] for row in rows if "rival" in row]
+    assert [{owners[pair["first"]], owners[pair["second"]]} for pair in rivals] == [{"mara"}]
+    assert [row["mention"]["name"] for row in rows if "mention" in row] == ["bob"]
+    assert [row["mention"]["entity"] for row in rows if "mention" in row] == [None]
+    assert "robert" not in json.dumps(rows)
 
 
 @pytest.mark.django_db

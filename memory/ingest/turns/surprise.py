@@ -27,21 +27,32 @@ _TOO_SHORT = 0.0  # what so few words say surprises nobody
 def flush_surprising() -> int:
     """Compare what users said and nobody has read yet with what is remembered; return how many turns surprise."""
     policy = _policy()
+    models = _local_models()
     waiting = Turn.objects.filter(
-        state=TurnState.BUFFERED, surprise=None, role=Role.USER, conversation__due_since=None
+        workspace__in=models, state=TurnState.BUFFERED, surprise=None, role=Role.USER, conversation__due_since=None
     ).select_related("conversation")
     turns = list(waiting.order_by("workspace", "pk")[: policy.surprise_turns])
     ends_at = time.monotonic() + policy.surprise_seconds
     surprising: list[Turn] = []
     for workspace_id, theirs in groupby(turns, key=lambda turn: turn.workspace_id):
-        model = embedder_of(workspace_id)
-        if model.is_local:
-            surprising += _weigh(list(theirs), model, ends_at=ends_at)
+        surprising += _weigh(list(theirs), models[workspace_id], ends_at=ends_at)
     make_due(
         conversations=Conversation.objects.filter(pk__in={turn.conversation_id for turn in surprising}),
         reason=DueReason.SURPRISE,
     )
     return len(surprising)
+
+
+def _local_models() -> dict[int, Embedder]:
+    """Return the models of this machine by the workspaces in which turns wait.
+
+    Turns that a server would have to be asked about are never marked: looked at with the others, they would take the
+    places of those for good.
+    """
+    waiting = Conversation.objects.filter(buffered__gt=0, due_since=None)
+    workspaces = waiting.order_by("workspace").values_list("workspace", flat=True).distinct()
+    models = {workspace_id: embedder_of(workspace_id) for workspace_id in workspaces}
+    return {workspace_id: model for workspace_id, model in models.items() if model.is_local}
 
 
 def _weigh(turns: Sequence[Turn], model: Embedder, *, ends_at: float) -> list[Turn]:
