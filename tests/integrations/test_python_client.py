@@ -3,10 +3,8 @@
 import asyncio
 import inspect
 import json
-import time
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from datetime import UTC, datetime
 from typing import Any, assert_type
 
 import httpx
@@ -19,10 +17,7 @@ from engram_client import (
     Forbidden,
     Invalid,
     NotFound,
-    RateLimited,
-    ServerFailed,
     Unauthorized,
-    Unavailable,
     Unreachable,
     calls,
     types,
@@ -34,6 +29,7 @@ from memory.models import Episode, Workspace
 from tests import factories
 from tests.docs.pages import ROOT, blocks
 from tests.integrations.answer_types import FILE, in_form, render, schema
+from tests.integrations.trouble import FOUND, Troubled, client_of
 
 # --- What it covers
 
@@ -237,119 +233,6 @@ def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ENGRAM_API_KEY", raising=False)
     with pytest.raises(EngramError, match="ENGRAM_API_KEY"):
         Engram("http://127.0.0.1:1")
-
-
-# --- When a server is in trouble
-
-
-class Troubled(httpx.BaseTransport):
-    """Answers with what it was given, one after the other, and keeps when it was asked."""
-
-    def __init__(self, *answers: httpx.Response | Exception) -> None:
-        self.answers, self.asked_at = list(answers), list[float]()
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.asked_at.append(time.monotonic())
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def client_of(transport: Troubled, **options: Any) -> Engram:
-    return Engram("http://engram.test", key="k", transport=transport, options=Options(**options))
-
-
-FOUND = httpx.Response(200, json={"results": [], "degraded": []})
-
-
-def refused(status: int, **headers: str) -> httpx.Response:
-    told = {"title": "No", "status": status, "detail": "later"}
-    return httpx.Response(status, json=told, headers={name.replace("_", "-"): value for name, value in headers.items()})
-
-
-def test_what_may_be_repeated_is_and_retry_after_is_honoured() -> None:
-    transport = Troubled(refused(429, Retry_After="1"), httpx.ConnectError("away"), FOUND)
-    assert client_of(transport).recall("x") == {"results": [], "degraded": []}
-    first, second, third = transport.asked_at
-    assert 1.0 <= second - first < 1.6
-    assert third - second < 1.0
-
-
-def test_retry_after_may_be_a_moment() -> None:
-    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
-    transport = Troubled(refused(503, Retry_After=soon), FOUND)
-    client_of(transport).recall("x")
-    assert 0.5 < transport.asked_at[1] - transport.asked_at[0] < 2.5
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda client: client.store_episode(text="x"),
-        lambda client: client.store_episodes([{"text": "x", "idempotency_key": "1"}, {"text": "y"}]),
-        lambda client: client.accept_turns([{"session": "s", "role": "user", "content": "x"}]),
-        lambda client: client.give_feedback("ep_1", value="useful"),
-        lambda client: client.forget_memory("ep_1"),
-        lambda client: client.start_consolidation(),
-    ],
-    ids=["episode", "batch", "turn", "feedback", "forget", "cycle"],
-)
-def test_what_could_count_twice_is_sent_once(make: Callable[[Engram], object]) -> None:
-    transport = Troubled(httpx.ReadTimeout("slow"), FOUND)
-    with pytest.raises(Unreachable, match="ReadTimeout"):
-        make(client_of(transport))
-    assert len(transport.asked_at) == 1
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda client: client.store_episode(text="x", idempotency_key="1"),
-        lambda client: client.accept_turns([{"session": "s", "role": "user", "content": "x", "turn_id": "1"}]),
-        lambda client: client.remember(text="x", idempotency_key="1"),
-        lambda client: client.read_status(),
-    ],
-    ids=["episode", "turn", "remember", "status"],
-)
-def test_what_counts_once_is_sent_again(make: Callable[[Engram], object]) -> None:
-    transport = Troubled(httpx.ReadTimeout("slow"), FOUND)
-    make(client_of(transport))
-    assert len(transport.asked_at) == 2
-
-
-def test_a_longer_wait_than_is_wished_for_is_told() -> None:
-    transport = Troubled(refused(429, Retry_After="600"), FOUND)
-    with pytest.raises(RateLimited) as limited:
-        client_of(transport).recall("x")
-    assert limited.value.retry_after == 600.0
-
-
-def test_it_gives_up_in_the_end() -> None:
-    transport = Troubled(*[httpx.Response(502, text="<html>bad gateway") for _ in range(3)], FOUND)
-    with pytest.raises(ServerFailed, match="bad gateway"):
-        client_of(transport, retries=1).recall("x")
-    assert len(transport.asked_at) == 2
-
-
-def test_a_refusal_that_would_be_repeated_is_not_asked_for_again() -> None:
-    transport = Troubled(refused(422), FOUND)
-    with pytest.raises(Invalid):
-        client_of(transport).recall("x")
-    assert len(transport.asked_at) == 1
-
-
-def test_options_are_a_call_s_own() -> None:
-    transport = Troubled(httpx.ConnectError("away"), FOUND)
-    with pytest.raises(Unreachable):
-        client_of(transport).with_options(retries=0).recall("x")
-
-
-def test_a_503_says_when_to_come_back() -> None:
-    transport = Troubled(refused(503, Retry_After="30"))
-    with pytest.raises(Unavailable) as unavailable:
-        client_of(transport, retries=0).recall("x")
-    assert unavailable.value.retry_after == 30.0
 
 
 @pytest.mark.django_db(transaction=True)

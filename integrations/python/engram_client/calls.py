@@ -3,7 +3,7 @@
 Nothing here speaks to a server; `Engram` and `AsyncEngram` do, by these descriptions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
@@ -21,7 +21,10 @@ LINES = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    """One request. `T` is what its answer is; `is_repeatable`: sent twice it does what it does once."""
+    """One request. `T` is what its answer is; `is_repeatable`: sent twice it does what it does once.
+
+    `lines` names the list in which a batch's lines are answered, each for itself.
+    """
 
     method: Literal["GET", "POST", "DELETE"]
     path: str
@@ -29,6 +32,7 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | None = None
     content: bytes | None = None
     is_repeatable: bool = False
+    lines: str = ""
 
 
 def _get(path: str, **query: Any) -> Call[Any]:
@@ -37,6 +41,27 @@ def _get(path: str, **query: Any) -> Call[Any]:
 
 def _post(path: str, body: Mapping[str, Any] | None = None, *, is_repeatable: bool = False) -> Call[Any]:
     return Call(method="POST", path=path, body=_given(body or {}), is_repeatable=is_repeatable)
+
+
+def _batch(path: str, name: str, given: Iterable[Mapping[str, Any]], *, known_by: str) -> Call[Any]:
+    """Send lines in one request; it may be repeated if each of them names what it is known by."""
+    lines = _lines_of(name, given)
+    is_repeatable = all(line.get(known_by) for line in lines)
+    return Call(method="POST", path=path, body={name: _as_json(lines)}, is_repeatable=is_repeatable, lines=name)
+
+
+def _lines_of(name: str, given: object) -> list[Mapping[str, Any]]:
+    """Return lines as a list; raise TypeError for what is none, before anything is sent."""
+    wanted = f"a list of dictionaries is needed, one for each of the {name}"
+    if isinstance(given, Mapping):
+        raise TypeError(f"{wanted}; this is a single one: put it into a list")
+    if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
+        raise TypeError(f"{wanted}, in their order; this is a {type(given).__name__}")
+    lines = list(given)
+    for place, line in enumerate(lines):
+        if not isinstance(line, Mapping):
+            raise TypeError(f"{wanted}; number {place} is a {type(line).__name__}")
+    return lines
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,8 +88,8 @@ def _as_json(value: Any) -> Any:
 
 
 def store_episode(
-    *,
     text: str,
+    *,
     project: str | None = None,
     user: str | None = None,
     agent: str | None = None,
@@ -85,20 +110,19 @@ def store_episode(
     return _post("/episodes", locals(), is_repeatable=idempotency_key is not None)
 
 
-def store_episodes(episodes: Sequence[types.EpisodeLine]) -> Call[types.EpisodesAnswer]:
-    """Store up to 1,000 episodes; each is answered for itself, bad ones with their `error`."""
-    is_repeatable = all(line.get("idempotency_key") for line in episodes)
-    return _post("/episodes", {"episodes": list(episodes)}, is_repeatable=is_repeatable)
+def store_episodes(episodes: Iterable[types.EpisodeLine]) -> Call[types.EpisodesAnswer]:
+    """Store up to 1,000 episodes. Where some are refused, the others are stored, and PartlyRefused is raised."""
+    return _batch("/episodes", "episodes", episodes, known_by="idempotency_key")
 
 
-def accept_turns(turns: Sequence[types.TurnLine]) -> Call[types.TurnsAnswer]:
-    """Send up to 1,000 turns of conversations in their order; each is answered for itself."""
-    return _post("/turns", {"turns": list(turns)}, is_repeatable=all(turn.get("turn_id") for turn in turns))
+def accept_turns(turns: Iterable[types.TurnLine]) -> Call[types.TurnsAnswer]:
+    """Send up to 1,000 turns in order. Where some are refused, the others are kept, and PartlyRefused is raised."""
+    return _batch("/turns", "turns", turns, known_by="turn_id")
 
 
 def remember(
-    *,
     text: str,
+    *,
     project: str | None = None,
     user: str | None = None,
     agent: str | None = None,

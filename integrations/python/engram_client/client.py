@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from engram_client.calls import JSON, LINES, Call
-from engram_client.errors import ApiError, EngramError, Unreachable, error_of
+from engram_client.errors import ApiError, EngramError, Unreachable, checked, error_of
 from engram_client.operations import Operations, next_cursor
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class Engram(Operations):
                 pause = tries.pause_after(_unreachable(error))
             else:
                 if response.is_success:
-                    answer: T = response.json()
+                    answer: T = checked(call.lines, response.json())
                     return answer
                 pause = tries.pause_after(error_of(response))
             time.sleep(pause)
@@ -188,7 +188,7 @@ class AsyncEngram(Operations):
                 pause = tries.pause_after(_unreachable(error))
             else:
                 if response.is_success:
-                    answer: T = response.json()
+                    answer: T = checked(call.lines, response.json())
                     return answer
                 pause = tries.pause_after(error_of(response))
             await asyncio.sleep(pause)

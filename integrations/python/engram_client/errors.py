@@ -1,6 +1,6 @@
 """What a call may end with instead of an answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -14,6 +14,31 @@ class EngramError(Exception):
 
 class Unreachable(EngramError):
     """No answer came: the server is not there, or did not answer in time."""
+
+
+class PartlyRefused(EngramError):
+    """Of a batch, some lines were refused and the others stored.
+
+    `answer` is the whole answer, in the order of the lines; `refused` has the refusals alone, each with the `index` of
+    its line, a `status`, a `detail` and, where fields do not fit, `errors`. Where all were refused, it is an ApiError.
+    """
+
+    def __init__(self, *, name: str, answer: Mapping[str, Any]) -> None:
+        self.answer = answer
+        lines = answer[name]
+        self.refused: Sequence[Mapping[str, Any]] = [line["error"] for line in lines if "error" in line]
+        first = self.refused[0]
+        super().__init__(
+            f"{len(self.refused)} of {len(lines)} {name} were refused, the others are stored; "
+            f"number {first['index']}: {first['status']}, {first['detail']}"
+        )
+
+
+def checked(name: str, answer: Any) -> Any:
+    """Return an answer; raise PartlyRefused if some of the lines that it answers under a name were refused."""
+    if name and any("error" in line for line in answer.get(name, ())):
+        raise PartlyRefused(name=name, answer=answer)
+    return answer
 
 
 class ApiError(EngramError):

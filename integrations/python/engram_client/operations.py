@@ -1,7 +1,9 @@
 """Methods made of descriptions of calls: the same for threads, where they answer, and for asyncio, where one awaits."""
 
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, get_args, overload
 from urllib.parse import parse_qs, urlsplit
 
 from engram_client import calls, types
@@ -28,16 +30,20 @@ class Operation(Generic[P, T]):
     def __init__(self, describe: Callable[P, Call[T]]) -> None:
         self.describe = describe
         self.__doc__ = describe.__doc__
+        self._method = _method(lambda client, *a, **k: client.send(describe(*a, **k)), describe, self.__doc__)
 
     @overload
     def __get__(self, client: "Engram", owner: object) -> Callable[P, T]: ...
     @overload
     def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, Awaitable[T]]: ...
     @overload
-    def __get__(self, client: None, owner: object) -> "Operation[P, T]": ...
+    def __get__(self, client: None, owner: object) -> Callable[..., T]: ...
     def __get__(self, client: Any, owner: object) -> Any:
-        """Return the method of a client."""
-        return self if client is None else _named(lambda *a, **k: client.send(self.describe(*a, **k)), self.describe)
+        """Return the method, bound to a client if there is one."""
+        return self._method if client is None else MethodType(self._method, client)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._method.__name__, self._method.__qualname__ = name, f"{owner.__name__}.{name}"
 
 
 class Pages(Generic[P, Row]):
@@ -46,16 +52,21 @@ class Pages(Generic[P, Row]):
     def __init__(self, describe: Callable[P, Call[Any]], row: type[Row]) -> None:
         self.describe = describe
         self.__doc__ = f"{describe.__doc__} All pages, row by row."
+        answers = f"Iterator[types.{row.__name__}]"
+        self._method = _method(lambda client, *a, **k: client.walk(describe(*a, **k)), describe, self.__doc__, answers)
 
     @overload
     def __get__(self, client: "Engram", owner: object) -> Callable[P, Iterator[Row]]: ...
     @overload
     def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, AsyncIterator[Row]]: ...
     @overload
-    def __get__(self, client: None, owner: object) -> "Pages[P, Row]": ...
+    def __get__(self, client: None, owner: object) -> Callable[..., Iterator[Row]]: ...
     def __get__(self, client: Any, owner: object) -> Any:
-        """Return the method of a client."""
-        return self if client is None else _named(lambda *a, **k: client.walk(self.describe(*a, **k)), self.describe)
+        """Return the method, bound to a client if there is one."""
+        return self._method if client is None else MethodType(self._method, client)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._method.__name__, self._method.__qualname__ = name, f"{owner.__name__}.{name}"
 
 
 class Blocks(Generic[P]):
@@ -64,21 +75,43 @@ class Blocks(Generic[P]):
     def __init__(self, describe: Callable[P, Call[bytes]]) -> None:
         self.describe = describe
         self.__doc__ = f"{describe.__doc__} Block by block, as they come."
+        self._method = _method(
+            lambda client, *a, **k: client.stream(describe(*a, **k)), describe, self.__doc__, "Iterator[bytes]"
+        )
 
     @overload
     def __get__(self, client: "Engram", owner: object) -> Callable[P, Iterator[bytes]]: ...
     @overload
     def __get__(self, client: "AsyncEngram", owner: object) -> Callable[P, AsyncIterator[bytes]]: ...
     @overload
-    def __get__(self, client: None, owner: object) -> "Blocks[P]": ...
+    def __get__(self, client: None, owner: object) -> Callable[..., Iterator[bytes]]: ...
     def __get__(self, client: Any, owner: object) -> Any:
-        """Return the method of a client."""
-        return self if client is None else _named(lambda *a, **k: client.stream(self.describe(*a, **k)), self.describe)
+        """Return the method, bound to a client if there is one."""
+        return self._method if client is None else MethodType(self._method, client)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._method.__name__, self._method.__qualname__ = name, f"{owner.__name__}.{name}"
 
 
-def _named(method: Callable[..., Any], describe: Callable[..., Any]) -> Callable[..., Any]:
-    method.__name__, method.__doc__ = describe.__name__, describe.__doc__
+def _method(
+    method: Callable[..., Any], describe: Callable[..., Call[Any]], doc: str | None, answers: str = ""
+) -> Callable[..., Any]:
+    """Give a method the parameters of a description, so that help() and inspect.signature() show them."""
+    told = inspect.signature(describe)
+    client = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    answer = answers or _answer_of(told.return_annotation)
+    method.__doc__ = doc
+    method.__signature__ = told.replace(  # type: ignore[attr-defined]  # read by inspect
+        parameters=[client, *told.parameters.values()], return_annotation=answer
+    )
     return method
+
+
+def _answer_of(annotation: Any) -> Any:
+    """Return the T of a Call[T]."""
+    if isinstance(annotation, str):
+        return annotation.removeprefix("Call[").removesuffix("]")
+    return get_args(annotation)[0]
 
 
 def next_cursor(page: Page[Any]) -> str | None:

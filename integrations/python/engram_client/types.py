@@ -31,7 +31,7 @@ NullEnum: TypeAlias = None
 ProfileEnum: TypeAlias = Literal["default", "associative"]
 ReasonEnum: TypeAlias = Literal["failures", "auth", "billing", "cap"]
 RememberAnswerStateEnum: TypeAlias = Literal["done", "queued"]
-RoleEnum: TypeAlias = Literal["user", "assistant", "system", "tool"]
+RoleEnum: TypeAlias = Literal["user", "assistant", "tool", "system"]
 ScopeEnum: TypeAlias = Literal["global", "project"]
 Signal: TypeAlias = Literal["high", "medium", "low", "none"]
 SourceEnum: TypeAlias = Literal["human", "ai", "interaction", "ingest", "dream"]
@@ -350,6 +350,7 @@ class EpisodeCard(TypedDict):
     transitions: list["Transition"]
     names: list[str]
     links: list["Link"]
+    turns: list["SaidTurn"]
     id: str
     text: str
     summary: NotRequired[str]
@@ -556,6 +557,15 @@ class Founding(TypedDict):
     cycle: str
     job: int
     verdicts: dict[str, int]
+
+
+class Graph(TypedDict):
+    """What links memories."""
+
+    entities: int
+    edges: int
+    boxes: int
+    unlinked: int
 
 
 class Imported(TypedDict):
@@ -810,6 +820,13 @@ class RememberRequest(TypedDict):
     idempotency_key: NotRequired[str | None]
 
 
+class Remembering(TypedDict):
+    """Texts that are to be remembered at once."""
+
+    queued: int
+    failed: int
+
+
 class Reshaped(TypedDict):
     """What came of it."""
 
@@ -822,6 +839,18 @@ class Resolved(TypedDict):
 
     id: str
     resolved_at: str
+
+
+class SaidTurn(TypedDict):
+    """A turn of a conversation, as it was said."""
+
+    session: str
+    number: int
+    turn_id: str | None
+    role: "RoleEnum"
+    speaker: str
+    content: str
+    occurred_at: str
 
 
 class SplitRequest(TypedDict):
@@ -841,6 +870,8 @@ class Status(TypedDict):
     pooled_episodes: int
     held_episodes: int
     turns: "WaitingTurns"
+    remembering: "Remembering"
+    graph: "Graph | None"
     dead_letters: int
     redactions: dict[str, int] | None
     last_cycle: "LastCycle | None"
