@@ -3,14 +3,17 @@
 import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from memory.models import Turn
 from tests.docs.pages import ROOT
 
 PLUGIN = ROOT / "integrations" / "claude_code"
@@ -51,6 +54,10 @@ class ClaudeCode:
         seconds = time.monotonic() - began
         return Done(printed=done.stdout, complained=done.stderr, status=done.returncode, seconds=seconds)
 
+    def elsewhere(self, **environment: str) -> "ClaudeCode":
+        """Return the same client with other values in its environment."""
+        return replace(self, environment={**self.environment, **environment})
+
     def write(self, session: str, *lines: Mapping[str, Any]) -> Path:
         """Add lines to a session's transcript."""
         path = self.folder / f"{session}.jsonl"
@@ -71,3 +78,30 @@ def said(role: str, content: object, uuid: str, **given: Any) -> dict[str, Any]:
     """Return a line of a transcript."""
     message = {"role": role, "content": content}
     return {"type": role, "uuid": uuid, "timestamp": "2026-03-01T12:00:00.000Z", "message": message, **given}
+
+
+TALK = (
+    said("user", "No, never deploy on a Friday.", "u1"),
+    said("assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Understood."}], "a1"),
+    said("assistant", [{"type": "tool_use", "name": "Bash", "input": {}, "id": "t"}], "a2"),
+    said("user", [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}], "u2"),
+    {"type": "attachment", "uuid": "x1", "attachment": {"content": "[Memory flash: Never on a Friday.]"}},
+    said("user", "<command-name>/compact</command-name>", "u3"),
+    said("user", "helper", "u4", isSidechain=True),
+    said("user", "meta", "u5", isMeta=True),
+    said("assistant", [{"type": "text", "text": "It listens on 8443."}], "a3"),
+)
+
+
+def kept() -> list[tuple[str, str, str]]:
+    """Return id, role and content of the turns that were kept."""
+    return list(Turn.objects.order_by("number").values_list("turn_id", "role", "content"))
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """Listen and never answer."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]

@@ -2,52 +2,24 @@
 
 import ast
 import json
-import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memory.ingest.importers.claude_code import read_transcript
 from memory.ingest.importers.found import FoundTurn
-from memory.models import Episode, Turn, Workspace
+from memory.models import Episode, Turn
 from memory.models.surfacing import Surfaced
-from tests import factories
 from tests.api.caller import Caller
-from tests.integrations.client import PLUGIN, ClaudeCode, said
+from tests.integrations.client import PLUGIN, TALK, ClaudeCode, kept, said, silent_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NOTHING = ("", 0)
-
-
-@pytest.fixture
-def workspace(transactional_db: None) -> Workspace:
-    return factories.workspace()
-
-
-@pytest.fixture
-def key(workspace: Workspace) -> str:
-    return factories.key("read", "write", workspace=workspace)[1]
-
-
-@pytest.fixture
-def client(live_server: Any, key: str, tmp_path: Path) -> ClaudeCode:
-    """Return a client beside a server that answers; a busy machine gets more time than a person would wait."""
-    environment = {
-        "ENGRAM_URL": live_server.url, "ENGRAM_API_KEY": key, "ENGRAM_RECOLLECTIONS_TIMEOUT_MS": "10000",
-        "ENGRAM_TURNS_TIMEOUT_MS": "10000", "ENGRAM_STATUS_TIMEOUT_MS": "10000", "ENGRAM_HOOK_DEBUG": "1",
-        "CLAUDE_PLUGIN_DATA": str(tmp_path / "data"), "ENGRAM_PROJECT": "", "ENGRAM_USER": "",
-    }  # fmt: skip
-    return ClaudeCode(folder=tmp_path, environment=environment)
-
-
-def elsewhere(client: ClaudeCode, **environment: str) -> ClaudeCode:
-    return ClaudeCode(folder=client.folder, environment={**client.environment, **environment})
 
 
 def test_a_prompt_brings_recollections_as_context(client: ClaudeCode, key: str) -> None:
@@ -76,23 +48,6 @@ def test_a_memory_without_anything_to_say_says_nothing(client: ClaudeCode) -> No
     assert (done.printed, done.complained, done.status) == ("", "", 0)
 
 
-TALK = (
-    said("user", "No, never deploy on a Friday.", "u1"),
-    said("assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Understood."}], "a1"),
-    said("assistant", [{"type": "tool_use", "name": "Bash", "input": {}, "id": "t"}], "a2"),
-    said("user", [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}], "u2"),
-    {"type": "attachment", "uuid": "x1", "attachment": {"content": "[Memory flash: Never on a Friday.]"}},
-    said("user", "<command-name>/compact</command-name>", "u3"),
-    said("user", "helper", "u4", isSidechain=True),
-    said("user", "meta", "u5", isMeta=True),
-    said("assistant", [{"type": "text", "text": "It listens on 8443."}], "a3"),
-)
-
-
-def kept() -> list[tuple[str, str, str]]:
-    return list(Turn.objects.order_by("number").values_list("turn_id", "role", "content"))
-
-
 def test_an_answer_s_end_keeps_what_was_said(client: ClaudeCode) -> None:
     """L2: roles are kept, and a turn's id is the transcript's; tools, helpers and the program's own words stay out."""
     path = client.write("abc", *TALK)
@@ -112,7 +67,7 @@ def test_only_what_is_new_is_sent(client: ClaudeCode) -> None:
     client.fire("Stop", session_id="abc", transcript_path=str(path))
     client.write("abc", said("user", "Which port?", "u9"))
     client.fire("Stop", session_id="abc", transcript_path=str(path))
-    fresh = elsewhere(client, CLAUDE_PLUGIN_DATA=str(client.folder / "other"))
+    fresh = client.elsewhere(CLAUDE_PLUGIN_DATA=str(client.folder / "other"))
     fresh.fire("SessionEnd", session_id="abc", transcript_path=str(path), reason="other")
     assert [turn_id for turn_id, *_ in kept()] == ["u1", "a1", "a3", "u9"]
 
@@ -121,7 +76,7 @@ def test_what_could_not_be_sent_goes_with_the_next(client: ClaudeCode) -> None:
     """L2: a memory that was away misses nothing."""
     path = client.write("abc", *TALK)
     with silent_port() as port:
-        away = elsewhere(client, ENGRAM_URL=f"http://127.0.0.1:{port}", ENGRAM_TURNS_TIMEOUT_MS="300")
+        away = client.elsewhere(ENGRAM_URL=f"http://127.0.0.1:{port}", ENGRAM_TURNS_TIMEOUT_MS="300")
         assert away.fire("Stop", session_id="abc", transcript_path=str(path)).status == 0
     assert kept() == []
     client.fire("Stop", session_id="abc", transcript_path=str(path))
@@ -181,7 +136,7 @@ def test_a_backlog_goes_on_where_its_time_was_over(client: ClaudeCode, lines: li
     """L2: what was taken before a hook was cut off is noted, within a line, too."""
     path = client.write("abc", *lines)
     with hearing(True, False, True) as (port, heard):
-        short = elsewhere(client, ENGRAM_URL=f"http://127.0.0.1:{port}", ENGRAM_TURNS_TIMEOUT_MS="3000")
+        short = client.elsewhere(ENGRAM_URL=f"http://127.0.0.1:{port}", ENGRAM_TURNS_TIMEOUT_MS="3000")
         for _ in range(3):
             short.fire("Stop", session_id="abc", transcript_path=str(path))
     first, cut_off, again = heard
@@ -222,7 +177,7 @@ def test_the_importer_finds_the_same_turns(client: ClaudeCode) -> None:
 
 def test_the_project_and_user_of_the_environment_go_along(client: ClaudeCode, key: str) -> None:
     path = client.write("abc", *TALK)
-    mine = elsewhere(client, ENGRAM_PROJECT="mill", ENGRAM_USER="mara")
+    mine = client.elsewhere(ENGRAM_PROJECT="mill", ENGRAM_USER="mara")
     mine.fire("Stop", session_id="abc", transcript_path=str(path))
     of = Turn.objects.values_list("conversation__project__slug", "conversation__user")
     assert set(of) == {("mill", "mara")}
@@ -235,155 +190,6 @@ def test_a_session_begins_with_how_the_memory_stands(client: ClaudeCode, key: st
     assert told["systemMessage"] == "Engram remembers: 1 episodes, 0 beliefs, 1 wait for consolidation."
     assert done.context == told["systemMessage"]
     assert told["hookSpecificOutput"]["hookEventName"] == "SessionStart"
-
-
-# --- Failing open
-
-
-@contextmanager
-def silent_port() -> Iterator[int]:
-    """Listen and never answer."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield listening.getsockname()[1]
-
-
-@contextmanager
-def answering(*parts: bytes, pause: float = 0.0) -> Iterator[int]:
-    """Answer every connection with these bytes."""
-    ended = threading.Event()
-
-    def serve(listening: socket.socket) -> None:
-        while not ended.is_set():
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65_536)
-                for part in parts:
-                    try:
-                        connection.sendall(part)
-                    except OSError:
-                        break
-                    if ended.wait(pause):
-                        break
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        listening.settimeout(0.2)
-        thread = threading.Thread(target=_until(serve, listening, ended), daemon=True)
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            ended.set()
-            thread.join()
-
-
-def _until(serve: Callable[[socket.socket], None], listening: socket.socket, ended: threading.Event) -> Any:
-    def run() -> None:
-        while not ended.is_set():
-            serve(listening)
-
-    return run
-
-
-def events(client: ClaudeCode) -> list[tuple[str, dict[str, Any]]]:
-    path = client.write("abc", *TALK)
-    return [
-        ("SessionStart", {"session_id": "abc", "source": "startup"}),
-        ("UserPromptSubmit", {"session_id": "abc", "prompt": "Does Mara like tabs?"}),
-        ("Stop", {"session_id": "abc", "transcript_path": str(path)}),
-    ]
-
-
-def all_silent(client: ClaudeCode, *, within: float = 3.0) -> bool:
-    done = [client.fire(event, **given) for event, given in events(client)]
-    return all((one.printed, one.complained, one.status) == ("", "", 0) and one.seconds < within for one in done)
-
-
-@pytest.fixture
-def quiet(client: ClaudeCode) -> ClaudeCode:
-    return elsewhere(
-        client, ENGRAM_HOOK_DEBUG="", ENGRAM_RECOLLECTIONS_TIMEOUT_MS="", ENGRAM_TURNS_TIMEOUT_MS="500",
-        ENGRAM_STATUS_TIMEOUT_MS="500",
-    )  # fmt: skip
-
-
-def test_no_server_is_in_nobodys_way(quiet: ClaudeCode) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert all_silent(elsewhere(quiet, ENGRAM_URL=f"http://127.0.0.1:{port}"))
-
-
-def test_a_server_that_never_answers_is_not_waited_for(quiet: ClaudeCode) -> None:
-    with silent_port() as port:
-        assert all_silent(elsewhere(quiet, ENGRAM_URL=f"http://127.0.0.1:{port}"))
-
-
-def test_a_server_that_answers_drop_by_drop_is_not_waited_for(quiet: ClaudeCode) -> None:
-    drops = [b"HTTP/1.1 200 OK\r\n\r\n", *[b" "] * 100]
-    with answering(*drops, pause=0.1) as port:
-        assert all_silent(elsewhere(quiet, ENGRAM_URL=f"http://127.0.0.1:{port}"))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"", b"garbage", b"HTTP/1.1 200 OK\r\n\r\n<html>", b"HTTP/1.1 200 OK\r\n\r\n[1]", b"HTTP/1.1 200 OK\r\n\r\n{}",
-        b'HTTP/1.1 200 OK\r\n\r\n{"text": 5, "episodes": 1}', b"HTTP/1.1 500 Oh\r\n\r\n{}", b"\xff" * 5000,
-        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n",
-    ],
-    ids=["nothing", "garbage", "a page", "a list", "an empty object", "other types", "500", "bytes", "elsewhere"],
-)  # fmt: skip
-def test_an_answer_that_is_none_is_passed_over(quiet: ClaudeCode, answer: bytes) -> None:
-    with answering(answer) as port:
-        assert all_silent(elsewhere(quiet, ENGRAM_URL=f"http://127.0.0.1:{port}"))
-
-
-@pytest.mark.parametrize("key", ["", "a b\nc"], ids=["none", "broken"])
-def test_a_key_that_is_none_is_in_nobodys_way(quiet: ClaudeCode, key: str) -> None:
-    assert all_silent(elsewhere(quiet, ENGRAM_API_KEY=key), within=5.0)
-    assert kept() == []
-
-
-def test_a_key_that_is_refused_is_told_at_the_start_alone(client: ClaudeCode) -> None:
-    """The person can mend it; a prompt goes on without, and who debugs sees why."""
-    refused = elsewhere(client, ENGRAM_API_KEY="engram_wrong")
-    told = json.loads(refused.fire("SessionStart", session_id="abc", source="startup").printed)
-    assert list(told) == ["systemMessage"]
-    assert told["systemMessage"].startswith("Engram does not take its key, and remembers nothing: ")
-
-    asked = refused.fire("UserPromptSubmit", session_id="abc", prompt="Does Mara like tabs?")
-    assert (asked.printed, asked.status) == ("", 0)
-    assert asked.complained.startswith("engram: POST /recollections: 401 ")
-
-
-def test_turns_wait_until_the_project_of_the_environment_is_mended(client: ClaudeCode) -> None:
-    path = client.write("abc", *TALK)
-    wrong = elsewhere(client, ENGRAM_PROJECT="my shop")
-    done = wrong.fire("Stop", session_id="abc", transcript_path=str(path))
-    assert "POST /turns: 422 project: " in done.complained
-    assert kept() == []
-
-    elsewhere(client, ENGRAM_PROJECT="shop").fire("Stop", session_id="abc", transcript_path=str(path))
-    assert [turn_id for turn_id, *_ in kept()] == ["u1", "a1", "a3"]
-
-
-@pytest.mark.parametrize("raw", ["", "no JSON", "[]", "{}", '{"transcript_path": "/nowhere/x.jsonl"}'])
-@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop"])
-def test_an_event_that_is_none_is_passed_over(quiet: ClaudeCode, event: str, raw: str) -> None:
-    done = elsewhere(quiet, ENGRAM_URL="http://127.0.0.1:1").fire(event, raw=raw)
-    assert (done.printed, done.complained, done.status) == ("", "", 0)
-
-
-@pytest.mark.parametrize("address", ["ftp://x", "nonsense", "http://", "http://127.0.0.1:notaport"])
-def test_an_address_that_is_none_is_passed_over(quiet: ClaudeCode, address: str) -> None:
-    assert all_silent(elsewhere(quiet, ENGRAM_URL=address))
 
 
 # --- The folder

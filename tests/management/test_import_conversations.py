@@ -158,6 +158,39 @@ def test_an_export_that_is_cut_off_keeps_what_came_before(tmp_path: Path) -> Non
     assert answer["rejected"][0]["detail"].startswith("From here on it is not JSON")
 
 
+def test_a_dry_run_counts_what_it_leaves_out(tmp_path: Path) -> None:
+    thought = {"type": "thinking", "thinking": "Hm."}
+    message = claude_message("a", "assistant", thought, {"type": "text", "text": "Rye."}) | {"attachments": [{}]}
+    code, out, _ = run("import_conversations", lay_down(tmp_path, "file", [claude_conversation(message)]), "--dry-run")
+    assert (code, out.splitlines()[-1]) == (0, "Left out: 1 attachments, 1 thoughts.")
+
+
+def archive_of(folder: Path) -> bytearray:
+    conversation = claude_conversation(*(claude_message(f"m{n}", "human", text=f"Loaf {n}.") for n in range(50)))
+    with zipfile.ZipFile(folder / "export.zip", "w") as archive:  # stored as it is, so that a byte can be found
+        archive.writestr("conversations.json", json.dumps([conversation]))
+    return bytearray((folder / "export.zip").read_bytes())
+
+
+def test_an_archive_that_is_cut_off_is_told_in_a_sentence(tmp_path: Path) -> None:
+    whole = archive_of(tmp_path)
+    (tmp_path / "export.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CommandError, match=r"export\.zip: It is a broken archive: it is cut off") as refused:
+        run("import_conversations", tmp_path / "export.zip")
+    assert refused.value.returncode == 2
+
+
+def test_an_archive_with_a_wrong_byte_keeps_what_came_before(tmp_path: Path) -> None:
+    raw = archive_of(tmp_path)
+    raw[raw.index(b"Loaf 49")] ^= 1
+    (tmp_path / "export.zip").write_bytes(raw)
+    code, _, err = run("import_conversations", tmp_path / "export.zip")
+    assert code == 1
+    assert err == (
+        "conversations.json: From here on the archive is broken, or locked: Bad CRC-32 for file 'conversations.json'\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "reason"), [("none.json", "No such file"), ("", "holds no conversations.json")], ids=["missing", "empty"]
 )
@@ -178,8 +211,24 @@ def test_transcripts_in_a_folder_and_below_come_in_once(tmp_path: Path) -> None:
     assert report("import_claude_code", tmp_path) == (0, told(conversations=2, known=3))
 
 
+def test_sessions_are_of_the_folders_that_they_began_in_if_asked_for(tmp_path: Path) -> None:
+    write_lines(tmp_path / "s-1.jsonl", code_line("a", "user", "Hi.", cwd="/home/mia/oven"))
+    write_lines(tmp_path / "s-2.jsonl", code_line("b", "user", "Ho.", sessionId="s-2"))
+    run("import_claude_code", tmp_path, "--project-from-folder", "--project", "rest")
+    assert set(Conversation.objects.values_list("session", "project__slug")) == {("s-1", "oven"), ("s-2", "rest")}
+
+
+def test_a_transcript_that_is_still_being_written_is_no_error(tmp_path: Path) -> None:
+    """Its last line is left for the next time, and counted."""
+    line = json.dumps(code_line("a", "user", "Build the oven page."))
+    (tmp_path / "s.jsonl").write_text(f'{line}\n{{"type": "us', encoding="utf-8")
+    assert report("import_claude_code", tmp_path) == (
+        0, told(conversations=1, stored={"user": 1}, left_out={"still being written": 1}),
+    )  # fmt: skip
+
+
 def test_a_transcript_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "s.jsonl").write_text('{"type": "us', encoding="utf-8")
+    (tmp_path / "s.jsonl").write_text('{"type": "us\n', encoding="utf-8")
     code, _, err = run("import_claude_code", tmp_path)
     assert (code, err) == (1, "s.jsonl, line 1: It cannot be read.\n")
 

@@ -29,8 +29,10 @@ def _line(answer: Mapping[str, Any]) -> str:
     told = [f"{episodes} episodes", f"{beliefs} beliefs"]
     if answer.get("pending_episodes"):
         told.append(f"{answer['pending_episodes']} wait for consolidation")
-    if answer.get("dead_letters"):
-        told.append(f"{answer['dead_letters']} wait for a person")
+    given_up = answer.get("dead_letters", 0)
+    given_up += answer.get("turns", {}).get("dead", 0) + answer.get("remembering", {}).get("failed", 0)
+    if given_up:
+        told.append(f"{given_up} wait for a person")
     resting = answer.get("pause")
     return f"Engram remembers: {', '.join(told)}." + (f" It rests: {resting['detail']}." if resting else "")
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, Iterator, Mapping, Optional, Tuple  # noqa: UP035 - for 3.9
 
-from memory_server import ask, own, run_hook, seconds_of
+from memory_server import ask, own, project_of, run_hook, seconds_of
 from memory_server import note as say
 from transcript import read_turns
 
@@ -35,7 +35,8 @@ def keep_turns(event: Mapping[str, Any]) -> Optional[str]:  # noqa: UP045 - for 
     path = Path(str(event.get("transcript_path") or "")).expanduser()
     note = _note_for(path)
     session = str(event.get("session_id") or path.stem)
-    for batch, place in _batches(_read_new(path, _noted(note, path), session)):
+    whose = {**project_of(event), **own("user")}
+    for batch, place in _batches(_read_new(path, _noted(note, path), session), whose):
         status, answer = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS) if batch else (_REFUSED[0], None)
         if status not in _REFUSED or _is_set_up_wrong(answer):
             return None
@@ -76,7 +77,10 @@ def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
         yield line if part is line else b"", file.tell()
 
 
-def _batches(found: Iterator[tuple[Optional[dict[str, Any]], Place]]) -> Iterator[tuple[list[dict[str, Any]], Place]]:  # noqa: UP045
+def _batches(
+    found: Iterator[tuple[Optional[dict[str, Any]], Place]],  # noqa: UP045 - for 3.9
+    whose: Mapping[str, str],
+) -> Iterator[tuple[list[dict[str, Any]], Place]]:
     """Yield turns, or none out of many lines, with the place behind them."""
     batch: list[dict[str, Any]] = []
     size, began, place = 0, -1, (0, 0)
@@ -87,7 +91,7 @@ def _batches(found: Iterator[tuple[Optional[dict[str, Any]], Place]]) -> Iterato
             yield batch, place if turn else behind
             batch, size, began = [], 0, behind[0]
         if turn:
-            batch.append({**turn, **own("project"), **own("user")})
+            batch.append({**turn, **whose})
             size += weight
         place = behind
     if place[0] or place[1]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 BEGAN = time.monotonic()
 _PREFIX = "/api/v1"
 _MOST_BYTES = 4 * 2**20  # of an answer
+_ON = ("1", "true", "yes", "on")
+_LONGEST_SLUG = 100
 _PORTS = {"http": 80, "https": 443}
 
 Event = Mapping[str, Any]
@@ -72,6 +75,17 @@ def own(name: str) -> dict[str, str]:
     """Return what the environment says of a field of requests: ENGRAM_PROJECT, ENGRAM_USER."""
     value = os.environ.get(f"ENGRAM_{name.upper()}", "").strip()
     return {name: value} if value else {}
+
+
+def project_of(event: Event) -> dict[str, str]:
+    """Return the project of requests: ENGRAM_PROJECT, or with ENGRAM_PROJECT_FROM_FOLDER=1 that of the folder."""
+    named = own("project")
+    if named or os.environ.get("ENGRAM_PROJECT_FROM_FOLDER", "").strip() not in _ON:
+        return named
+    folder = str(os.environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd") or "")
+    name = re.split(r"[\\/]+", folder.rstrip("\\/"))[-1]
+    slug = re.sub(r"[^-\w]+", "-", name.lower()).strip("-")[:_LONGEST_SLUG]
+    return {"project": slug} if slug else {}
 
 
 def ask(method: str, path: str, body: object = None, *, seconds: float) -> tuple[int, Any]:

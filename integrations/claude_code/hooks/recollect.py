@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional  # noqa: UP035 - for 3.9
 
-from memory_server import ask, own, run_hook, seconds_of
+from memory_server import ask, own, project_of, run_hook, seconds_of
 
 SECONDS = seconds_of("ENGRAM_RECOLLECTIONS_TIMEOUT_MS", default=250)
 _LONGEST = 8000  # characters of a query
@@ -18,7 +18,7 @@ def recollect(event: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:  # noqa:
     prompt = event.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip() or prompt.lstrip().startswith("/"):
         return None
-    query = {"query": prompt.strip()[:_LONGEST], **_session(event), **own("project"), **own("user")}
+    query = {"query": prompt.strip()[:_LONGEST], **_session(event), **project_of(event), **own("user")}
     status, answer = ask("POST", "/recollections", query, seconds=SECONDS)
     text = answer.get("text") if status == 200 and isinstance(answer, dict) else None
     if not isinstance(text, str) or not text.strip():

@@ -1,6 +1,6 @@
 """Conversations as ChatGPT exports them: each is a tree of messages, of which the branch last shown is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ from memory.ingest.importers.found import Found, LeftOut, Reason, Unreadable, fo
 
 _SPOKEN = frozenset({"text", "multimodal_text"})
 _LEFT_OUT = {"tool": Reason.TOOL, "system": Reason.SYSTEM}
+_NOT_SAID = {"thoughts": Reason.THOUGHT, "reasoning_recap": Reason.THOUGHT, "code": Reason.TOOL}
 
 
 def is_chatgpt(conversation: object) -> bool:
@@ -46,25 +47,44 @@ def _path_to(last: object, nodes: Mapping[str, Any]) -> list[str]:
 
 def _read_message(message: Mapping[str, Any], *, session: str, place: str, longest: int) -> Iterator[Found]:
     role = (message.get("author") or {}).get("role")
-    content = message.get("content") or {}
-    is_hidden = bool((message.get("metadata") or {}).get("is_visually_hidden_from_conversation"))
-    if reason := _LEFT_OUT.get(str(role)):
+    if reason := _why_not_said(message, str(role)):
         yield LeftOut(reason=reason)
-    elif is_hidden or message.get("recipient", "all") != "all" or content.get("content_type") not in _SPOKEN:
-        yield LeftOut(reason=Reason.HIDDEN)
     elif role not in ("user", "assistant") or not isinstance(message.get("id"), str):
         yield Unreadable(place=place)
     else:
-        parts = [part for part in content.get("parts") or () if isinstance(part, str)]
+        parts = (message.get("content") or {}).get("parts") or ()
+        text = "\n".join(part for part in parts if isinstance(part, str))
+        attached = _attached_to(message, parts)
+        yield from (LeftOut(reason=Reason.ATTACHMENT) for _ in range(attached))
+        if attached and not text.strip():
+            return
         yield from found_turn(
             place=place,
             session=session,
             role=role,
-            text="\n".join(parts),
+            text=text,
             turn_id=message["id"],
             occurred_at=_time(message.get("create_time")),
             longest=longest,
         )
+
+
+def _why_not_said(message: Mapping[str, Any], role: str) -> Reason | None:
+    """Name why a message is nothing that person and model said to each other; None for one that is."""
+    content, metadata = message.get("content") or {}, message.get("metadata") or {}
+    kind = str(content.get("content_type"))
+    if reason := _LEFT_OUT.get(role) or _NOT_SAID.get(kind):
+        return reason
+    if message.get("recipient", "all") != "all":
+        return Reason.TOOL
+    is_hidden = metadata.get("is_visually_hidden_from_conversation") or kind not in _SPOKEN
+    return Reason.HIDDEN if is_hidden else None
+
+
+def _attached_to(message: Mapping[str, Any], parts: Sequence[object]) -> int:
+    """Count what a message came with: files are named beside it, and pictures also among its parts."""
+    named = (message.get("metadata") or {}).get("attachments")
+    return max(len(named) if isinstance(named, list) else 0, sum(not isinstance(part, str) for part in parts))
 
 
 def _time(seconds: object) -> str | None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memory.ingest.importers.found import Found, Unreadable, found_turn
+from memory.ingest.importers.blocks import left_out_of_blocks, text_of_blocks
+from memory.ingest.importers.found import Found, LeftOut, Reason, Unreadable, found_turn
 
 _ROLES = {"human": "user", "assistant": "assistant"}
 
@@ -14,7 +15,7 @@ def is_claude(conversation: object) -> bool:
 
 
 def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) -> Iterator[Found]:
-    """Read one conversation; what a model thought or had from tools is no part of what it said."""
+    """Read one conversation; what a model thought or had from tools, and what was attached, is counted."""
     session = conversation.get("uuid")
     if not isinstance(session, str):
         yield Unreadable(place=place)
@@ -25,12 +26,17 @@ def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) ->
         if role is None or not isinstance(message.get("uuid"), str):
             yield Unreadable(place=where)
             continue
+        beside = [*left_out_of_blocks(message.get("content")), *_files_of(message)]
+        yield from beside
+        text = _text_of(message)
+        if beside and not text.strip():
+            continue
         moment = message.get("created_at")
         yield from found_turn(
             place=where,
             session=session,
             role=role,
-            text=_text_of(message),
+            text=text,
             turn_id=message["uuid"],
             occurred_at=moment if isinstance(moment, str) else None,
             longest=longest,
@@ -39,6 +45,11 @@ def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) ->
 
 def _text_of(message: Mapping[str, Any]) -> str:
     """Join the blocks of text; older exports have the text alone."""
-    blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
-    said = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
-    return "\n\n".join(said) if said else str(message.get("text") or "")
+    return text_of_blocks(message.get("content")) or str(message.get("text") or "")
+
+
+def _files_of(message: Mapping[str, Any]) -> Iterator[LeftOut]:
+    """Count what was attached to a message."""
+    for name in ("attachments", "files"):
+        given = message.get(name)
+        yield from (LeftOut(reason=Reason.ATTACHMENT) for _ in (given if isinstance(given, list) else ()))

@@ -6,12 +6,15 @@ A turn's id is the line's own, as the plugin sends it, so that what came in whil
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from memory.ingest.importers.found import Found, LeftOut, Reason, Unreadable, found_turn
+from memory.ingest.importers.blocks import left_out_of_blocks, text_of_blocks
+from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable, found_turn
 
 _ROLES = frozenset({"user", "assistant"})
+_LONGEST_SLUG = 100
 # What the program writes into a person's mouth: commands, their output, and its own remarks.
 _WRITTEN_BY_THE_PROGRAM = re.compile(
     r"\s*<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
@@ -27,22 +30,53 @@ def list_transcripts(*, folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
 
 
+def project_of_folder(folder: object) -> str:
+    """Return the project that a folder's name stands for, as the plugin names it; "" for what has no name."""
+    name = re.split(r"[\\/]+", folder.rstrip("\\/"))[-1] if isinstance(folder, str) else ""
+    return re.sub(r"[^-\w]+", "-", name.lower()).strip("-")[:_LONGEST_SLUG]
+
+
 def read_transcript(
-    *, stream: IO[bytes], place: str, longest: int, on_read: Callable[[int], object] = lambda _: None
+    *,
+    stream: IO[bytes],
+    place: str,
+    longest: int,
+    on_read: Callable[[int], object] = lambda _: None,
+    by_folder: bool = False,
 ) -> Iterator[Found]:
-    """Read what person and agent said to each other; tools, thoughts and helpers are left out."""
+    """Read what person and agent said to each other; tools, thoughts, attachments and helpers are left out.
+
+    With `by_folder` it is of the project that the folder is named by in which the session began.
+    """
+    project = ""
     for number, raw in enumerate(stream, start=1):
         on_read(len(raw))
-        if raw.strip():
-            yield from _read_line(raw, place=f"{place}, line {number}", longest=longest)
+        if not raw.strip():
+            continue
+        where = f"{place}, line {number}"
+        try:
+            line = json.loads(raw.decode())
+        except (ValueError, RecursionError):
+            yield _unread(raw, place=where)
+            continue
+        if by_folder and not project and isinstance(line, dict):
+            project = project_of_folder(line.get("cwd"))
+        for found in _read_line(line, place=where, longest=longest):
+            yield _of_project(found, project)
 
 
-def _read_line(raw: bytes, *, place: str, longest: int) -> Iterator[Found]:
-    try:
-        line = json.loads(raw.decode())
-    except (ValueError, RecursionError):
-        yield Unreadable(place=place)
-        return
+def _unread(raw: bytes, *, place: str) -> Found:
+    """Tell a line that cannot be read from the last one, whose end is not written yet."""
+    return Unreadable(place=place) if raw.endswith(b"\n") else LeftOut(reason=Reason.BROKEN_OFF)
+
+
+def _of_project(found: Found, project: str) -> Found:
+    if not project or not isinstance(found, FoundTurn):
+        return found
+    return replace(found, line={**found.line, "project": project})
+
+
+def _read_line(line: object, *, place: str, longest: int) -> Iterator[Found]:
     if not isinstance(line, dict) or line.get("type") not in _ROLES:
         yield LeftOut(reason=Reason.SYSTEM)
     elif line.get("isSidechain"):
@@ -58,10 +92,12 @@ def _read_line(raw: bytes, *, place: str, longest: int) -> Iterator[Found]:
 def _read_said(line: Mapping[str, Any], *, place: str, longest: int) -> Iterator[Found]:
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    text = _text_of(content)
-    if not text and _is_of_tools(content):
-        yield LeftOut(reason=Reason.TOOL)
-    elif line["type"] == "user" and _WRITTEN_BY_THE_PROGRAM.match(text):
+    text = content if isinstance(content, str) else text_of_blocks(content)
+    beside = list(left_out_of_blocks(content))
+    yield from beside
+    if beside and not text:
+        return
+    if line["type"] == "user" and _WRITTEN_BY_THE_PROGRAM.match(text):
         yield LeftOut(reason=Reason.SYSTEM)
     else:
         moment = line.get("timestamp")
@@ -76,24 +112,8 @@ def _read_said(line: Mapping[str, Any], *, place: str, longest: int) -> Iterator
         )
 
 
-def _text_of(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
-
-
 def _without_ours(text: str) -> str:
     """Leave out recollections, as the plugin does before it sends a turn under the same id."""
     if "[Memory flash: " not in text and "[Belief (" not in text:
         return text
     return _OURS.sub("", _REMINDER.sub("", text)).strip()
-
-
-def _is_of_tools(content: object) -> bool:
-    """Tell whether blocks are calls of tools, their results or thoughts: nothing said."""
-    return isinstance(content, list) and any(
-        isinstance(block, dict) and block.get("type") != "text" for block in content
-    )

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,6 +27,9 @@ from memory.ingest.json_text import NotJson, read_json
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations[^/]*\.json", re.IGNORECASE)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEAR = 1024  # bytes
+_ZIP = b"PK\x03\x04"
+# Of a sum that does not fit, of data that nobody can unpack, and of an entry that is encrypted or packed otherwise.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 
 Stream = BufferedReader | zipfile.ZipExtFile  # both can be looked into
@@ -57,18 +61,25 @@ class ConversationFile:
             return sum(part.size for part in self._parts(stack))
 
     def read(self, on_read: Callable[[int], object]) -> Iterator[Found]:
-        """Read what there is, telling how many bytes were read; raise NoConversations, or OSError as the disk does."""
+        """Read what there is, telling how many bytes were read; raise NoConversations, or OSError as the disk does.
+
+        An archive that is broken further on is named as what cannot be read, behind what came before.
+        """
         with ExitStack() as stack:
             for part in self._parts(stack):
-                with part.open() as stream:
-                    yield from self._read_part(_Counted(stream, on_read), part.name)
+                try:
+                    with part.open() as stream:
+                        yield from self._read_part(_Counted(stream, on_read), part.name)
+                except _BROKEN as error:
+                    reason = f"From here on the archive is broken, or locked: {error}"
+                    yield Unreadable(place=part.name, rejected=Rejected(status=400, detail=reason))
 
     def _parts(self, stack: ExitStack) -> list[_Part]:
         if self.path.is_dir():
             files = sorted(path for path in self.path.rglob("*.json") if _CONVERSATIONS.fullmatch(path.name))
             parts = [_part_of(file) for file in files]
-        elif zipfile.is_zipfile(self.path):
-            archive = stack.enter_context(zipfile.ZipFile(self.path))
+        elif _is_archive(self.path):
+            archive = stack.enter_context(_archive_of(self.path))
             entries = [entry for entry in archive.infolist() if _CONVERSATIONS.fullmatch(entry.filename)]
             parts = [_entry_of(archive, entry) for entry in entries]
         else:
@@ -143,6 +154,19 @@ def _read_turn(raw: bytes, *, place: str, said: Counter[str]) -> Found:
         whole = json.dumps([session, said[session], line.get("role"), line.get("content")])
         line |= {"turn_id": f"line:{hashlib.sha256(whole.encode()).hexdigest()[:32]}"}
     return FoundTurn(place=place, line=line)
+
+
+def _is_archive(path: Path) -> bool:
+    """Tell whether a file is, or once was, an archive: one that is cut off is not read as lines."""
+    with path.open("rb") as file:
+        return file.read(len(_ZIP)) == _ZIP or zipfile.is_zipfile(path)
+
+
+def _archive_of(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise NoConversations("It is a broken archive: it is cut off, or no zip. Download it again.") from None
 
 
 def _part_of(file: Path) -> _Part:

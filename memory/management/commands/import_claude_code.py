@@ -15,16 +15,23 @@ from memory.management.importing import add_import_arguments, existing_path, lon
 class Command(BaseCommand):
     help = (
         "Import the transcripts (*.jsonl) in a folder and below it, as Claude Code keeps them, usually in "
-        "~/.claude/projects. What person and agent said comes in; tools, thoughts and helpers are left out and "
-        "counted. Importing again adds nothing, nor does what the plugin has sent already under the same project and "
-        "user. Lines that cannot be read are reported: exit status 1."
+        "~/.claude/projects. What person and agent said comes in; tools, thoughts, attachments and helpers are left "
+        "out and counted. Importing again adds nothing, nor does what the plugin has sent already under the same "
+        "project and user. A last line that is still being written is left for the next time. Other lines that cannot "
+        "be read are reported: exit status 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, metavar="DIR")
         add_import_arguments(parser)
+        parser.add_argument(
+            "--project-from-folder",
+            action="store_true",
+            help="each session is of the project named by the folder that it began in, as with the plugin's "
+            "ENGRAM_PROJECT_FROM_FOLDER=1; --project is for those that name no folder",
+        )
 
-    def handle(self, *, folder: Path, **options: Any) -> None:
+    def handle(self, *, folder: Path, project_from_folder: bool, **options: Any) -> None:
         files = list_transcripts(folder=existing_path(folder, is_folder=True))
         if not files:
             raise usage_error(f"{folder}: It holds no transcripts (*.jsonl).")
@@ -33,7 +40,13 @@ class Command(BaseCommand):
             for file in files:
                 with file.open("rb") as stream:
                     place = str(file.relative_to(folder))
-                    yield from read_transcript(stream=stream, place=place, longest=longest_text(), on_read=on_read)
+                    yield from read_transcript(
+                        stream=stream,
+                        place=place,
+                        longest=longest_text(),
+                        on_read=on_read,
+                        by_folder=project_from_folder,
+                    )
 
         run_import(
             read=read,

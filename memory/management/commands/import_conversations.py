@@ -13,8 +13,9 @@ from memory.management.importing import add_import_arguments, existing_path, lon
 class Command(BaseCommand):
     help = (
         "Import conversations from a file with one turn a line (JSON Lines), or from what ChatGPT or Claude export: "
-        "the archive, the folder, or the conversations.json in it. What tools and systems say is left out of exports "
-        "and counted. Importing again adds nothing, as far as turns have ids. Bad turns are reported: exit status 1."
+        "the archive, the folder, or the conversations.json in it. Of exports, what tools and systems say, thoughts "
+        "and attachments are left out and counted. Importing again adds nothing, as far as turns have ids. Bad turns "
+        "are reported: exit status 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
