@@ -49,6 +49,7 @@ _EXAMPLES = [
             "beliefs": {"recomputed": 1, "archived": 0, "erased": 1},
             "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3"], "archived": [], "erased": ["bl_77aa01c4d2e9"]},
             "released": 4,
+            "turns": 2,
         },
     ),
 ]
@@ -62,6 +63,7 @@ _ERASE_EXAMPLES = [
         value={
             "episodes": 12,
             "beliefs": 1,
+            "turns": 30,
             "calls": 9,
             "released": 5,
             "recomputed": 1,
@@ -117,6 +119,7 @@ class ForgottenSerializer(serializers.Serializer[Any]):
     beliefs = BereftSerializer()
     belief_ids = BeliefIdsSerializer(required=False, help_text="For a key that may read: those that it may see.")
     released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
+    turns = serializers.IntegerField(required=False, help_text="Turns that it was read out of, where it was erased.")
 
 
 class ErasureSerializer(serializers.Serializer[Any]):
@@ -124,6 +127,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
 
     episodes = serializers.IntegerField()
     beliefs = serializers.IntegerField()
+    turns = serializers.IntegerField(help_text="Turns of conversations.")
     calls = serializers.IntegerField(help_text="Calls of models whose replies are gone.")
     released = serializers.IntegerField(help_text="Other episodes that are consolidated anew.")
     recomputed = serializers.IntegerField(help_text="Beliefs that stay, and do not stand as before.")
@@ -198,8 +202,8 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
         now=timezone.now(),
     )
     beliefs = {"recomputed": erasure.recomputed, "archived": erasure.archived, "erased": erasure.beliefs}
-    answer = {"id": memory_id, "status": "erased", "beliefs": beliefs, "released": erasure.released}
-    return answer | _belief_ids(erasure)
+    answer = {"id": memory_id, "status": "erased", "beliefs": beliefs}
+    return answer | {"released": erasure.released, "turns": erasure.turns} | _belief_ids(erasure)
 
 
 def _belief_ids(erasure: Erasure) -> dict[str, dict[str, list[str]]]:
@@ -218,9 +222,9 @@ class EraseView(APIView):
         summary="Erase a user's memories, or a workspace's",
         description=(
             "Text, vectors, history, what models said about them, and beliefs that may quote them are gone; what else "
-            "such beliefs were made of is consolidated anew. The same words of the same user are refused afterwards. "
-            "Erasing the whole workspace keeps its members, keys and projects, and refuses nothing afterwards. 409 "
-            "while a cycle is open."
+            "such beliefs were made of is consolidated anew. The same words of the same user, and the same turns, are "
+            "refused afterwards. Erasing the whole workspace keeps its members, keys and projects, and refuses nothing "
+            "afterwards. 409 while a cycle is open."
         ),
         request=EraseRequest,
         **documented({200: ErasureSerializer}, 400, 409, 413, 415, 422, examples=_ERASE_EXAMPLES),

@@ -215,6 +215,7 @@ class TurnsPolicy:
     scan_characters: Annotated[Count, "L1: most characters of a text that are scanned, half of them at each end"] = (
         8_000
     )
+    erased_words: Annotated[Count, "L4: fewest words by which an erased turn without id and time is refused"] = 4
     batch: Annotated[Count, "L2: most turns of one extraction"] = 20
     batch_bytes: Annotated[Count, "L2: most text of one extraction, in bytes of UTF-8, but for a single turn"] = 65_536
     resend_seconds: Annotated[Positive, "L2: time after which a worker is told again that turns are due"] = 60.0

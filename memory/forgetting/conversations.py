@@ -5,20 +5,24 @@ from collections.abc import Collection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.domain.grounding import turns_that_repeat
+from memory.forgetting.refusing import refuse_turns_from_now_on
 from memory.forgetting.scrubbing import scrub_calls
 from memory.ingest.turns.summing_up import as_said
 from memory.ingest.turns.waking import count_turns
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 
 
-def erase_conversations(*, conversations: QuerySet[Conversation]) -> None:
-    """Delete conversations with all their turns; of the calls that saw these nothing but the cost is left.
+def erase_conversations(*, workspace: Workspace, conversations: QuerySet[Conversation]) -> int:
+    """Delete conversations with all their turns, and return how many these were.
 
-    They are locked first: who reads one of them right now finds it gone, and stores nothing.
+    Of the calls that saw them nothing but the cost is left. They are locked first: who reads one of them right now
+    finds it gone, and stores nothing.
     """
     ids = list(conversations.select_for_update().order_by("pk").values_list("pk", flat=True))
     scrub_calls(calls=ModelCall.objects.filter(conversation__in=ids).values_list("pk", flat=True))
-    _delete(ids)
+    gone = _delete_turns(workspace, Turn.objects.filter(conversation__in=ids))
+    Conversation.objects.filter(pk__in=ids).delete()
+    return gone
 
 
 def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
@@ -28,21 +32,21 @@ def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
     return Episode.objects.filter(Q(pk__in=episodes.order_by().values("pk")) | Q(pk__in=derived))
 
 
-def erase_turns(*, workspace: Workspace, episodes: Collection[str]) -> None:
+def erase_turns(*, workspace: Workspace, episodes: Collection[str]) -> int:
     """Delete the turns that some episodes were read out of, and the conversations of which no turn is left.
 
-    Other turns of these conversations that hold all of an episode's words go as well.
+    Other turns of these conversations that hold all of an episode's words go as well. Return how many turns went.
     """
     told = TurnEpisode.objects.for_workspace(workspace.pk).filter(episode__in=episodes)
     ids = set(told.values_list("turn__conversation_id", flat=True))
     held = list(Conversation.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True))
     turns = set(told.values_list("turn_id", flat=True)) | _repeating(held, episodes)
     Episode.objects.filter(turns__in=turns).exclude(verbatim="").update(verbatim="")  # the words of the whole turn
-    TurnEpisode.objects.filter(turn__in=turns).delete()
-    Turn.objects.filter(pk__in=turns).delete()
+    gone = _delete_turns(workspace, Turn.objects.filter(pk__in=turns))
     left = Exists(Turn.objects.filter(conversation=OuterRef("pk")))
-    _delete(list(Conversation.objects.filter(~left, pk__in=held).values_list("pk", flat=True)))
+    Conversation.objects.filter(~left, pk__in=held).delete()
     _recount(held)
+    return gone
 
 
 def _repeating(conversations: Collection[int], episodes: Collection[str]) -> set[int]:
@@ -65,7 +69,9 @@ def _recount(conversations: Collection[int]) -> None:
         rows.update(**counts, **({} if counts["buffered"] else {"due_since": None, "due_reason": ""}))
 
 
-def _delete(ids: Collection[int]) -> None:
-    TurnEpisode.objects.filter(turn__conversation__in=ids).delete()
-    Turn.objects.filter(conversation__in=ids).delete()
-    Conversation.objects.filter(pk__in=ids).delete()
+def _delete_turns(workspace: Workspace, turns: QuerySet[Turn]) -> int:
+    """Delete turns, and see that they are refused from now on (L4); return how many they were."""
+    refuse_turns_from_now_on(workspace=workspace, turns=turns)
+    TurnEpisode.objects.filter(turn__in=turns.values("pk")).delete()
+    gone, _ = turns.delete()
+    return gone

@@ -5,7 +5,7 @@ erased episode go with it, and what else they rested on is consolidated anew.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
@@ -25,7 +25,7 @@ from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
 from memory.linking.leaving import boxes_of, forget_names
 from memory.linking.unlinked import lock_linking
-from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Workspace
+from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Turn, Workspace
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +46,7 @@ class Erasure:
     episodes: int
     beliefs: int
     calls: int  # whose replies are gone; what they cost stays counted
+    turns: int = 0  # of conversations
     released: int = 0  # other episodes that beliefs which are gone were made of: they are consolidated anew
     recomputed: int = 0  # beliefs that do not stand as before
     archived: int = 0  # those among them without support
@@ -54,7 +55,7 @@ class Erasure:
     @property
     def counts(self) -> dict[str, int]:
         """Return the numbers by name."""
-        names = ("episodes", "beliefs", "calls", "released", "recomputed", "archived")
+        names = ("episodes", "beliefs", "turns", "calls", "released", "recomputed", "archived")
         return {name: getattr(self, name) for name in names}
 
 
@@ -102,11 +103,13 @@ def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) 
     """
     lock_workspace(workspace.pk)
     check_no_cycle_open(workspace=workspace)
-    erase_conversations(conversations=Conversation.objects.for_workspace(workspace.pk).filter(user=user))
+    said = Conversation.objects.for_workspace(workspace.pk).filter(user=user)
+    turns = erase_conversations(workspace=workspace, conversations=said)
     theirs = Belief.objects.for_workspace(workspace.pk).filter(user=user)
     episodes = Episode.objects.for_workspace(workspace.pk).filter(user=user)
     beliefs = list(theirs.values_list("pk", flat=True))
-    return erase_memories(workspace=workspace, episodes=episodes, beliefs=beliefs, actor=actor, now=now)
+    erasure = erase_memories(workspace=workspace, episodes=episodes, beliefs=beliefs, actor=actor, now=now)
+    return replace(erasure, turns=erasure.turns + turns)
 
 
 @transaction.atomic
@@ -116,11 +119,11 @@ def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
     check_no_cycle_open(workspace=workspace)
     lock_linking(workspace.pk, waits=True)
     ids = [list(model.objects.for_workspace(workspace.pk).values_list("pk", flat=True)) for model in (Episode, Belief)]
-    calls = ModelCall.objects.for_workspace(workspace.pk).count()
+    calls, turns = (model.objects.for_workspace(workspace.pk).count() for model in (ModelCall, Turn))
     drop_log_entries(ids=[*ids[0], *ids[1]])
     empty_workspace(workspace=workspace)
     clear_statistics(workspace=workspace)
-    erasure = Erasure(episodes=len(ids[0]), beliefs=len(ids[1]), calls=calls)
+    erasure = Erasure(episodes=len(ids[0]), beliefs=len(ids[1]), turns=turns, calls=calls)
     log.info("workspace_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
     return erasure
 
@@ -164,7 +167,7 @@ def _erase(
     boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
     fallen = scrub_traces(traces=traces)
-    erase_turns(workspace=workspace, episodes=gone)
+    turns = erase_turns(workspace=workspace, episodes=gone)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
     forget_names(workspace_id=workspace.pk, boxes=boxes)
@@ -177,6 +180,7 @@ def _erase(
     return Erasure(
         episodes=len(gone),
         beliefs=len(traces.beliefs),
+        turns=turns,
         calls=len(traces.calls),
         released=released,
         recomputed=len(recomputed),

@@ -41,4 +41,6 @@ class Rejected:
     errors: Mapping[str, list[str]] = field(default_factory=dict)
 
 
+ERASED = Rejected(status=409, detail="These words were erased from this memory, and are not taken again.")  # L4
+
 Outcome = Stored | Rejected

@@ -7,7 +7,7 @@ from django.db import connection
 from memory.consolidation.status import change_episode_status
 from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
+from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.models import Episode, Erased, Workspace
 
 SAID_AGAIN = "said again"
@@ -19,7 +19,6 @@ _CONFLICT = Rejected(
     detail="This idempotency key was used for another line.",
     errors={"idempotency_key": ["It was used for another line."]},
 )
-_ERASED = Rejected(status=409, detail="These words were erased from this memory, and are not taken again.")
 
 # One look into the unique index for each draft: a join of a table that has just grown may be planned badly. Two
 # branches, since that index serves neither an OR nor IS NOT DISTINCT FROM.
@@ -123,7 +122,7 @@ def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) 
     }
     rows = Erased.objects.for_workspace(workspace).filter(digest__in=set(digests.values()))
     erased = set(rows.values_list("digest", flat=True))
-    return {place: _ERASED for place, digest in digests.items() if digest in erased}
+    return {place: ERASED for place, digest in digests.items() if digest in erased}
 
 
 def restore_archived(*, ids: list[str], arrival: Arrival) -> None:

@@ -83,6 +83,7 @@ def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: d
     of_whom = f" ({roles})" if roles else ""
     turns, conversations = counted(report.stored.total(), "turn"), counted(len(report.sessions), "conversation")
     counts = [f"{turns} of {conversations} {verb}{of_whom}", f"{report.known} known already"]
+    counts += [f"{report.erased:,} refused: erased"] if report.erased else []
     counts += [f"{len(report.rejected)} refused"] if report.rejected else []
     out.write(", ".join(counts) + ".")
     if report.stored and not options["dry_run"]:
@@ -99,6 +100,7 @@ def _as_json(report: TurnReport, *, is_rehearsal: bool) -> dict[str, Any]:
         "conversations": len(report.sessions),
         "stored": dict(sorted(report.stored.items())),
         "known": report.known,
+        "erased": report.erased,
         "left_out": {reason.value: count for reason, count in sorted(report.left_out.items())},
         "rejected": [
             {"place": place, "status": rejected.status, "detail": rejected.detail, "errors": rejected.errors}

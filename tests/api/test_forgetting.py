@@ -125,7 +125,7 @@ def test_an_episode_is_erased(episode: Episode, owner: Caller) -> None:
     assert (response.status_code, response.json()) == (
         200,
         {
-            "id": episode.pk, "status": "erased", "released": 0,
+            "id": episode.pk, "status": "erased", "released": 0, "turns": 0,
             "beliefs": {"recomputed": 1, "archived": 1, "erased": 0},
             "belief_ids": {"recomputed": [belief.pk], "archived": [belief.pk], "erased": []},
         },
@@ -172,7 +172,7 @@ def test_a_user_is_erased(workspace: Workspace, episode: Episode, owner: Caller)
     gone = believed("Mara likes tabs.", workspace=workspace, user="mara").pk
     response = owner.post("/erase", {"user": "mara"})
     assert response.json() == {
-        "episodes": 1, "beliefs": 1, "calls": 0, "released": 0, "recomputed": 0, "archived": 0,
+        "episodes": 1, "beliefs": 1, "turns": 0, "calls": 0, "released": 0, "recomputed": 0, "archived": 0,
         "belief_ids": {"recomputed": [], "archived": [], "erased": [gone]},
     }  # fmt: skip
     assert (Episode.objects.get().pk, Belief.objects.count()) == (episode.pk, 1)

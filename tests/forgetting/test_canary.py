@@ -103,14 +103,20 @@ def owner(world: World) -> Caller:
 
 def say_in_a_conversation(mine: Caller) -> None:
     """Say it in turns that the worker reads: they tell the memory that is there already."""
-    words = f"Never forget: the {CANARY} of the mill burns 5 hours."
-    turns = [
-        {"session": f"at the {CANARY}", "role": "user", "speaker": f"{CANARY} the miller", "content": content}
-        for content in (words, f"{words} Mind the {CANARY}.")
-    ]
-    assert mine.post("/turns", {"turns": [turn | {"turn_id": f"of {CANARY} {n}"} for n, turn in enumerate(turns)]})
+    turns = turns_with_the_word()
+    assert mine.post("/turns", {"turns": turns}).status_code == 202
     wait_until(lambda: not Turn.objects.waiting().exists(), what="the turns to be read")
     assert TurnEpisode.objects.filter(episode__text=SAYING).count() == len(turns)
+
+
+def turns_with_the_word() -> list[dict[str, str]]:
+    """Return what an agent says, for the first time or again: a turn with an id, and one without."""
+    words = f"Never forget: the {CANARY} of the mill burns 5 hours."
+    turn = {"session": f"at the {CANARY}", "role": "user", "speaker": f"{CANARY} the miller"}
+    return [
+        {**turn, "content": words, "turn_id": f"of {CANARY} 0"},
+        {**turn, "content": f"{words} Mind the {CANARY}."},
+    ]
 
 
 def run(world: World) -> Cycle:
@@ -167,13 +173,15 @@ def test_no_place_holds_an_erased_word(
     assert (answer.status_code, answer.json()["status"], answer.json()["beliefs"]["erased"]) == (200, "erased", 1)
     assert places_with_the_word() == set()
     assert not Belief.objects.filter(pk=belief.pk).exists()
-    assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 1)
+    assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 3)
     told = exported(world.workspace).decode() + caplog.text + "".join(capfd.readouterr()) + answer.content.decode()
     for path in ("/episodes", "/beliefs", "/consolidations", "/status"):
         told += owner.get(path).content.decode()
     assert CANARY not in told.lower()
     refused = owner.post("/episodes", {"text": SAYING, "session": "another"})
-    assert refused.status_code == 409
+    again = owner.post("/turns", {"turns": turns_with_the_word()})
+    assert (refused.status_code, again.status_code, Turn.objects.exists()) == (409, 409, False)
+    assert places_with_the_word() == set()
 
 
 def test_a_word_against_a_belief_does_not_keep_its_words(world: World, owner: Caller) -> None:

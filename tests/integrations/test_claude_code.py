@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from memory.domain.actor import Actor, ActorKind
+from memory.forgetting.erase import erase_memories
 from memory.ingest.importers.claude_code import read_transcript
 from memory.ingest.importers.found import FoundTurn
-from memory.models import Episode, Turn
+from memory.models import Episode, Turn, TurnEpisode, Workspace
 from memory.models.surfacing import Surfaced
+from tests import factories
 from tests.api.caller import Caller
 from tests.integrations.client import PLUGIN, TALK, ClaudeCode, kept, said, silent_port
 
@@ -142,6 +145,22 @@ def test_a_backlog_goes_on_where_its_time_was_over(client: ClaudeCode, lines: li
     first, cut_off, again = heard
     assert cut_off == again
     assert len(first) + len(again) == len(set(first + again)) > 64
+
+
+def test_erased_turns_hold_nothing_up(client: ClaudeCode) -> None:
+    """L4: a transcript that is sent anew goes on behind what was erased of it."""
+    path = client.write("abc", *TALK[:1])
+    client.fire("Stop", session_id="abc", transcript_path=str(path))
+    mine, lena = Workspace.objects.get(), Actor(kind=ActorKind.PERSON, name="lena")
+    episode = factories.episode(workspace=mine)
+    TurnEpisode.objects.create(workspace=mine, turn=Turn.objects.get(), episode=episode)
+    erase_memories(workspace=mine, episodes=Episode.objects.all(), actor=lena, now=factories.NOW)
+    for note in (client.folder / "data").rglob("*.json"):
+        note.unlink()
+    for more in (0, len(TALK)):
+        client.write("abc", *TALK[1:][:more])
+        assert client.fire("Stop", session_id="abc", transcript_path=str(path)).status == 0
+    assert [turn_id for turn_id, *_ in kept()] == ["a1", "a3"]
 
 
 def test_a_line_that_is_too_long_holds_nothing_up(client: ClaudeCode) -> None:

@@ -136,6 +136,24 @@ def test_memories_go_in_and_come_back(engram: Engram) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_erased_turns_are_told_one_by_one(engram: Engram) -> None:
+    """L4: beside others, and as a conflict that is not tried again where there are no others."""
+    turn: types.TurnLine = {
+        "session": "s",
+        "role": "user",
+        "content": "Remember the mill.",
+        "turn_id": "1",
+        "user": "m",
+    }
+    engram.accept_turns([turn])
+    assert engram.erase_memories(user="m")["turns"] == 1
+    first, second = engram.accept_turns([turn, {**turn, "turn_id": "2"}])["turns"]
+    assert ("error" in first, second.get("signal")) == (True, "high")
+    with pytest.raises(Conflict, match="None of the turns was stored"):
+        engram.accept_turns([turn])
+
+
+@pytest.mark.django_db(transaction=True)
 def test_beliefs_are_made_and_changed_by_hand(engram: Engram) -> None:
     ids = stored(engram)
     made = engram.found_belief(statement="Mara prefers tabs.", evidence=[{"episode": ids[0]}, {"episode": ids[1]}])

@@ -34,7 +34,8 @@ def test_a_user_is_erased(workspace: Workspace, capsys: pytest.CaptureFixture[st
     call_command("erase", "--workspace", "mill", "--user", "mara", "--json")
     told = json.loads(capsys.readouterr().out)
     assert told == {
-        "episodes": 1, "beliefs": 1, "calls": 0, "released": 0, "recomputed": 0, "archived": 0, "scrubbed": False,
+        "episodes": 1, "beliefs": 1, "turns": 0, "calls": 0, "released": 0, "recomputed": 0, "archived": 0,
+        "scrubbed": False,
         "belief_ids": {"recomputed": [], "archived": [], "erased": [gone.pk]},
     }  # fmt: skip
     assert Episode.objects.get() == left

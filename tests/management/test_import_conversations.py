@@ -1,6 +1,7 @@
 """Conversations come in by commands: once, however often they are imported, and nothing is left out unsaid."""
 
 import json
+import re
 import zipfile
 from io import StringIO
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from memory.forgetting.erase import erase_user
 from memory.ingest.importers import importing
 from memory.models import Conversation, Turn, Workspace
 from tests import factories
+from tests.forgetting.forgetful import LENA
 from tests.ingest.importers.exports import (
     Json,
     chatgpt_conversation,
@@ -57,7 +61,15 @@ def write_lines(path: Path, *lines: object) -> Path:
 
 
 def told(**columns: Any) -> dict[str, Any]:
-    return {"dry_run": False, "conversations": 0, "stored": {}, "known": 0, "left_out": {}, "rejected": []} | columns
+    return {
+        "dry_run": False,
+        "conversations": 0,
+        "stored": {},
+        "known": 0,
+        "erased": 0,
+        "left_out": {},
+        "rejected": [],
+    } | columns
 
 
 def said() -> list[tuple[str, str]]:
@@ -80,6 +92,23 @@ def test_a_file_that_grew_adds_what_is_new(tmp_path: Path) -> None:
     run("import_conversations", file)
     write_lines(file, *LINES, {"session": "t", "role": "user", "content": "And cake."})
     assert report("import_conversations", file) == (0, told(conversations=2, stored={"user": 1}, known=4))
+
+
+def test_what_was_erased_stays_out_and_is_no_failure(tmp_path: Path) -> None:
+    """L4: it is counted, the rest goes in, with the same exit status as ever; so it is in a rehearsal."""
+    file = write_lines(tmp_path / "turns.jsonl", *LINES)
+    run("import_conversations", file, "--user", "otis")
+    erase_user(workspace=Workspace.objects.get(), user="otis", actor=LENA, now=timezone.now())
+    write_lines(file, *LINES, {"session": "t", "role": "user", "content": "And cake."})
+    options = ["--user", "otis"]
+    for more in ([*options, "--dry-run"], options):
+        code, out, err = run("import_conversations", file, *more)
+        assert (code, err) == (0, "")
+        assert re.match(
+            r"1 turn of 1 conversation (would be )?stored \(1 user\), 0 known already, 4 refused: erased\.", out
+        )
+    assert report("import_conversations", file, *options) == (0, told(conversations=1, known=1, erased=4))
+    assert said() == [("user", "And cake.")]
 
 
 def test_bad_lines_are_named_and_the_good_are_kept(tmp_path: Path) -> None:

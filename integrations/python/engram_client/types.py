@@ -435,6 +435,7 @@ class Erasure(TypedDict):
 
     episodes: int
     beliefs: int
+    turns: int
     calls: int
     released: int
     recomputed: int
@@ -549,6 +550,7 @@ class Forgotten(TypedDict):
     beliefs: "Bereft"
     belief_ids: NotRequired["BeliefIds"]
     released: NotRequired[int]
+    turns: NotRequired[int]
 
 
 class Founding(TypedDict):

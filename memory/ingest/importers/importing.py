@@ -10,9 +10,9 @@ from itertools import islice
 
 from django.db import transaction
 
-from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.arrival import ERASED, Arrival, Rejected
 from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason
-from memory.ingest.turns.accepting import take_turns
+from memory.ingest.turns.accepting import Accepted, take_turns
 
 BATCH = 500
 
@@ -24,6 +24,7 @@ class TurnReport:
     sessions: set[str] = field(default_factory=set)
     stored: Counter[str] = field(default_factory=Counter)  # by role
     known: int = 0
+    erased: int = 0  # refused, as they were erased (L4)
     left_out: Counter[Reason] = field(default_factory=Counter)
     rejected: list[tuple[str, Rejected]] = field(default_factory=list)  # by place
 
@@ -63,11 +64,17 @@ def _accept(turns: list[FoundTurn], arrival: Arrival, user: str, report: TurnRep
         answers = take_turns(raw_lines=lines, arrival=arrival)
         transaction.set_rollback(is_rehearsal)
     for turn, answer in zip(turns, answers, strict=True):
-        if isinstance(answer, Rejected):
+        if answer == ERASED:
+            report.erased += 1
+        elif isinstance(answer, Rejected):
             report.rejected.append((turn.place, answer))
-            continue
-        report.sessions.add(str(turn.line["session"]))
-        if answer.is_duplicate:
-            report.known += 1
         else:
-            report.stored[str(turn.line["role"])] += 1
+            report.sessions.add(str(turn.line["session"]))
+            _count(answer, str(turn.line["role"]), report)
+
+
+def _count(answer: Accepted, role: str, report: TurnReport) -> None:
+    if answer.is_duplicate:
+        report.known += 1
+    else:
+        report.stored[role] += 1

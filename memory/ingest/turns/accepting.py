@@ -4,6 +4,7 @@ A conversation's row is held while its turns are numbered; whoever reads it is t
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,13 +14,15 @@ from django.db import transaction
 from memory.access.projects import ensure_projects, find_projects
 from memory.domain.buffering import DueReason, TurnState, why_due
 from memory.domain.conversation import Role
+from memory.domain.erasure import ToldTurn
 from memory.domain.matter import matter_of
 from memory.domain.policy import TurnsPolicy
 from memory.domain.signals import Signal, scan_signal
-from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.arrival import ERASED, Arrival, Rejected
 from memory.ingest.drafts import OUTSIDE
 from memory.ingest.lines import BadLine
 from memory.ingest.redaction import redact_lines
+from memory.ingest.turns.erased import erasure_key_of, find_erased, told_turn
 from memory.ingest.turns.lines import TurnLine, read_turn
 from memory.ingest.turns.rows import (
     Growth,
@@ -56,12 +59,17 @@ class Accepted:
 TurnAnswer = Accepted | Rejected
 
 
+class _ErasedMeanwhile(Exception):
+    """The first erasure of the workspace came in between: nobody looked for what it erased."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Draft:
     """A turn on its way to its row."""
 
     line: TurnLine
     place: Place
+    told: ToldTurn
     line_hash: str
     signal: Signal
     is_echo: bool
@@ -84,7 +92,8 @@ def take_turns(*, raw_lines: Sequence[object], arrival: Arrival) -> list[TurnAns
 def accept_turns(*, turns: Sequence[TurnLine], arrival: Arrival) -> list[TurnAnswer]:
     """Store checked turns in their order; answer each in its place.
 
-    A turn_id that its conversation has is answered as it was, and adds nothing; with other content it is refused.
+    A turn_id that its conversation has is answered as it was, and adds nothing; with other content it is refused, as
+    is what was erased (L4).
     """
     drafts = _draft_all(redact_lines(workspace_id=arrival.workspace.pk, lines=turns), arrival)
     good = {index: draft for index, draft in enumerate(drafts) if isinstance(draft, _Draft)}
@@ -102,13 +111,15 @@ def _draft_all(turns: Sequence[TurnLine], arrival: Arrival) -> list[_Draft | Rej
 
 
 def _draft(line: TurnLine, arrival: Arrival, projects: Mapping[str, int]) -> _Draft | Rejected:
-    project_id = projects.get(line.project or arrival.default_project or "")
+    slug = line.project or arrival.default_project or ""
+    project_id = projects.get(slug)
     if arrival.allowed_projects is not None and project_id not in arrival.allowed_projects:
         return OUTSIDE
     matter = matter_of(line.content, line.speaker or "")
     return _Draft(
         line=line,
         place=Place(line.session, line.user or "", project_id),
+        told=told_turn(line=line, project=slug),
         line_hash=line.fingerprint(),
         signal=_signal_of(Role(line.role), matter),
         is_echo=not matter,
@@ -127,14 +138,25 @@ def _signal_of(role: Role, matter: str) -> Signal:
 
 
 def _store_all(drafts: Mapping[int, _Draft], arrival: Arrival) -> dict[int, TurnAnswer]:
-    """Store drafts in one transaction; conversations that are new are made before it, so that it locks in one order."""
-    places = {draft.place for draft in drafts.values()}
-    while True:
-        with transaction.atomic():
-            held = hold_conversations(workspace_id=arrival.workspace.pk, places=places)
+    """Store drafts in one transaction; conversations that are new are made before it, so that it locks in one order.
+
+    What was erased is looked for under the locks that whoever erases it needs, and first of all: of an erased
+    conversation not even the name of its session comes back.
+    """
+    workspace_id, refused = arrival.workspace.pk, dict[int, TurnAnswer]()
+    while left := {index: draft for index, draft in drafts.items() if index not in refused}:
+        places = {draft.place for draft in left.values()}
+        with suppress(_ErasedMeanwhile), transaction.atomic():
+            held = hold_conversations(workspace_id=workspace_id, places=places)
+            key = next(iter(held.values())).erasure_key if held else erasure_key_of(workspace_id)
+            turns = {index: draft.told for index, draft in left.items()}
+            if erased := find_erased(workspace_id=workspace_id, key=key, turns=turns):
+                refused |= dict.fromkeys(erased, ERASED)
+                continue
             if len(held) == len(places):
-                return _store(drafts, held, arrival)
-        begin_conversations(workspace_id=arrival.workspace.pk, places=places - held.keys(), now=arrival.now)
+                return refused | _store(left, held, arrival)
+        begin_conversations(workspace_id=workspace_id, places=places - held.keys(), now=arrival.now)
+    return refused
 
 
 def _store(drafts: Mapping[int, _Draft], held: Mapping[Place, Held], arrival: Arrival) -> dict[int, TurnAnswer]:
@@ -225,9 +247,10 @@ def _finish(
 ) -> dict[int, TurnAnswer]:
     """Write down how conversations have grown, tell workers, and say in each answer whether they were told."""
     growths = {place: batch.growth for place, batch in batches.items()}
+    [looked_with] = {batch.held.erasure_key for batch in batches.values()}  # of one statement
     grown = [growth for growth in growths.values() if growth.turns]
-    if grown:
-        grow_conversations(growths=grown, now=arrival.now)
+    if grown and grow_conversations(growths=grown, now=arrival.now) != looked_with:
+        raise _ErasedMeanwhile
     sent = [growth.conversation_id for growth in grown if growth.is_sent]
     if sent:
         turns_due.send(sender=Conversation, conversation_ids=sent)

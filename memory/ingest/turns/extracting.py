@@ -24,7 +24,7 @@ from memory.domain.conversation import FactsFound, SaidTurn
 from memory.domain.grounding import turns_that_tell
 from memory.domain.summaries import is_summary_due
 from memory.ending import is_ending
-from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
+from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
 from memory.ingest.turns.leasing import ConversationLease, leased_conversation
 from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of
@@ -37,7 +37,6 @@ from memory.models import Conversation, PauseReason, Turn
 log = structlog.get_logger(__name__)
 
 _MOST_DOUBLINGS = 6
-_ERASED = 409  # the one conflict that a fact can be refused for
 
 # By how the text of a failure begins.
 _RESTS: dict[str, PauseReason] = {FailureKind.AUTH: PauseReason.AUTH, FailureKind.BILLING: PauseReason.BILLING}
@@ -175,7 +174,7 @@ def _note_refused(lease: ConversationLease, found: FactsFound, outcomes: Sequenc
     reasons = Counter(_reason_of(one) for _, one in refused)
     log.warning("facts_refused", conversation=lease.conversation.pk, reasons=dict(reasons))
     for fact, one in refused:
-        if one.status != _ERASED:
+        if one != ERASED:
             turns = Turn.objects.filter(conversation=lease.conversation, number__in=fact.turns)
             turns.update(state_reason=f"a fact was refused: {_reason_of(one)}"[:200])
 

@@ -29,6 +29,7 @@ class Held(NamedTuple):
     is_due: bool
     is_leased: bool
     began: datetime  # since when no extraction was: the last one, or the first turn
+    erasure_key: bytes | None  # the workspace's, as it was before anybody was waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ class Growth:
 # Rows are locked in the order of their ids, as everywhere, so that no two batches wait for each other in a circle.
 _HOLD = """
     SELECT c.session, c."user", c.project_id, c.id, c.turn_count, c.buffered, c.due_since IS NOT NULL,
-        COALESCE(c.leased_until > statement_timestamp(), false), COALESCE(c.extracted_at, c.created_at)
+        COALESCE(c.leased_until > statement_timestamp(), false), COALESCE(c.extracted_at, c.created_at),
+        (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
     FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (session, "user", project_id)
     JOIN memory_conversation c ON c.session = given.session AND c."user" = given."user"
         AND c.project_id IS NOT DISTINCT FROM given.project_id
@@ -67,7 +69,7 @@ _GROW = """
         sent_at = CASE WHEN given.is_sent THEN statement_timestamp() ELSE c.sent_at END
     FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::text[], %s::bool[])
         AS given (id, turns, buffered, due, is_sent)
-    WHERE c.id = given.id
+    WHERE c.id = given.id RETURNING (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
 """
 
 
@@ -103,8 +105,8 @@ def insert_turns(*, rows: Sequence[Mapping[str, object]]) -> None:
     insert_new(model=Turn, rows=rows)
 
 
-def grow_conversations(*, growths: Sequence[Growth], now: datetime) -> None:
-    """Write down what a batch added; the caller holds the conversations."""
+def grow_conversations(*, growths: Sequence[Growth], now: datetime) -> bytes | None:
+    """Write down what a batch added; the caller holds the conversations. Return the workspace's erasure key by now."""
     columns: list[list[Any]] = [
         [growth.conversation_id for growth in growths],
         [growth.turns for growth in growths],
@@ -114,3 +116,5 @@ def grow_conversations(*, growths: Sequence[Growth], now: datetime) -> None:
     ]
     with connection.cursor() as cursor:
         cursor.execute(_GROW, [now, *columns])
+        key: bytes | None = cursor.fetchall()[0][0]
+    return key

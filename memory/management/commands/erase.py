@@ -132,6 +132,7 @@ def _scrub(wait_seconds: float, *, show: bool) -> None:
 
 def _in_words(done: dict[str, int]) -> str:
     told = [f"{counted(done['episodes'], 'episode')} and {counted(done['beliefs'], 'belief')} erased"]
+    told += [counted(done["turns"], "turn") + " of conversations"] if done["turns"] else []
     told += [f"what {counted(done['calls'], 'call')} of models said"] if done["calls"] else []
     told += [f"{counted(done['released'], 'episode')} to be consolidated anew"] if done["released"] else []
     told += [f"{counted(done['recomputed'], 'belief')} computed anew"] if done["recomputed"] else []
