@@ -1,4 +1,4 @@
-"""Run the whole suite: the tests that start processes, and mostly wait for them, beside all others.
+"""Run the whole suite in two halves at once: the tests that mostly wait for processes or the database, and the others.
 
     python -m tests
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE = ("tests/faults", "tests/docs", "tests/workers")
+BESIDE = ("tests/faults", "tests/docs", "tests/workers", "tests/models/test_migrations.py")
 
 
 def main() -> int:

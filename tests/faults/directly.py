@@ -1,0 +1,57 @@
+"""A text that real workers remember, and what must have come of it."""
+
+import pytest
+from django.db.models.functions import Now
+
+from memory.consolidation.verify import find_drift
+from memory.models import Belief, Evidence, RememberedFact, Remembrance
+from memory.remembering.sweeping import wake_remembrances
+from tests.consolidation.world import World
+from tests.faults.waiting import wait_until
+from tests.remembering.telling import tell
+
+TABS = "Ana prefers tabs over spaces."
+SPACES = "Ana prefers spaces over tabs."
+WAIT_SECONDS = 90.0
+
+
+def tell_later(world: World, monkeypatch: pytest.MonkeyPatch) -> Belief:
+    """Tell the opposite of a belief of four episodes; it is left to a worker. Return the belief."""
+    belief = world.hold(TABS, about="tabs", supports=4)
+    world.directions.place(SPACES, {"tabs": 0.9})
+    world.contradictions[SPACES] = TABS
+    with monkeypatch.context() as unhurried:
+        unhurried.setattr("memory.remembering.remember.may_ask_now", lambda **_: False)
+        assert tell(world, SPACES).state == "queued"
+    return belief
+
+
+def await_done() -> None:
+    """Wait until a text is remembered, sweeping meanwhile as beat would have it done; nobody waits a minute here."""
+
+    def is_done() -> bool:
+        Remembrance.objects.queued().filter(lease_owner="").update(due_at=Now())
+        Remembrance.objects.queued().filter(leased_until__lt=Now()).update(due_at=Now())
+        wake_remembrances()
+        return not Remembrance.objects.queued().exists()
+
+    wait_until(is_done, what="the text to be remembered", seconds=WAIT_SECONDS, every=0.3)
+
+
+def check_remembered_once(world: World, belief: Belief) -> None:
+    """Assert that the contradiction counted once, and that one belief was made of it.
+
+    R3, by hand: α = 1 + 4 and β = 1 become 5 and 2; the new belief has one support, so 2 and 1.
+    """
+    new = Belief.objects.filter(workspace=world.workspace).exclude(pk=belief.pk).get()
+    known = world.now_of(belief)
+    assert (known.status, known.alpha, known.beta) == ("active", 5.0, 2.0)
+    assert (new.statement, new.alpha, new.beta) == (SPACES, 2.0, 1.0)
+    assert Evidence.objects.filter(belief=new).count() == 1
+    assert RememberedFact.objects.filter(belief=new).count() == 1
+    assert find_drift(workspace=world.workspace)[1] == []
+
+
+def asked(world: World) -> tuple[int, int]:
+    """Count how often the model was asked to read the text, and about a contradiction."""
+    return world.calls("remember"), world.calls("contradict")
