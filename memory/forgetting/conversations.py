@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from memory.domain.grounding import turns_that_repeat
 from memory.forgetting.refusing import refuse_turns_from_now_on
@@ -12,40 +12,30 @@ from memory.ingest.turns.waking import count_turns
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 
 
-def erase_conversations(*, workspace: Workspace, conversations: QuerySet[Conversation]) -> int:
-    """Delete conversations with all their turns, and return how many these were.
+def erase_conversations(*, workspace: Workspace, conversations: Collection[int]) -> int:
+    """Delete conversations that the caller holds, with all their turns; return how many these were.
 
-    Of the calls that saw them nothing but the cost is left. They are locked first: who reads one of them right now
-    finds it gone, and stores nothing.
+    Of the calls that saw them nothing but the cost is left.
     """
-    ids = list(conversations.select_for_update().order_by("pk").values_list("pk", flat=True))
-    scrub_calls(calls=ModelCall.objects.filter(conversation__in=ids).values_list("pk", flat=True))
-    gone = _delete_turns(workspace, Turn.objects.filter(conversation__in=ids))
-    Conversation.objects.filter(pk__in=ids).delete()
+    scrub_calls(calls=ModelCall.objects.filter(conversation__in=conversations).values_list("pk", flat=True))
+    gone = _delete_turns(workspace, Turn.objects.filter(conversation__in=conversations))
+    Conversation.objects.filter(pk__in=conversations).delete()
     return gone
 
 
-def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
-    """Return episodes with the summaries of what they were read out of, which may quote it."""
-    turns = TurnEpisode.objects.filter(episode__in=episodes.order_by().values("pk")).values("turn")
-    derived = Episode.objects.filter(is_derived=True, turns__in=turns).values("pk")
-    return Episode.objects.filter(Q(pk__in=episodes.order_by().values("pk")) | Q(pk__in=derived))
-
-
-def erase_turns(*, workspace: Workspace, episodes: Collection[str]) -> int:
+def erase_turns(*, workspace: Workspace, episodes: Collection[str], conversations: Collection[int]) -> int:
     """Delete the turns that some episodes were read out of, and the conversations of which no turn is left.
 
-    Other turns of these conversations that hold all of an episode's words go as well. Return how many turns went.
+    The caller holds these conversations. Other turns of theirs that hold all of an episode's words go as well. Return
+    how many turns went.
     """
-    told = TurnEpisode.objects.for_workspace(workspace.pk).filter(episode__in=episodes)
-    ids = set(told.values_list("turn__conversation_id", flat=True))
-    held = list(Conversation.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True))
-    turns = set(told.values_list("turn_id", flat=True)) | _repeating(held, episodes)
+    told = TurnEpisode.objects.filter(episode__in=episodes, turn__conversation__in=conversations)
+    turns = set(told.values_list("turn_id", flat=True)) | _repeating(conversations, episodes)
     Episode.objects.filter(turns__in=turns).exclude(verbatim="").update(verbatim="")  # the words of the whole turn
     gone = _delete_turns(workspace, Turn.objects.filter(pk__in=turns))
     left = Exists(Turn.objects.filter(conversation=OuterRef("pk")))
-    Conversation.objects.filter(~left, pk__in=held).delete()
-    _recount(held)
+    Conversation.objects.filter(~left, pk__in=conversations).delete()
+    _recount(conversations)
     return gone
 
 

@@ -18,8 +18,9 @@ from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus
-from memory.forgetting.conversations import erase_conversations, erase_turns, with_summaries
+from memory.forgetting.conversations import erase_conversations, erase_turns
 from memory.forgetting.emptying import empty_workspace
+from memory.forgetting.holding import Doomed, DoomedEpisode, hold_doomed
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
@@ -59,16 +60,6 @@ class Erasure:
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Doomed:
-    """An episode that goes: what has to be known of it afterwards."""
-
-    id: str
-    user: str
-    content_hash: str
-    session: str
-
-
 @transaction.atomic
 def erase_memories(
     *,
@@ -82,17 +73,8 @@ def erase_memories(
 
     Raise CycleIsOpen while a cycle runs: workers would write down what they hold in their hands.
     """
-    lock_workspace(workspace.pk)
-    check_no_cycle_open(workspace=workspace)
-    lock_linking(workspace.pk, waits=True)
-    doomed = _hold_episodes(with_summaries(episodes=episodes))
-    episodes = Episode.objects.filter(pk__in=[episode.id for episode in doomed])
-    traces = find_traces(episodes=episodes, beliefs=beliefs)
-    _refuse(workspace, doomed, _hold_beliefs(traces), named=frozenset(beliefs))
-    erasure = _erase(workspace, episodes, doomed, traces, actor=actor, now=now)
-    clear_statistics(workspace=workspace)
-    log.info("memories_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
-    return erasure
+    _stop_others(workspace)
+    return _erase_held(workspace, hold_doomed(episodes=episodes), beliefs, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -101,23 +83,23 @@ def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) 
 
     Beliefs of nobody in particular that may quote one of the episodes go as well.
     """
-    lock_workspace(workspace.pk)
-    check_no_cycle_open(workspace=workspace)
-    said = Conversation.objects.for_workspace(workspace.pk).filter(user=user)
-    turns = erase_conversations(workspace=workspace, conversations=said)
-    theirs = Belief.objects.for_workspace(workspace.pk).filter(user=user)
+    _stop_others(workspace)
+    theirs = Conversation.objects.for_workspace(workspace.pk).filter(user=user)
     episodes = Episode.objects.for_workspace(workspace.pk).filter(user=user)
-    beliefs = list(theirs.values_list("pk", flat=True))
-    erasure = erase_memories(workspace=workspace, episodes=episodes, beliefs=beliefs, actor=actor, now=now)
+    beliefs = Belief.objects.for_workspace(workspace.pk).filter(user=user)
+    doomed = hold_doomed(episodes=episodes, conversations=theirs)
+    said = set(theirs.filter(pk__in=doomed.conversations).values_list("pk", flat=True))
+    turns = erase_conversations(workspace=workspace, conversations=said)
+    others = replace(doomed, conversations=set(doomed.conversations) - said)
+    named = list(beliefs.values_list("pk", flat=True))
+    erasure = _erase_held(workspace, others, named, actor=actor, now=now)
     return replace(erasure, turns=erasure.turns + turns)
 
 
 @transaction.atomic
 def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
     """Erase every memory of a workspace, and what was refused in it: as new, but for its people, keys and projects."""
-    lock_workspace(workspace.pk)
-    check_no_cycle_open(workspace=workspace)
-    lock_linking(workspace.pk, waits=True)
+    _stop_others(workspace)
     ids = [list(model.objects.for_workspace(workspace.pk).values_list("pk", flat=True)) for model in (Episode, Belief)]
     calls, turns = (model.objects.for_workspace(workspace.pk).count() for model in (ModelCall, Turn))
     drop_log_entries(ids=[*ids[0], *ids[1]])
@@ -128,10 +110,23 @@ def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
     return erasure
 
 
-def _hold_episodes(episodes: QuerySet[Episode]) -> list[_Doomed]:
-    """Lock what goes, so that nobody refers to it any more: a recall that would note its use waits, and finds none."""
-    rows = episodes.select_for_update().order_by("pk").values_list("pk", "user", "content_hash", "session")
-    return [_Doomed(id=key, user=user, content_hash=words, session=session) for key, user, words, session in rows]
+def _stop_others(workspace: Workspace) -> None:
+    """Lock gates and linking; raise CycleIsOpen while a cycle runs."""
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
+    lock_linking(workspace.pk, waits=True)
+
+
+def _erase_held(
+    workspace: Workspace, doomed: Doomed, beliefs: Collection[str], *, actor: Actor, now: datetime
+) -> Erasure:
+    episodes = Episode.objects.filter(pk__in=[episode.id for episode in doomed.episodes])
+    traces = find_traces(episodes=episodes, beliefs=beliefs)
+    _refuse(workspace, doomed.episodes, _hold_beliefs(traces), named=frozenset(beliefs))
+    erasure = _erase(workspace, episodes, doomed, traces, actor=actor, now=now)
+    clear_statistics(workspace=workspace)
+    log.info("memories_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
+    return erasure
 
 
 def _hold_beliefs(traces: Traces) -> list[Belief]:
@@ -139,7 +134,7 @@ def _hold_beliefs(traces: Traces) -> list[Belief]:
     return list(locked.order_by("pk"))
 
 
-def _refuse(workspace: Workspace, doomed: Sequence[_Doomed], beliefs: Sequence[Belief], *, named: Ids) -> None:
+def _refuse(workspace: Workspace, doomed: Sequence[DoomedEpisode], beliefs: Sequence[Belief], *, named: Ids) -> None:
     """Refuse the words of episodes from now on, and the statements of beliefs that somebody does not want."""
     unwanted = [
         belief
@@ -156,23 +151,23 @@ def _refuse(workspace: Workspace, doomed: Sequence[_Doomed], beliefs: Sequence[B
 def _erase(
     workspace: Workspace,
     episodes: QuerySet[Episode],
-    doomed: Sequence[_Doomed],
+    doomed: Doomed,
     traces: Traces,
     *,
     actor: Actor,
     now: datetime,
 ) -> Erasure:
-    gone = [episode.id for episode in doomed]
+    gone = [episode.id for episode in doomed.episodes]
     company = founding_company(beliefs=traces.quoting - traces.named)
     boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
     fallen = scrub_traces(traces=traces)
-    turns = erase_turns(workspace=workspace, episodes=gone)
+    turns = erase_turns(workspace=workspace, episodes=gone, conversations=doomed.conversations)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
     forget_names(workspace_id=workspace.pk, boxes=boxes)
     drop_log_entries(ids=[*gone, *traces.beliefs])
-    drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed} - {""})
+    drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed.episodes} - {""})
     released = take_up_again(episodes=company)
     recomputed = rebuild_some(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
     stated = lock_beliefs(bereft)

@@ -32,7 +32,7 @@ from memory.ingest.turns.waking import look_again
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import FailureKind
 from memory.maintenance.due import note_extraction
-from memory.models import Conversation, PauseReason, Turn
+from memory.models import Conversation, Episode, PauseReason, Turn
 
 log = structlog.get_logger(__name__)
 
@@ -124,6 +124,7 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
     try:
         with transaction.atomic():
             outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival) if read else []
+            _hold_told(outcomes)
             _release(lease, found, read, now)
             _settle_turns(found, outcomes, said, read, now)
             _note_refused(lease, found, outcomes)
@@ -139,6 +140,17 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
         note_extraction(workspace_id=lease.conversation.workspace_id)
     log.info("turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts))
     return not found.unread
+
+
+def _hold_told(outcomes: Sequence[Outcome]) -> None:
+    """Lock the episodes that facts became, or were before, until the transaction ends; raise _Overtaken if one is gone.
+
+    Links lock what they lead to, and the conversation comes after that.
+    """
+    told = {outcome.id for outcome in outcomes if isinstance(outcome, Stored)}
+    held = Episode.objects.select_for_update(no_key=True).filter(pk__in=told).order_by("pk")
+    if set(held.values_list("pk", flat=True)) != told:
+        raise _Overtaken
 
 
 def _settle_turns(

@@ -1,0 +1,82 @@
+"""What is to be erased is locked, in the order that everybody keeps: episodes, then conversations."""
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memory.models import Conversation, Episode, TurnEpisode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoomedEpisode:
+    """An episode that goes: what has to be known of it afterwards."""
+
+    id: str
+    user: str
+    content_hash: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doomed:
+    """What goes, locked until the transaction ends."""
+
+    episodes: Sequence[DoomedEpisode]
+    conversations: Collection[int]  # those that were named, and those that the episodes were read out of
+
+
+class _Grown(Exception):
+    """Somebody stored more of it while the conversations were waited for."""
+
+
+def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversation] | None = None) -> Doomed:
+    """Lock episodes with the summaries of what they were read out of, and then conversations, named ones too.
+
+    Nobody refers to an episode any more: a recall that would note its use waits, and finds none. Whoever reads a
+    conversation finds it gone, and stores nothing. What was stored before that, while a conversation was waited for,
+    has its locks taken anew, in their order: those taken before are given back.
+    """
+    named = Conversation.objects.none() if conversations is None else conversations
+    while True:
+        with suppress(_Grown), transaction.atomic():
+            doomed = _hold_episodes(with_summaries(episodes=episodes))
+            ids = {episode.id for episode in doomed}
+            read = TurnEpisode.objects.filter(episode__in=ids).values("turn__conversation")
+            of_these = Conversation.objects.filter(Q(pk__in=read) | Q(pk__in=named.values("pk")))
+            wanted = set(of_these.values_list("pk", flat=True))
+            beside = _hold_beside(wanted)
+            held = _hold_conversations(wanted)
+            if set(with_summaries(episodes=episodes).values_list("pk", flat=True)) - ids or _beside(held) - beside:
+                raise _Grown
+            return Doomed(episodes=doomed, conversations=held)
+
+
+def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
+    """Return episodes with the summaries of what they were read out of, which may quote it."""
+    turns = TurnEpisode.objects.filter(episode__in=episodes.order_by().values("pk")).values("turn")
+    derived = Episode.objects.filter(is_derived=True, turns__in=turns).values("pk")
+    return Episode.objects.filter(Q(pk__in=episodes.order_by().values("pk")) | Q(pk__in=derived))
+
+
+def _hold_episodes(episodes: QuerySet[Episode]) -> list[DoomedEpisode]:
+    rows = episodes.select_for_update().order_by("pk").values_list("pk", "user", "content_hash", "session")
+    return [DoomedEpisode(id=key, user=user, content_hash=words, session=session) for key, user, words, session in rows]
+
+
+def _hold_beside(conversations: Collection[int]) -> set[str]:
+    """Lock the facts of some conversations that keep exact words, which may be those of a turn that goes."""
+    rows = Episode.objects.select_for_update(no_key=True).filter(pk__in=_beside(conversations)).order_by("pk")
+    return set(rows.values_list("pk", flat=True))
+
+
+def _beside(conversations: Collection[int]) -> set[str]:
+    found = Episode.objects.filter(turns__conversation__in=conversations).exclude(verbatim="")
+    return set(found.values_list("pk", flat=True))
+
+
+def _hold_conversations(ids: Collection[int]) -> list[int]:
+    held = Conversation.objects.select_for_update().filter(pk__in=ids)
+    return list(held.order_by("pk").values_list("pk", flat=True))

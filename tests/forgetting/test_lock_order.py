@@ -1,0 +1,99 @@
+"""Episodes are locked before conversations, by who erases as by who reads: the other order would be a deadlock."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import transaction
+
+from memory.forgetting.erase import erase_memories, erase_user
+from memory.ingest.turns import extracting
+from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
+from tests import factories
+from tests.consolidation.test_locks import elsewhere
+from tests.consolidation.test_one_worker_a_job import wait_for_blocked
+from tests.factories import NOW
+from tests.forgetting.forgetful import LENA
+from tests.ingest.conftest import _no_dispatch
+from tests.ingest.reading import Reader, read, say
+
+__all__ = ["_no_dispatch"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PIER, TIDE = "Never moor at the east pier.", "The tide is low."
+
+
+@pytest.fixture
+def workspace(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Return a workspace where two turns of Mara's were read."""
+    monkeypatch.setattr(extracting, "ask_for_facts", Reader())
+    monkeypatch.setattr(extracting, "sum_up", lambda **_: None)
+    workspace = factories.workspace()
+    say(PIER, TIDE, workspace=workspace, user="mara")
+    assert read()
+    return workspace
+
+
+def of(text: str) -> Episode:
+    return Episode.objects.get(text=f"Noted: {text}")
+
+
+def erase_fact(workspace: Workspace) -> None:
+    erase_memories(workspace=workspace, episodes=Episode.objects.filter(pk=of(PIER).pk), actor=LENA, now=NOW)
+
+
+def erase_mara(workspace: Workspace) -> None:
+    erase_user(workspace=workspace, user="mara", actor=LENA, now=NOW)
+
+
+def while_held(held: Episode, work: Callable[[], object]) -> None:
+    """Hold an episode as one who stores facts does, and then the conversation, while somebody else is at work."""
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            Episode.objects.select_for_update(no_key=True).get(pk=held.pk)
+            done = other.submit(elsewhere, work)
+            wait_for_blocked(1)
+            assert list(Conversation.objects.select_for_update(nowait=True)) != []
+        done.result(timeout=20)
+
+
+@pytest.mark.parametrize("erase", [erase_fact, erase_mara])
+def test_who_erases_waits_for_episodes_with_conversations_free(
+    workspace: Workspace, erase: Callable[[Workspace], None]
+) -> None:
+    """B19, L2: whoever stores facts meanwhile gets its conversation, and lets the episodes go."""
+    while_held(of(PIER), lambda: erase(workspace))
+    assert not Turn.objects.filter(content=PIER).exists()
+
+
+def test_who_erases_holds_what_keeps_the_same_words_first(workspace: Workspace) -> None:
+    """B19: exact words beside other facts are taken out later, when the conversation is held."""
+    TurnEpisode.objects.create(workspace=workspace, turn=Turn.objects.get(content=PIER), episode=of(TIDE))
+    Episode.objects.filter(pk=of(TIDE).pk).update(verbatim=PIER)
+    while_held(of(TIDE), lambda: erase_fact(workspace))
+    assert of(TIDE).verbatim == ""
+
+
+def test_who_reads_waits_for_told_episodes_with_the_conversation_free(workspace: Workspace) -> None:
+    """L2: one that was there before, too, to which the turns are only linked."""
+    say(PIER, workspace=workspace, user="mara")
+    while_held(of(PIER), read)
+    assert TurnEpisode.objects.filter(episode=of(PIER)).count() == 2
+
+
+@pytest.mark.parametrize("erase", [erase_fact, erase_mara])
+def test_what_is_stored_while_a_conversation_is_waited_for_goes_too(
+    workspace: Workspace, erase: Callable[[Workspace], None]
+) -> None:
+    """B19: a summary that quotes it, committed by who held the conversation."""
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            late = factories.episode(workspace=workspace, text=f"They said: {PIER}", user="mara", is_derived=True)
+            Conversation.objects.select_for_update().get()
+            done = other.submit(elsewhere, lambda: erase(workspace))
+            wait_for_blocked(1)
+            TurnEpisode.objects.create(workspace=workspace, turn=Turn.objects.get(content=PIER), episode=late)
+        done.result(timeout=20)
+    assert not Episode.objects.filter(pk=late.pk).exists()
+    assert not Turn.objects.filter(content=PIER).exists()
