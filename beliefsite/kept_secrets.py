@@ -5,12 +5,21 @@ import secrets
 from pathlib import Path
 
 from beliefsite.embedded.server import make_private_folder
+from beliefsite.typed_environment import unusable_folder
 
 
 def kept_secret(*, path: Path, bytes_of_chance: int) -> str:
-    """Return the secret in a file, made now if there is none; of several who make it at once, all get the same."""
-    if path.exists():
-        return path.read_text()
+    """Return the secret in a file of the data folder, made now if there is none; raise ImproperlyConfigured.
+
+    Of several who make it at once, all get the same.
+    """
+    try:
+        return path.read_text() if path.exists() else _make(path, bytes_of_chance)
+    except OSError as error:
+        raise unusable_folder("ENGRAM_DATA_DIR", path.parent, error) from error
+
+
+def _make(path: Path, bytes_of_chance: int) -> str:
     make_private_folder(path.parent)
     drawn = path.with_name(f"{path.name}.{os.getpid()}.drawn")
     with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -9,21 +9,26 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from beliefsite import embedded
+from beliefsite.typed_environment import unusable_folder
 
 _BROKER_SECONDS = 5
 
 
 class ServiceUnusable(RuntimeError):
-    """A server that the environment names and that cannot be used; nothing else is used in its place."""
+    """A server or folder that the environment names and that cannot be used; nothing else is used in its place."""
 
 
 def ensure_services() -> None:
     """Start the embedded database and broker, or make sure that those which the environment names can be used.
 
-    Raise EmbeddedServiceError or ServiceUnusable, each saying what is wrong with which server.
+    Raise EmbeddedServiceError or ServiceUnusable, each saying what is wrong with which server or folder.
     """
-    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns of a folder that is not there
-    embedded.ensure(data_dir=settings.DATA_DIR, database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
+    data_dir = settings.DATA_DIR
+    try:
+        settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns of a folder that is not there
+        embedded.ensure(data_dir=data_dir, database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
+    except OSError as error:
+        raise ServiceUnusable(str(unusable_folder("ENGRAM_DATA_DIR", data_dir, error))) from error
     if not settings.EMBEDDED_DATABASE:
         _check_database()
     if not settings.EMBEDDED_BROKER:

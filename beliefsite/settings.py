@@ -7,16 +7,15 @@ from typing import Any
 
 import django_stubs_ext
 import environ
-import structlog
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
 from beliefsite.kept_secrets import kept_secret
-from beliefsite.typed_environment import read_choice, read_count, read_flag, read_json
+from beliefsite.logs import configure_structlog, logging_of
+from beliefsite.typed_environment import read_count, read_flag, read_folder, read_json
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 from memory.domain.signals import BadCue, load_cues
 from memory.redaction.custom import BadPattern, compile_patterns
-from memory.redaction.logs import redact_event
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 
@@ -26,7 +25,7 @@ env = environ.Env()
 if (BASE_DIR / ".env").exists():
     env.read_env(str(BASE_DIR / ".env"))
 
-DATA_DIR = Path(env.str("ENGRAM_DATA_DIR", default=str(BASE_DIR / ".data")))
+DATA_DIR = read_folder("ENGRAM_DATA_DIR", default=BASE_DIR / ".data")
 
 
 # --- Where this runs ---------------------------------------------------------------------------
@@ -309,62 +308,5 @@ UNFOLD = {
 
 # --- Logs --------------------------------------------------------------------------------------
 
-_SHARED_PROCESSORS: list[Any] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_logger_name,
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-    structlog.processors.StackInfoRenderer(),
-]
-_LOG_FORMAT = read_choice(
-    "ENGRAM_LOG_FORMAT", default="console" if sys.stderr.isatty() else "json", choices=("json", "console")
-)
-_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                redact_event,
-                structlog.processors.JSONRenderer(),
-            ],
-            "foreign_pre_chain": _SHARED_PROCESSORS,
-        },
-        "console": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                redact_event,
-                structlog.dev.ConsoleRenderer(),
-            ],
-            "foreign_pre_chain": _SHARED_PROCESSORS,
-        },
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT}},
-    "root": {"handlers": ["stderr"], "level": read_choice("ENGRAM_LOG_LEVEL", default="INFO", choices=_LOG_LEVELS)},
-    "loggers": {
-        "httpx": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        "httpcore": {"level": "WARNING"},
-        "openai": {"level": "WARNING"},
-        "celery.worker.strategy": {"level": "WARNING"},
-        "celery.app.trace": {"level": "WARNING"},
-        "celery.beat": {"level": "WARNING"},  # else a line for every sweep
-    },
-}
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *_SHARED_PROCESSORS,
-        structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
+LOGGING = logging_of(argv=sys.argv, is_terminal=sys.stderr.isatty())
+configure_structlog()

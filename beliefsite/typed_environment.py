@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Collection
+from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -34,6 +35,26 @@ def read_choice(name: str, *, default: str, choices: Collection[str]) -> str:
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
+
+
+def read_folder(name: str, *, default: Path) -> Path:
+    """Return a variable that names a folder, which need not be there yet, the default where it is unset.
+
+    Raise ImproperlyConfigured for what can be none: a file, what lies below one, and a name that no disk takes.
+    """
+    folder = Path(os.environ.get(name, "").strip() or default)
+    try:
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    except OSError as error:
+        raise unusable_folder(name, folder, error) from None
+    if not there.is_dir():
+        raise ImproperlyConfigured(f"{name}: {folder} cannot be used: {there} is a file, and a folder is needed")
+    return folder
+
+
+def unusable_folder(name: str, folder: Path, error: OSError) -> ImproperlyConfigured:
+    """Return what to say of a folder that the system refuses."""
+    return ImproperlyConfigured(f"{name}: {folder} cannot be used: {error.strerror or error}")
 
 
 def read_json(name: str) -> object:

@@ -161,8 +161,9 @@ def test_every_variable_that_is_read_is_listed_and_none_besides() -> None:
 
 
 def _names_read_by_settings() -> Iterator[str]:
-    """Find each env.str("NAME", …) and read_flag("NAME", …) of the settings."""
-    for node in ast.walk(ast.parse((ROOT / "beliefsite" / "settings.py").read_text())):
+    """Find each env.str("NAME", …) and read_flag("NAME", …) of the settings, and of what they ask about logs."""
+    sources = [ast.parse((ROOT / "beliefsite" / name).read_text()) for name in ("settings.py", "logs.py")]
+    for node in (node for source in sources for node in ast.walk(source)):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="env"), attr=kind), args=[ast.Constant(value=str(name)), *_]

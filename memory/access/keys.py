@@ -23,6 +23,13 @@ _INCLUDED = {
     Permission.OWNER: set(Permission),
 }
 
+UNKNOWN_KEY = "This key is unknown or revoked."
+
+
+def missing_permission(permission: Permission | str) -> str:
+    """Say what a key would have to be to do what it may not."""
+    return f"This key may not do that: it takes a key with the permission {permission}."
+
 
 def hash_key(text: str) -> str:
     """Hash a key for storage. Keys hold 256 random bits, so a plain digest cannot be searched backwards."""

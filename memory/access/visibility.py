@@ -12,6 +12,7 @@ from memory.models.beliefs import BeliefQuerySet
 from memory.models.conversations import ConversationQuerySet
 from memory.models.episodes import EpisodeQuerySet
 
+LIMITED_KEY = "This key is limited to projects: that takes a key without such a limit."
 _BEYOND = "This key is limited to projects, and the belief belongs to none: that takes a key without such a limit."
 
 
@@ -30,6 +31,11 @@ class Viewer:
     def is_limited(self) -> bool:
         """Tell whether only some projects are open to this viewer."""
         return self.projects is not None
+
+
+def no_such_project(slug: str) -> str:
+    """Say of a project that it is not there, or not for the caller to see: which of the two stays unsaid."""
+    return f"There is no project {slug!r} that this key may see."
 
 
 def viewer_of(*, key: ApiKey) -> Viewer:

@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from memory.access.keys import actor_of, find_key, note_use
+from memory.access.keys import UNKNOWN_KEY, actor_of, find_key, note_use
 from memory.domain.actor import Actor
 from memory.models import ApiKey, Workspace
 
@@ -42,7 +42,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Send the key as: Authorization: Bearer <key>")
         key = find_key(text=words[1].decode("latin-1"))
         if key is None:
-            raise AuthenticationFailed("This key is unknown or revoked.")
+            raise AuthenticationFailed(UNKNOWN_KEY)
         note_use(key=key, now=timezone.now())
         return KeyHolder(key=key), key
 

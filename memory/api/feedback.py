@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access.visibility import visible_beliefs, visible_episodes
-from memory.api.recall import RoundedField
 from memory.api.requests import Nothing, StrictSerializer, read_body, viewer_from
+from memory.api.rounding import RoundedField
 from memory.api.schema import documented
 from memory.domain.ids import is_episode_id
 from memory.models import Belief, Episode, Permission

@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.keys import grants
-from memory.access.visibility import visible_episodes
+from memory.access.keys import grants, missing_permission
+from memory.access.visibility import LIMITED_KEY, visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import documented
@@ -189,8 +189,10 @@ def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> B
 
 def _erase(request: Request, memory_id: str) -> dict[str, Any]:
     holder = holder_of(request)
-    if holder.key.is_limited or not grants(key=holder.key, permission=Permission.OWNER):
-        raise PermissionDenied("Only a key with owner, and with no limit to projects, erases.")
+    if not grants(key=holder.key, permission=Permission.OWNER):
+        raise PermissionDenied(missing_permission(Permission.OWNER))
+    if holder.key.is_limited:
+        raise PermissionDenied(LIMITED_KEY)
     is_episode = is_episode_id(memory_id)
     mine: QuerySet[Any] = (Episode if is_episode else Belief).objects.for_workspace(holder.workspace)
     get_object_or_404(mine, pk=memory_id)

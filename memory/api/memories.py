@@ -13,8 +13,8 @@ from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
-from memory.api.recall import RoundedField
 from memory.api.requests import Nothing, read_query, viewer_from
+from memory.api.rounding import RoundedField
 from memory.api.schema import EDGE_KINDS, KNOWLEDGE, ROLES, documented
 from memory.domain.ids import is_episode_id
 from memory.models import Episode, Permission, Transition

@@ -5,7 +5,8 @@ from typing import Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from memory.access.keys import grants
+from memory.access.keys import grants, missing_permission
+from memory.access.visibility import LIMITED_KEY
 from memory.api.authentication import holder_of
 
 
@@ -24,7 +25,7 @@ class DenyUnlessDeclared(BasePermission):
             return True  # there is nothing to open: the view answers that it knows no such method
         key = holder_of(request).key
         if key.is_limited and getattr(view, "is_for_whole_workspace", False):
-            self.message = "This key is limited to projects: that takes a key without such a limit."
+            self.message = LIMITED_KEY
             return False
         return self._is_granted(request, view)
 
@@ -33,5 +34,5 @@ class DenyUnlessDeclared(BasePermission):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in needed:
             return False
-        self.message = f"This key may not do that: it takes a key with the permission {needed[method]}."
+        self.message = missing_permission(needed[method])
         return grants(key=holder_of(request).key, permission=needed[method])

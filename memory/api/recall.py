@@ -21,17 +21,21 @@ from memory.api.requests import (
     read_body,
     viewer_from,
 )
+from memory.api.rounding import RoundedField
 from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
 from memory.domain.knowledge import RecallMode
 from memory.models import Permission
 from memory.recall.context import give_context
-from memory.recall.question import Question, RecallProfile
+from memory.recall.question import LINKS_ARE_OF_NOW, WRONG_ORDER, Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recall import recall
 from memory.recall.recollections import recollect
 from memory.recall.search import RecallScope
 
-_DIGITS = 4
+_NO_FLOOR = (
+    "There is no floor of relevance: as long as there are memories, the best `limit` of them are the answer, however "
+    "little they have to do with the query. Scores order them and compare with no other query's: judge by the text."
+)
 
 
 class ScopeRequest(StrictSerializer):
@@ -64,7 +68,7 @@ class RecallRequest(ScopeRequest):
     types = serializers.ListField(
         child=serializers.ChoiceField(MEMORY_TYPES),
         allow_empty=False,
-        default=list(MemoryType),
+        default=tuple(MemoryType),
         error_messages={"not_a_list": "A list is expected."},
     )
     occurred_after = MomentField(
@@ -87,11 +91,9 @@ class RecallRequest(ScopeRequest):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         after, before = attrs.get("occurred_after"), attrs.get("occurred_before")
         if after and before and not after < before:
-            raise serializers.ValidationError({"occurred_before": ["It must be later than occurred_after."]})
+            raise serializers.ValidationError({"occurred_before": [WRONG_ORDER]})
         if attrs["graph"] and attrs.get("as_of"):
-            raise serializers.ValidationError(
-                {"graph": ["It cannot be asked with as_of: how links stood is not kept."]}
-            )
+            raise serializers.ValidationError({"graph": [LINKS_ARE_OF_NOW]})
         return attrs
 
 
@@ -115,13 +117,6 @@ class ContextRequest(ScopeRequest):
         max_value=settings.POLICY.context.max_tokens,
         help_text="Most tokens of the text.",
     )
-
-
-class RoundedField(serializers.FloatField):
-    """A number as people read it: further digits say nothing."""
-
-    def to_representation(self, value: Any) -> Any:
-        return round(float(value), _DIGITS)
 
 
 class ChannelSerializer(serializers.Serializer[Any]):
@@ -204,6 +199,7 @@ class RecallView(APIView):
     @extend_schema(
         operation_id="recall",
         summary="Recall episodes and beliefs",
+        description=_NO_FLOOR,
         request=RecallRequest,
         **documented(
             {200: RecalledSerializer}, 400, 404, 413, 415, 422,

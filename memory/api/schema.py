@@ -7,6 +7,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample, inline_serializer
 from rest_framework import serializers
 
+from memory.access.keys import missing_permission
+from memory.access.throttling import TooOften, Usage
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
 from memory.domain.conversation import Role
@@ -37,13 +39,13 @@ ROLES = choices_of(Role)
 _DETAILS = {
     400: "The body is not JSON.",
     401: "Authentication credentials were not provided.",
-    403: "This key may not do that: it takes a key with the permission curate.",
+    403: missing_permission("curate"),
     404: "There is no such thing here.",
     409: "What is there stands in the way, such as a running cycle.",
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',
     422: "The request is not valid.",
-    429: "Request was throttled. Expected available in 2 seconds.",
+    429: str(TooOften(usage=Usage.RECALL, wait=2.0)),
     503: "The embedding model does not answer; try again after the time in Retry-After.",
 }
 

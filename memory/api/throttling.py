@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
@@ -10,10 +11,16 @@ from memory.api.authentication import holder_of
 from memory.models import Permission
 
 
+class _Refused(Throttled):
+    """A 429 that says what every door says."""
+
+    def __init__(self, refused: TooOften) -> None:
+        super().__init__(detail=str(refused))
+        self.wait = refused.wait
+
+
 class RateOfKey(BaseThrottle):
     """Refuse a call with 429 where its key has had its share; what a call is for follows from its permission."""
-
-    _wait: float | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
         method = "GET" if request.method == "HEAD" else request.method
@@ -23,11 +30,8 @@ class RateOfKey(BaseThrottle):
         try:
             check_rate(key=holder_of(request).key, usage=_usage(permission, method))
         except TooOften as refused:
-            self._wait = refused.wait
-        return self._wait is None
-
-    def wait(self) -> float | None:
-        return self._wait
+            raise _Refused(refused) from None
+        return True
 
 
 def _usage(permission: Permission, method: str | None) -> Usage:

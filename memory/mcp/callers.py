@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from memory.access.keys import actor_of, find_key, grants, note_use
+from memory.access.keys import UNKNOWN_KEY, actor_of, find_key, grants, missing_permission, note_use
 from memory.access.throttling import Usage, check_rate
 from memory.access.visibility import (
     Viewer,
     changeable_beliefs,
     find_project,
+    no_such_project,
     viewer_of,
     visible_beliefs,
     visible_episodes,
@@ -61,7 +62,7 @@ class Caller:
             return None
         project = find_project(viewer=self.viewer, slug=slug)
         if project is None:
-            raise NothingThere(f"There is no project {slug!r} that this key may see.")
+            raise NothingThere(no_such_project(slug))
         return project
 
     def belief(self, belief_id: str) -> Belief:
@@ -97,9 +98,9 @@ def admit(*, key_text: str, permission: Permission, usage: Usage, now: datetime)
     """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
     key = find_key(text=key_text) if key_text else None
     if key is None:
-        raise NotAllowed("This key is unknown or revoked.")
+        raise NotAllowed(UNKNOWN_KEY)
     note_use(key=key, now=now)
     if not grants(key=key, permission=permission):
-        raise NotAllowed(f"This key may not do that: it takes a key with the permission {permission}.")
+        raise NotAllowed(missing_permission(permission))
     check_rate(key=key, usage=usage)
     return Caller(key=key, viewer=viewer_of(key=key), now=now)

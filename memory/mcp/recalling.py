@@ -26,7 +26,7 @@ from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
 from memory.recall.episode_cards import read_episode_card
 from memory.recall.lines import format_line
-from memory.recall.question import Question, RecallProfile
+from memory.recall.question import LINKS_ARE_OF_NOW, WRONG_ORDER, Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
 from memory.recall.recall import recall as find_memories
@@ -71,9 +71,9 @@ def recall(
 ) -> Recalled:
     """Find what answers a query best."""
     if occurred_after and occurred_before and not occurred_after < occurred_before:
-        raise Refused("occurred_before must be later than occurred_after.")
+        raise Refused(f"occurred_before: {WRONG_ORDER}")
     if graph and as_of:
-        raise Refused("graph cannot be asked with as_of: how links stood is not kept.")
+        raise Refused(f"graph: {LINKS_ARE_OF_NOW}")
     question = Question(
         query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
         with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,

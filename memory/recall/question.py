@@ -20,6 +20,11 @@ class RecallProfile(StrEnum):
     ASSOCIATIVE = "associative"
 
 
+# What every door says of a question that contradicts itself; of `occurred_before`, and of `graph`.
+WRONG_ORDER = "It must be later than occurred_after."
+LINKS_ARE_OF_NOW = "It cannot be asked with as_of: how links stood is not kept."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A query, and how it is to be answered.

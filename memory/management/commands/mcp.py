@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memory.access.keys import find_key
+from memory.access.keys import UNKNOWN_KEY, find_key
 from memory.management.failures import usage_error
 
 VARIABLE = "ENGRAM_API_KEY"
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if not text:
             raise usage_error(f"A key is needed: set {VARIABLE}, or give --key. create_api_key makes one.")
         if find_key(text=text) is None:
-            raise CommandError("This key is unknown or revoked.", returncode=1)
+            raise CommandError(UNKNOWN_KEY, returncode=1)
         from memory.mcp.server import build_server  # the SDK takes seconds to import
 
         build_server(key_text=text).run("stdio")
