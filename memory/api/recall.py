@@ -68,7 +68,7 @@ class RecallRequest(ScopeRequest):
     types = serializers.ListField(
         child=serializers.ChoiceField(MEMORY_TYPES),
         allow_empty=False,
-        default=tuple(MemoryType),
+        default=tuple(MemoryType),  # type: ignore[arg-type]  # a list would be everybody's, to be changed by anybody
         error_messages={"not_a_list": "A list is expected."},
     )
     occurred_after = MomentField(
