@@ -1,10 +1,14 @@
-"""Nothing here sends work to a broker."""
+"""Nothing here sends work to a broker; a reader of conversations answers as it is told."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from memory.ingest.turns import extracting
+from memory.models import Workspace
 from memory.signals import cycle_ready, turns_due
+from tests import factories
+from tests.ingest.reading import Reader
 from workers.apps import dispatch_on_commit, dispatch_turns_on_commit
 
 
@@ -15,3 +19,17 @@ def _no_dispatch() -> Iterator[None]:
     yield
     cycle_ready.connect(dispatch_on_commit, dispatch_uid="workers")
     turns_due.connect(dispatch_turns_on_commit, dispatch_uid="workers")
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
+    """Have a reader in the place of a model, and no summaries."""
+    reader = Reader()
+    monkeypatch.setattr(extracting, "ask_for_facts", reader)
+    monkeypatch.setattr(extracting, "sum_up", lambda **_: None)
+    return reader

@@ -5,16 +5,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from memory.consolidation.clock import database_now
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
 from memory.ingest.arrival import Arrival
 from memory.ingest.turns.accepting import TurnAnswer, take_turns
 from memory.ingest.turns.extracting import extract_conversation
 from memory.ingest.turns.waking import wake_conversations
-from memory.models import Conversation, Workspace
+from memory.models import Conversation, Turn, Workspace
 from tests.factories import NOW
 
 MINUTE = timedelta(minutes=1)
+HIGH = "Never moor at the east pier."
 
 
 def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **given: Any) -> list[TurnAnswer]:
@@ -55,3 +57,24 @@ def facts_of(turns: Sequence[SaidTurn], *, unread: Sequence[int] = ()) -> FactsF
     return FactsFound(
         facts=tuple(facts), call_ids=(), unread=tuple(unread), failure="malformed: no JSON" if unread else ""
     )
+
+
+def states() -> list[str]:
+    """Return the states of all turns, in their order."""
+    return list(Turn.objects.order_by("number").values_list("state", flat=True))
+
+
+def conversation() -> Conversation:
+    """Return the only conversation."""
+    found: Conversation = Conversation.objects.get()
+    return found
+
+
+def let_leases_run_out() -> None:
+    """Let whoever holds a conversation have lost it."""
+    Conversation.objects.exclude(leased_until=None).update(leased_until=database_now(plus=-1))
+
+
+def end_waits() -> None:
+    """Let the time pass that a server asked for."""
+    Conversation.objects.update(not_before=None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pytest_django import Settings
 
 from memory.signals import remembrance_ready
 from tests.consolidation.conftest import decree, hasty, running_server, server, world
@@ -21,3 +22,9 @@ def sent() -> Iterator[list[int]]:
     remembrance_ready.connect(hear)
     yield heard
     remembrance_ready.disconnect(hear)
+
+
+@pytest.fixture
+def offline(settings: Settings) -> None:
+    """Have rules answer, and vectors made here."""
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"

@@ -1,12 +1,20 @@
 """Texts told to a workspace, as a caller of the direct path tells them."""
 
+from datetime import timedelta
 from typing import Any
+
+from django.db.models.functions import Now
 
 from memory.domain.actor import Actor, ActorKind
 from memory.ingest.arrival import Arrival
 from memory.models import Belief, Evidence, Link, Remembrance
 from memory.remembering.remember import Remembered, remember
+from memory.remembering.sweeping import wake_remembrances
+from memory.remembering.working import work_remembrance
 from tests.consolidation.world import World
+
+TABS = "Ana prefers tabs over spaces."
+SPACES = "Ana prefers spaces over tabs."
 
 TELLER = Actor(kind=ActorKind.KEY, name="engram_ab12")
 
@@ -44,3 +52,16 @@ def neighbours(belief: Belief) -> dict[str, float]:
     return {
         key: round(value, 2) for key, value in Link.objects.filter(belief=belief).values_list("other", "similarity")
     }
+
+
+def make_due() -> None:
+    """Let the time pass after which the sweeper looks again."""
+    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
+
+
+def work_all(world: World) -> None:
+    """Do what the sweeper would have workers do."""
+    make_due()
+    wake_remembrances()
+    for key in Remembrance.objects.queued().values_list("pk", flat=True):
+        work_remembrance(remembrance_id=key, now=world.now)

@@ -1,68 +1,32 @@
-"""How a text is remembered: stored before anything else, and followed by its beliefs exactly once (R1)."""
+"""How a text is remembered: stored before anything else, and followed by what is believed of it (R1)."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.models.functions import Now
-from pytest_django import Settings
 
-from memory.consolidation.verify import find_drift
-from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival, Rejected
-from memory.llm import budget as budget_module
-from memory.metrics import render_metrics
 from memory.models import (
     Belief,
-    BeliefEmbedding,
     Episode,
     EpisodeEmbedding,
     Evidence,
     Lineage,
     Link,
     ModelCall,
-    Pause,
     Remembrance,
     Surfaced,
     Workspace,
 )
-from memory.remembering import working
-from memory.remembering.reading import Reading, read_text
-from memory.remembering.remember import Remembered, actions_of, remember
-from memory.remembering.sweeping import wake_remembrances
+from memory.remembering.remember import actions_of, remember
 from memory.remembering.working import work_remembrance
 from tests import factories
-from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
-from tests.model_server import garbage, refuse
-from tests.remembering.telling import TELLER, actions, remembrance_of, tell
-from tests.remembering.test_reflecting import run
+from tests.model_server import garbage
+from tests.remembering.telling import SPACES, TABS, TELLER, actions, remembrance_of, tell, work_all
 from tests.transfer.files import exported, moved
 
 pytestmark = pytest.mark.django_db
-
-TABS = "Ana prefers tabs over spaces."
-SPACES = "Ana prefers spaces over tabs."
-
-
-@pytest.fixture
-def offline(settings: Settings) -> None:
-    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
-
-
-def make_due() -> None:
-    """Let the time pass after which the sweeper looks again."""
-    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
-
-
-def work_all(world: World) -> None:
-    """Do what the sweeper would have workers do."""
-    make_due()
-    wake_remembrances()
-    for key in Remembrance.objects.queued().values_list("pk", flat=True):
-        work_remembrance(remembrance_id=key, now=world.now)
 
 
 def test_rules_follow_by_a_worker(world: World, offline: None, sent: list[int]) -> None:
@@ -115,65 +79,6 @@ def _hash_of(text: str) -> str:
     from memory.domain.content_hash import content_hash
 
     return content_hash(text)
-
-
-def test_forgotten_words_stay_forgotten(world: World) -> None:
-    """R1, L4."""
-    told = tell(world, TABS)
-    person = Actor(kind=ActorKind.PERSON, name="lena")
-    forget_episode(episode=Episode.objects.get(pk=told.episode_id), actor=person, now=world.now)
-    again = tell(world, TABS)
-    assert (again.state, again.beliefs, again.is_forgotten) == ("done", (), True)
-
-
-def forget(told: Remembered, world: World) -> None:
-    person = Actor(kind=ActorKind.PERSON, name="lena")
-    forget_episode(episode=Episode.objects.get(pk=told.episode_id), actor=person, now=world.now)
-
-
-def test_a_text_forgotten_while_it_waits_is_not_read(world: World, offline: None, sent: list[int]) -> None:
-    """R1, B19: no model sees it, and nothing is believed of it."""
-    told = tell(world, TABS)
-    forget(told, world)
-    work_all(world)
-    row = remembrance_of(told)
-    assert (row.state, row.state_reason, row.claims) == ("done", "forgotten", 0)
-    assert (Belief.objects.count(), ModelCall.objects.count(), row.facts.count()) == (0, 0, 0)
-
-
-def test_a_text_forgotten_while_it_is_read_founds_nothing(
-    world: World, offline: None, sent: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """R1, B19: between the model's reply and the gate, somebody forgets it."""
-    told = tell(world, TABS)
-
-    def read_and_forget(**asked: Any) -> Reading:
-        reading = read_text(**asked)
-        forget(told, world)
-        return reading
-
-    monkeypatch.setattr(working, "read_text", read_and_forget)
-    work_all(world)
-    assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("done", "forgotten")
-    assert (Belief.objects.count(), Evidence.objects.count()) == (0, 0)
-
-
-def test_a_belief_that_waits_for_a_vector_gets_it_from_a_forgotten_text(
-    world: World, hasty: None, sent: list[int]
-) -> None:
-    """R2, B19: and no more: what the text would have borne out stays as it is."""
-    belief = world.hold(TABS, about="tabs", supports=3)
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
-    world.trouble.broken["embed"] = refuse(500)
-    told = tell(world, "Ana prefers tabs over spaces!")
-    [(unmatched, _)] = actions(told)
-    forget(told, world)
-    world.trouble.broken.clear()
-    work_all(world)
-    assert (world.now_of(belief).alpha, Belief.objects.get(pk=unmatched).status) == (4.0, "archived")
-    assert BeliefEmbedding.objects.filter(belief=unmatched).exists()
-    assert not EpisodeEmbedding.objects.filter(episode=told.episode_id).exists()
-    assert remembrance_of(told).state == "done"
 
 
 def test_a_reply_that_nobody_can_read_leaves_the_text_itself(world: World, hasty: None) -> None:
@@ -230,68 +135,6 @@ def test_nothing_but_echo_costs_no_call(world: World) -> None:
     assert (told.state, told.beliefs, world.calls("remember")) == ("done", (), 0)
 
 
-@pytest.mark.parametrize("status", [503, 401, 429])
-def test_a_server_that_fails_costs_no_belief(world: World, hasty: None, sent: list[int], status: int) -> None:
-    """R1: the text is stored, and its beliefs follow when the server is back."""
-    world.trouble.broken["remember"] = refuse(status)
-    told = tell(world, TABS)
-    assert (told.state, Episode.objects.count(), Belief.objects.count()) == ("queued", 1, 0)
-    remembrance = remembrance_of(told)
-    assert remembrance.state_reason
-    assert remembrance.claims == 0
-    world.trouble.broken.clear()
-    work_all(world)
-    assert remembrance_of(told).state == "done"
-    assert world.only_belief().alpha == 2.0
-
-
-def test_a_server_that_leaves_no_time_is_asked_ever_less_often(
-    world: World, decree: Decree, settings: Settings, sent: list[int]
-) -> None:
-    """R1, B9: what ends an attempt for want of time is a failure like any other: 2 minutes, then 4."""
-    budget = settings.POLICY.budget
-    decree("remember", answer_seconds=budget.call_seconds + budget.margin_seconds + 0.3)  # one call, and no second
-    world.trouble.broken["remember"] = refuse(503)
-    told = tell(world, TABS)
-    assert remembrance_of(told).failures == 1
-    assert seconds_to_wait(told) == pytest.approx(120, abs=5)
-    work_all(world)
-    assert remembrance_of(told).failures == 2
-    assert seconds_to_wait(told) == pytest.approx(240, abs=5)
-
-
-def test_a_worker_that_ends_has_the_text_sent_again_at_once(
-    world: World, sent: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """R1: that is nobody's failure."""
-    for module in (working, budget_module):
-        monkeypatch.setattr(module, "is_ending", lambda: True)
-    told = tell(world, TABS)
-    assert remembrance_of(told).failures == 0
-    assert seconds_to_wait(told) == pytest.approx(0, abs=5)
-    assert world.calls("remember") == 0
-
-
-def seconds_to_wait(told: Remembered) -> float:
-    """Return how long the sweeper leaves a text alone."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT extract(epoch FROM due_at - now()) FROM memory_remembrance WHERE episode_id = %s", [told.episode_id]
-        )
-        return float(cursor.fetchone()[0])
-
-
-def test_a_capped_workspace_answers_at_once(world: World, sent: list[int]) -> None:
-    """R1, B9: no call is made, and none is lost."""
-    Workspace.objects.update(daily_token_cap=1)
-    world.workspace.refresh_from_db()
-    told = tell(world, TABS)
-    assert (told.state, len(world.server.log)) == ("queued", 0)
-    Workspace.objects.update(daily_token_cap=None)
-    work_all(world)
-    assert remembrance_of(told).state == "done"
-
-
 def test_a_text_from_before_redaction_is_embedded_without_its_secrets(world: World, sent: list[int]) -> None:
     """R1, L2: nor does a model see them."""
     secret = "ghp_" + "Zq8r2TzLdKewJalrXUtn9aB3cD4eF5gH6iJ7"
@@ -306,139 +149,12 @@ def test_a_text_from_before_redaction_is_embedded_without_its_secrets(world: Wor
     assert [call for call in world.server.log if secret in str(call)] == []
 
 
-def test_a_resting_workspace_answers_at_once(world: World, sent: list[int]) -> None:
-    """R1, B9: and is left alone until it has rested."""
-    from memory.llm.fingerprint import fingerprint_models
-
-    Pause.objects.create(
-        workspace=world.workspace, reason="failures", until=Now() + timedelta(hours=1),
-        fingerprint=fingerprint_models(), since=Now(), failures=1,
-    )  # fmt: skip
-    told = tell(world, TABS)
-    assert (told.state, len(world.server.log)) == ("queued", 0)
-    make_due()
-    assert wake_remembrances() == 0
-    Pause.objects.all().delete()
-    work_all(world)
-    assert remembrance_of(told).state == "done"
-
-
 def test_without_beliefs_a_text_is_only_stored(world: World) -> None:
     """R1, B22."""
     world.workspace.is_believing = False
     world.workspace.save()
     told = tell(world, TABS)
     assert (told.state, told.beliefs, Episode.objects.count(), Remembrance.objects.count()) == ("done", (), 1, 0)
-
-
-def test_a_message_that_comes_twice_changes_nothing(world: World) -> None:
-    """R1: exactly once."""
-    remembrance = remembrance_of(tell(world, TABS))
-    work_remembrance(remembrance_id=remembrance.pk, now=world.now)
-    assert (Evidence.objects.count(), world.calls("remember")) == (1, 1)
-
-
-def test_a_held_remembrance_is_left_to_its_holder(world: World, offline: None, sent: list[int]) -> None:
-    """R1: and taken over when its lease has run out."""
-    remembrance = remembrance_of(tell(world, TABS))
-    Remembrance.objects.update(lease_owner="another", leased_until=Now() + timedelta(seconds=20), claims=1)
-    work_remembrance(remembrance_id=remembrance.pk, now=world.now)
-    assert not Belief.objects.exists()
-    Remembrance.objects.update(leased_until=Now() - timedelta(seconds=1))
-    work_all(world)
-    assert remembrance_of(tell(world, TABS)).state == "done"
-
-
-def test_what_cost_five_workers_is_left_to_consolidation(world: World, offline: None, sent: list[int]) -> None:
-    """R1: poison ends, and the episode waits like any other."""
-    told = tell(world, TABS)
-    Remembrance.objects.update(claims=5)
-    work_all(world)
-    assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("failed", "claimed too often")
-    assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]
-
-
-def test_what_failed_is_seen_and_can_be_tried_again(world: World, offline: None, sent: list[int]) -> None:
-    """R1, B11: beside the dead letters."""
-    told = tell(world, TABS)
-    Remembrance.objects.update(claims=5)
-    work_all(world)
-    assert b"engram_failed_remembrances 1.0" in render_metrics(tasks=[])
-    [row] = run("dead_letters", "--remembered", "--workspace", world.workspace.name, "--retry")["dead_letters"]
-    assert (row["id"], row["reason"]) == (told.episode_id, "claimed too often")
-    work_all(world)
-    assert remembrance_of(told).state == "done"
-    assert world.only_belief().statement == TABS
-
-
-def test_a_belief_without_a_vector_is_never_given_up(world: World, hasty: None, sent: list[int]) -> None:
-    """R1, R2: what waits for a vector rests for 4 hours, and is compared then."""
-    belief = world.hold(TABS, about="tabs", supports=3)
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
-    world.trouble.broken["embed"] = refuse(500)
-    told = tell(world, "Ana prefers tabs over spaces!")
-    world.trouble.broken.clear()
-    Remembrance.objects.update(claims=5)
-    work_all(world)
-    assert (remembrance_of(told).state, remembrance_of(told).claims) == ("queued", 0)
-    assert seconds_to_wait(told) == pytest.approx(4 * 3600, abs=5)
-    work_all(world)
-    assert actions(tell(world, "Ana prefers tabs over spaces!")) == [(belief.pk, "reinforced")]
-
-
-def test_an_error_of_ours_loses_nothing(
-    world: World, sent: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """R1: the caller is told that it waits; the claim stays counted."""
-    monkeypatch.setattr(working, "read_text", lambda **_: 1 / 0)
-    told = tell(world, TABS)
-    assert (told.state, remembrance_of(told).claims) == ("queued", 1)
-    assert "remembering_failed" in caplog.text
-    monkeypatch.undo()
-    work_all(world)
-    assert remembrance_of(told).state == "done"
-
-
-def test_the_sweeper_sends_what_was_lost_once(world: World, offline: None, sent: list[int]) -> None:
-    """R1: a message that got lost costs a minute."""
-    remembrance = remembrance_of(tell(world, TABS))
-    sent.clear()
-    assert wake_remembrances() == 0
-    make_due()
-    assert [wake_remembrances(), wake_remembrances()] == [1, 0]
-    assert sent == [remembrance.pk]
-
-
-def test_without_a_vector_a_belief_is_made_and_matched_later(world: World, hasty: None, sent: list[int]) -> None:
-    """R2: it joins what says the same, once an embedding can be had."""
-    belief = world.hold(TABS, about="tabs", supports=3)
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
-    world.trouble.broken["embed"] = refuse(500)
-    told = tell(world, "Ana prefers tabs over spaces!")
-    [(unmatched, action)] = actions(told)
-    assert (told.state, action) == ("queued", "created")
-    assert unmatched != belief.pk
-    world.trouble.broken.clear()
-    work_all(world)
-    assert actions(tell(world, "Ana prefers tabs over spaces!")) == [(belief.pk, "reinforced")]
-    assert world.now_of(belief).alpha == 5.0
-    assert Belief.objects.get(pk=unmatched).status == "merged"
-    assert EpisodeEmbedding.objects.filter(episode=told.episode_id).exists()
-    assert find_drift(workspace=world.workspace)[1] == []
-
-
-def test_an_unmatched_belief_contradicts_later(world: World, hasty: None, sent: list[int]) -> None:
-    """R2, R3."""
-    belief = world.hold(TABS, about="tabs", supports=3)
-    world.directions.place(SPACES, {"tabs": 0.95})
-    world.contradictions[SPACES] = TABS
-    world.trouble.broken["embed"] = refuse(500)
-    tell(world, SPACES)
-    assert world.now_of(belief).beta == 1.0
-    world.trouble.broken.clear()
-    work_all(world)
-    assert [action for _, action in actions(tell(world, SPACES))] == ["created", "weakened"]
-    assert world.now_of(belief).beta == 2.0
 
 
 def test_what_an_ai_says_of_what_it_was_shown_weighs_nothing(world: World) -> None:
