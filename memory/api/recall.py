@@ -155,6 +155,9 @@ class MemorySerializer(serializers.Serializer[Any]):
     score = RoundedField(help_text="0 to 1, comparable between the kinds.")
     confidence = RoundedField(required=False, help_text="Of a belief.")
     occurred_at = serializers.DateTimeField(required=False, help_text="Of an episode.")
+    superseded_by = serializers.CharField(
+        required=False, help_text="Of an episode that bears out nothing that is believed: the belief in its place."
+    )
     explain = ExplanationSerializer(required=False, help_text="If asked for.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:

@@ -254,6 +254,7 @@ class RecallPolicy:
     logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 5.0
     logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.4
     candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
+    successions: Annotated[Count, "B16: best episodes looked at for a successor; more results: twice as many"] = 20
     near_misses: Annotated[Count, "B17: near-misses that an X-ray tells of"] = 5
     query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
     query_characters: Annotated[Count, "B17: longest query"] = 8_000

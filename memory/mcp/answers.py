@@ -56,6 +56,9 @@ class Memory(Told):
     score: float = Field(description="0 to 1")
     confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
     occurred_at: datetime | None = Field(default=None, description="Of an episode.")
+    superseded_by: str | None = Field(
+        default=None, description="Of an episode that holds no more: the belief that stands in its place."
+    )
 
 
 class Recalled(Told):

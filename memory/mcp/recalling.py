@@ -100,6 +100,7 @@ def _told(memory: RecalledMemory) -> Memory:
         score=round(memory.score, DIGITS),
         confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
         occurred_at=memory.occurred_at,
+        superseded_by=memory.superseded_by,
     )
 
 

@@ -8,21 +8,30 @@ from memory.recall.reading import RecalledMemory
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ROUND = str.maketrans("[]", "()")  # a bracket inside a mark could end it early
 _CUT = "…"
+_FORMERLY = "formerly: "
 
 
 def format_line(*, memory: RecalledMemory, now: datetime) -> str:
-    """Write a memory as `[B] (Feb 24, confidence: 0.85) … — ID: bl_…`, an episode as `[E] (Feb 24) … — ID: ep_…`."""
+    """Write a memory as `[B] (Feb 24, confidence: 0.85) … — ID: bl_…`, an episode as `[E] (Feb 24) … — ID: ep_…`.
+
+    One that does not hold any more reads `[E] (Feb 24, superseded by bl_…) …`.
+    """
     day, text = _day(memory.dated, now), _one_line(memory.text)
+    if memory.superseded_by:
+        day += f", superseded by {memory.superseded_by}"
     if memory.confidence is None:
         return f"[E] ({day}) {text} — ID: {memory.id}"
     return f"[B] ({day}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
 
 
 def format_bite(*, memory: RecalledMemory, characters: int) -> str:
-    """Write a memory as `[Memory flash: …]`, a belief as `[Belief (0.85): …]`, at most so long between the marks."""
+    """Write a memory as `[Memory flash: …]`, a belief as `[Belief (0.85): …]`, at most so long between the marks.
+
+    One that does not hold any more reads `[Memory flash: formerly: …]`, which is not counted.
+    """
     text = shorten(text=_one_line(memory.text).translate(_ROUND), characters=characters)
     if memory.type == MemoryType.EPISODE:
-        return f"[Memory flash: {text}]"
+        return f"[Memory flash: {_FORMERLY if memory.superseded_by else ''}{text}]"
     return f"[Belief ({memory.confidence:.2f}): {text}]"
 
 

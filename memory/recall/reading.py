@@ -19,7 +19,8 @@ from memory.recall.xray import Explanation
 class RecalledMemory:
     """One result; a belief has a confidence, an episode a time at which it occurred.
 
-    `dated` is the day to name it by: when an episode occurred, when a belief was borne out last.
+    `dated` is the day to name it by: when an episode occurred, when a belief was borne out last. `superseded_by` is the
+    belief that stands in the place of all that an episode bore out.
     """
 
     type: MemoryType
@@ -30,11 +31,17 @@ class RecalledMemory:
     dated: datetime
     confidence: float | None = None
     occurred_at: datetime | None = None
+    superseded_by: str | None = None
     explain: Explanation | None = None
 
 
 def read_memories(
-    *, ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None, explained: Mapping[str, Explanation]
+    *,
+    ranked: Sequence[Ranked],
+    viewer: Viewer,
+    as_of: datetime | None,
+    successions: Mapping[str, str],
+    explained: Mapping[str, Explanation],
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
     if as_of is None:
@@ -46,7 +53,11 @@ def read_memories(
         )
     else:
         texts = _as_they_stood([item.id for item in ranked], viewer, as_of)
-    return tuple(_result(item, texts[item.id], explained.get(item.id)) for item in ranked if item.id in texts)
+    return tuple(
+        _result(item, texts[item.id], successions.get(item.id), explained.get(item.id))
+        for item in ranked
+        if item.id in texts
+    )
 
 
 def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Text]:
@@ -59,7 +70,7 @@ def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str
     return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
 
-def _result(item: Ranked, text: Text, explanation: Explanation | None) -> RecalledMemory:
+def _result(item: Ranked, text: Text, superseded_by: str | None, explanation: Explanation | None) -> RecalledMemory:
     is_episode = item.type == MemoryType.EPISODE
     return RecalledMemory(
         type=item.type,
@@ -70,5 +81,6 @@ def _result(item: Ranked, text: Text, explanation: Explanation | None) -> Recall
         dated=text.dated,
         confidence=text.confidence,
         occurred_at=text.dated if is_episode else None,
+        superseded_by=superseded_by,
         explain=explanation,
     )

@@ -2,19 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 import structlog
 from django.conf import settings
 
-from memory.access.visibility import Viewer
 from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models.search_time import SearchFailed, TimedSearch
+from memory.models.successions import read_successions
 from memory.models.texts import resting_on
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
@@ -25,8 +25,9 @@ from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
 from memory.recall.reading import RecalledMemory, read_memories
 from memory.recall.search import Found, RecallScope, find_candidates, reach_of
+from memory.recall.succession import Successions, give_way, successors_of
 from memory.recall.surfacing import note_surfaced
-from memory.recall.xray import Explanation, Step, explain
+from memory.recall.xray import Step, explain
 
 log = structlog.get_logger(__name__)
 
@@ -138,6 +139,7 @@ class _Ranking:
     candidates: Sequence[Ranked]
     ranked: Sequence[Ranked]
     barred: Mapping[str, str]
+    successions: Successions
     paths: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)  # by which some came along
 
 
@@ -150,11 +152,44 @@ def _rank(
     candidates = raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph)
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
+    successions = _successions(candidates, question, scope, policy)
     # With quotas no kind takes another's places.
     unfit = set() if question.quotas else _unfit(candidates, found, question.limit, policy)
-    barred = dict.fromkeys(unfit, FITS_NO_BETTER)
-    ordered = best(ranked=[item for item in candidates if item.id not in barred])
-    return _Ranking(candidates=candidates, ranked=_share_out(ordered, question), barred=barred)
+    if unfit and successions:  # what would be shown of the past brings along what holds now
+        shown = best(ranked=[item for item in candidates if item.id not in unfit], limit=question.limit)
+        unfit -= set(successors_of(ranked=shown, successions=successions))
+    return _settled(candidates, dict.fromkeys(unfit, FITS_NO_BETTER), successions, question)
+
+
+def _settled(
+    candidates: Sequence[Ranked], barred: Mapping[str, str], successions: Successions, question: Question
+) -> _Ranking:
+    """Let what was superseded give way among what is not barred, and share out the places."""
+    others = [item for item in candidates if item.id not in barred]
+    moved = give_way(ranked=others, successions=successions)
+    return _Ranking(
+        candidates=[*moved, *(item for item in candidates if item.id in barred)],
+        ranked=_share_out(best(ranked=moved), question),
+        barred=barred,
+        successions=successions,
+    )
+
+
+def _successions(
+    candidates: Sequence[Ranked], question: Question, scope: RecallScope, policy: Policy
+) -> Successions:  # fmt: skip
+    """Ask which of the best episodes were superseded; where nothing is believed, none is (B22)."""
+    viewer = scope.viewer
+    episodes = [item for item in candidates if item.type == MemoryType.EPISODE]
+    if not episodes or not viewer.workspace.is_believing:
+        return {}
+    looked_at = max(2 * question.limit, policy.recall.successions)
+    return read_successions(
+        episodes=[item.id for item in best(ranked=episodes, limit=looked_at)],
+        workspace_id=viewer.workspace.pk,
+        allowed=viewer.projects,
+        at=question.as_of,
+    )
 
 
 def _associated(
@@ -163,19 +198,17 @@ def _associated(
     """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
     barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
     like = [item for item in candidates if item.id not in barred]
+    successions = _successions(like, question, scope, policy)
     if question.as_of is not None:
-        return _Ranking(candidates=candidates, ranked=_share_out(best(ranked=like), question), barred=barred)
+        return _settled(candidates, barred, successions, question)
     reach = reach_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)
     brought = bring_neighbours(ranked=like, reach=reach, policy=policy)
     known = {one.id for one in found.beliefs}  # what is new to them counts as accessed likewise, if it is shown
     found.beliefs.extend(one for one in brought.candidates if one.id not in known)
     here = {item.id for item in brought.ranked}
-    return _Ranking(
-        candidates=[*brought.ranked, *(item for item in candidates if item.id not in here)],
-        ranked=_share_out(best(ranked=brought.ranked), question),
-        barred=barred,
-        paths=brought.paths,
-    )
+    together = [*brought.ranked, *(item for item in candidates if item.id not in here)]
+    still_barred = {key: reason for key, reason in barred.items() if key not in here}
+    return replace(_settled(together, still_barred, successions, question), paths=brought.paths)
 
 
 def _score(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
@@ -233,14 +266,14 @@ def _tell(
 ) -> Recalled:
     """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
     ranking = _rank(found=found, question=question, scope=scope, profile=profile, now=now, policy=policy)
-    viewer = scope.viewer
+    read = partial(read_memories, viewer=scope.viewer, as_of=question.as_of, successions=ranking.successions)
     if not question.is_explained:
-        return Recalled(results=_read(ranking.ranked, question, viewer, {}), degraded=found.degraded)
+        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=found.degraded)
     paths = paths_of(spread=found.spread) | dict(ranking.paths)
     explained = explain(candidates=ranking.candidates, paths=paths)
-    missed = _read(_missed(ranking, policy), question, viewer, explained)
+    missed = read(ranked=_missed(ranking, policy), explained=explained)
     return Recalled(
-        results=_read(ranking.ranked, question, viewer, explained),
+        results=read(ranked=ranking.ranked, explained=explained),
         degraded=found.degraded,
         is_explained=True,
         near_misses=tuple(
@@ -253,9 +286,3 @@ def _missed(ranking: _Ranking, policy: Policy) -> list[Ranked]:
     answered = {item.id for item in ranking.ranked}
     others = [item for item in ranking.candidates if item.id not in answered]
     return best(ranked=others, limit=policy.recall.near_misses)
-
-
-def _read(
-    ranked: Sequence[Ranked], question: Question, viewer: Viewer, explained: Mapping[str, Explanation]
-) -> tuple[RecalledMemory, ...]:
-    return read_memories(ranked=ranked, viewer=viewer, as_of=question.as_of, explained=explained)

@@ -640,6 +640,7 @@ class Memory(TypedDict):
     score: float
     confidence: NotRequired[float]
     occurred_at: NotRequired[str]
+    superseded_by: NotRequired[str]
     explain: NotRequired["Explanation"]
 
 

@@ -1,0 +1,69 @@
+"""Which episodes speak only for what is not believed any more, and which belief stands in its place (B16)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from memory.models.numbered import run_numbered
+from memory.models.reach import BELIEF_SEEN
+
+
+def read_successions(
+    *, episodes: Sequence[str], workspace_id: int, allowed: Sequence[int] | None, at: datetime | None
+) -> dict[str, str]:
+    """Return which of these episodes were superseded, and by which live belief that the viewer may see: the newest.
+
+    `at` asks how that stood then, None how it stands; of the past, what was undone since counts as never done.
+    """
+    asked = {
+        "episodes": list(episodes),
+        "workspace": workspace_id,
+        "unlimited": allowed is None,
+        "allowed": list(allowed or ()),
+        "at": at,
+    }
+    rows = run_numbered(statement=_NOW if at is None else _THEN, parameters=asked, keeps_plan=at is None).fetchall()
+    return dict(rows)
+
+
+# What takes the place of a belief: its revision, what a person or a later word put there; further on also what these
+# were merged into or split. A belief about beliefs takes nobody's place. An episode that bears out the refused part of
+# a split belief says nothing that was given up.
+_STATEMENT = """
+WITH RECURSIVE line (episode_id, belief_id, status) AS (
+    SELECT e.episode_id, c.id, {child_status}
+    FROM memory_evidence e
+    JOIN memory_belief b ON b.id = e.belief_id
+    JOIN memory_lineage l ON l.parent_id = b.id AND l.kind IN ('revision', 'supersession') {line_known}
+    JOIN memory_belief c ON c.id = l.child_id
+    WHERE e.episode_id = ANY(%(episodes)s::text[]) AND e.workspace_id = %(workspace)s::bigint
+      AND e.verdict = 'SUPPORTS' AND {parent_status} IN ('revised', 'invalidated', 'archived') {word_known}
+    UNION
+    SELECT line.episode_id, c.id, {child_status}
+    FROM line
+    JOIN memory_lineage l ON l.parent_id = line.belief_id AND l.kind <> 'synthesis' {line_known}
+    JOIN memory_belief c ON c.id = l.child_id
+    WHERE line.status NOT IN ('active', 'challenged')
+)
+SELECT DISTINCT ON (line.episode_id) line.episode_id, line.belief_id
+FROM line JOIN memory_belief c ON c.id = line.belief_id
+WHERE line.status IN ('active', 'challenged') AND {seen}
+  AND NOT EXISTS (
+    SELECT FROM memory_evidence e JOIN memory_belief b ON b.id = e.belief_id
+    WHERE e.episode_id = line.episode_id AND e.verdict IN ('SUPPORTS', 'PARTIAL')
+      AND {parent_status} IN ('active', 'challenged') {word_known})
+ORDER BY line.episode_id, c.created_at DESC, c.id
+"""
+_STATUS_THEN = """(
+    SELECT h.status FROM memory_beliefevent h WHERE h.pgh_obj_id = {row}.id AND h.updated_at <= %(at)s::timestamptz
+    ORDER BY h.pgh_id DESC LIMIT 1)"""
+_KNOWN_THEN = "AND {row}.created_at <= %(at)s::timestamptz"
+_SEEN = BELIEF_SEEN.format(row="c")
+
+_NOW = _STATEMENT.format(parent_status="b.status", child_status="c.status", line_known="", word_known="", seen=_SEEN)
+_THEN = _STATEMENT.format(
+    parent_status=_STATUS_THEN.format(row="b"),
+    child_status=_STATUS_THEN.format(row="c"),
+    line_known=_KNOWN_THEN.format(row="l"),
+    word_known=_KNOWN_THEN.format(row="e"),
+    seen=_SEEN,
+)
