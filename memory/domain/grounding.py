@@ -1,10 +1,10 @@
-"""Whose words a fact is really in, whatever a model says that it quotes (L3)."""
+"""Whose words a fact is really in, whatever a model says that it quotes (L3), and what only says again (R8)."""
 
 from collections.abc import Sequence
 
 from memory.domain.conversation import Fact, SaidTurn
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
-from memory.domain.sentences import list_words
+from memory.domain.sentences import list_words, split_sentences
 
 _STEM = 5  # letters of a word that its forms share
 _SHORTEST = 3
@@ -26,6 +26,17 @@ def turns_that_repeat(*, texts: Sequence[str], turns: Sequence[SaidTurn]) -> lis
     """Return the turns that hold every word of one of some texts, but for the name of who speaks."""
     wanted = [_stems(text) for text in texts]
     return [turn for turn in turns if _holds_any(wanted, said=_stems(turn.text), name=_stems(turn.speaker))]
+
+
+def says_more(*, summary: str, told: Sequence[str], share: float) -> bool:
+    """Tell whether a summary has a sentence of which texts have less than a share of the words, or not all numbers."""
+    known = {word for text in told for word in _stems(text) | _numbers(text)}
+    sentences = [(_stems(sentence), _numbers(sentence)) for sentence in split_sentences(summary)]
+    return any(len(words & known) < share * len(words) or not numbers <= known for words, numbers in sentences)
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in list_words(text) if any(map(str.isdigit, word))}
 
 
 def _holds_any(wanted: Sequence[set[str]], *, said: set[str], name: set[str]) -> bool:

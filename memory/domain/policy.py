@@ -331,6 +331,8 @@ class RecollectionPolicy:
 
     episodes: Annotated[Count, "B16: most episodes of a recollection"] = 3
     beliefs: Annotated[Count, "B16: most beliefs of a recollection"] = 2
+    spare: Annotated[Count, "R8: further episodes, to stand in for summaries that say nothing more"] = 3
+    repeated: Annotated[Share, "R8: share of a sentence's words in what is told that makes it a repetition"] = 0.8
     characters: Annotated[Count, "B16: longest bite of a recollection"] = 240
     tokens: Annotated[Count, "B16: most tokens of a recollection, where none are asked for"] = 400
     max_tokens: Annotated[Count, "B16: most tokens that a recollection may be asked for"] = 4_000

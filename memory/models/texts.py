@@ -11,7 +11,8 @@ from memory.models.reach import BELIEF_SEEN, EPISODE_SEEN
 class Text(NamedTuple):
     """An active memory's words; `kind` is an episode's category, a belief's fact type.
 
-    `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence.
+    `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence. A belief is of
+    no session; `is_derived` are summaries, which tell again what was told.
     """
 
     id: str
@@ -19,6 +20,8 @@ class Text(NamedTuple):
     kind: str
     dated: datetime
     confidence: float | None
+    session: str
+    is_derived: bool
 
 
 def read_texts(
@@ -51,12 +54,13 @@ def resting_on(*, episodes: Sequence[str], beliefs: Sequence[str]) -> dict[str, 
 
 
 _EPISODES = f"""
-    SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8 FROM memory_episode p
+    SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived
+    FROM memory_episode p
     WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {EPISODE_SEEN.format(row="p")}
 """  # noqa: S608  (conditions of this package; values travel as parameters)
 _BELIEFS = f"""
-    SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence
+    SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false
     FROM memory_belief p
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {BELIEF_SEEN.format(row="p")}

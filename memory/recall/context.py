@@ -27,6 +27,7 @@ def give_context(
     return tell_within(
         answer=answer,
         memories=[memory for memory in answer.recalled.results if memory.id not in far],
+        episodes=policy.episodes,
         characters=policy.characters,
         tokens=max_tokens or policy.tokens,
         is_belief_first=True,

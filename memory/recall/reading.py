@@ -20,7 +20,7 @@ class RecalledMemory:
     """One result; a belief has a confidence, an episode a time at which it occurred.
 
     `dated` is the day to name it by: when an episode occurred, when a belief was borne out last. `superseded_by` is the
-    belief that stands in the place of all that an episode bore out.
+    belief that stands in the place of all that an episode bore out. `is_derived` are summaries.
     """
 
     type: MemoryType
@@ -32,6 +32,8 @@ class RecalledMemory:
     confidence: float | None = None
     occurred_at: datetime | None = None
     superseded_by: str | None = None
+    session: str = ""
+    is_derived: bool = False
     explain: Explanation | None = None
 
 
@@ -63,10 +65,12 @@ def read_memories(
 def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Text]:
     """Read beliefs as history has them; an episode's text never changes."""
     stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
-    episodes = stored.values_list("pk", "text", "category", "occurred_at", Value(None, output_field=FloatField()))
+    unsure = Value(None, output_field=FloatField())
+    episodes = stored.values_list("pk", "text", "category", "occurred_at", unsure, "session", "is_derived")
     beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
     dated = Coalesce("last_reinforced_at", "created_at")
-    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence")
+    of_none = (Value(""), Value(False))
+    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none)
     return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
 
@@ -82,5 +86,7 @@ def _result(item: Ranked, text: Text, superseded_by: str | None, explanation: Ex
         confidence=text.confidence,
         occurred_at=text.dated if is_episode else None,
         superseded_by=superseded_by,
+        session=text.session,
+        is_derived=text.is_derived,
         explain=explanation,
     )

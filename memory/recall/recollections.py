@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from memory.domain.grounding import says_more
 from memory.domain.policy import RecollectionPolicy
 from memory.llm.prompts import estimate_tokens
 from memory.recall.lines import format_bite
@@ -30,12 +31,13 @@ def recollect(
 ) -> Recollection:
     """Return up to 3 episodes and 2 beliefs that a query brings up, as far as the tokens reach."""
     policy: RecollectionPolicy = settings.POLICY.recollection
-    quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
+    quotas = {MemoryType.EPISODE: policy.episodes + policy.spare, MemoryType.BELIEF: policy.beliefs}
     question = Question(query=query, limit=sum(quotas.values()), quotas=quotas)
     answer = find_answer(scope=scope, question=question, now=now)
     return tell_within(
         answer=answer,
         memories=answer.recalled.results,
+        episodes=policy.episodes,
         characters=policy.characters,
         tokens=max_tokens or policy.tokens,
         is_belief_first=False,
@@ -49,6 +51,7 @@ def tell_within(
     *,
     answer: Answer,
     memories: Sequence[RecalledMemory],
+    episodes: int,
     characters: int,
     tokens: int,
     is_belief_first: bool,
@@ -56,8 +59,11 @@ def tell_within(
     session: str,
     now: datetime,
 ) -> Recollection:
-    """Write those of an answer's memories that the tokens reach for, the best before others; these were shown."""
-    bites = dict(_within(memories, tokens, characters))
+    """Write those of an answer's memories that the tokens reach for, the best before others; these were shown.
+
+    At most so many are episodes, and none is a summary of what is told anyway.
+    """
+    bites = dict(_within(_first(_told_once(memories), episodes), tokens, characters))
     shown = [memory for memory in memories if memory.id in bites]
     count_shown(results=shown, found=answer.found, now=now)
     if session:
@@ -66,6 +72,23 @@ def tell_within(
     return Recollection(
         text="\n".join(bites[memory.id] for memory in ordered), ids=tuple(memory.id for memory in ordered)
     )
+
+
+def _told_once(memories: Sequence[RecalledMemory]) -> list[RecalledMemory]:
+    """Leave out summaries that say nothing beside the beliefs and their own session's other episodes (R8)."""
+    policy: RecollectionPolicy = settings.POLICY.recollection
+
+    def repeats(summary: RecalledMemory) -> bool:
+        told = [one.text for one in memories if not one.is_derived and one.session in ("", summary.session)]
+        return bool(told) and not says_more(summary=summary.text, told=told, share=policy.repeated)
+
+    return [memory for memory in memories if not (memory.is_derived and repeats(memory))]
+
+
+def _first(memories: Sequence[RecalledMemory], episodes: int) -> list[RecalledMemory]:
+    """Keep the beliefs, and the best episodes, that many."""
+    told = [memory.id for memory in memories if memory.type == MemoryType.EPISODE][:episodes]
+    return [memory for memory in memories if memory.type == MemoryType.BELIEF or memory.id in told]
 
 
 def _within(memories: Sequence[RecalledMemory], tokens: int, characters: int) -> Iterator[tuple[str, str]]:

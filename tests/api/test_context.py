@@ -1,5 +1,7 @@
 """POST /context."""
 
+from datetime import timedelta
+
 import pytest
 
 from memory.models import EpisodeAccess, Surfaced, Workspace
@@ -22,6 +24,20 @@ def test_beliefs_come_first_and_what_is_near(workspace: Workspace, reader: Calle
     }
     assert EpisodeAccess.objects.get().access_count == 1
     assert Surfaced.objects.for_workspace(workspace).filter(session="s-1").count() == 2
+
+
+def test_within_a_kind_the_best_score_comes_first(workspace: Workspace, reader: Caller) -> None:
+    """R12: whatever the confidence of a belief and the time of an episode."""
+    best, second = (
+        believed(text, workspace=workspace, alpha=alpha)
+        for text, alpha in (("Mara drinks green tea.", 2.0), ("Mara likes to drink.", 30.0))
+    )
+    last, first = (
+        remembered(text, workspace=workspace, occurred_at=factories.NOW - timedelta(days=age))
+        for text, age in (("Mara drinks out of a cup.", 0), ("Mara drinks green tea at home.", 300))
+    )
+    body = reader.post("/context", {"query": "Mara drinks green tea"}).json()
+    assert body["ids"] == [best.pk, second.pk, first.pk, last.pk]
 
 
 def test_a_budget_is_kept(workspace: Workspace, reader: Caller) -> None:

@@ -1,5 +1,6 @@
 """What comes up by itself, and how memories are written into a conversation."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import Knowledge
 from memory.domain.matter import matter_of
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.recall.context import give_context
 from memory.recall.lines import format_bite, format_line, shorten
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
@@ -94,6 +96,22 @@ def test_without_a_session_nobody_is_told(workspace: Workspace) -> None:
 def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:
     """B16, B23."""
     assert bring_up("tea", workspace) == Recollection(text="", ids=())
+
+
+@pytest.mark.parametrize("how", [recollect, give_context])
+def test_a_summary_is_not_told_beside_its_facts(workspace: Workspace, how: Callable[..., Recollection]) -> None:
+    """R8, B16, R12: and takes no fact's place; one that says more is told."""
+    facts = ["Mia moved to Bergen.", "Mia has a dog named Rex.", "Mia works at the harbour."]
+    told = [remembered(text, workspace=workspace, session="s-1").pk for text in facts]
+    again = remembered(
+        "Mia moved to Bergen. She has a dog, named Rex.", workspace=workspace, session="s-1", is_derived=True
+    )
+    shown = how(scope=scope_of(workspace=workspace), query="Mia has a dog in Bergen", now=factories.NOW).ids
+    assert set(shown) == set(told)
+    more = remembered("Mia moved to Bergen and Tom came with her.", workspace=workspace, session="s-1", is_derived=True)
+    shown = how(scope=scope_of(workspace=workspace), query="Mia moved to Bergen with Tom", now=factories.NOW).ids
+    assert again.pk not in shown
+    assert more.pk in shown
 
 
 def memory(text: str, **given: Any) -> RecalledMemory:
