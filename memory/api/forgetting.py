@@ -18,10 +18,9 @@ from memory.access.visibility import LIMITED_KEY, visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import documented
-from memory.consolidation.leaving import Bereft
 from memory.domain.ids import is_episode_id
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.forgetting.forget import PinnedBelief, bereft_in_sight, forget_belief, forget_episode
+from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
 
 _REASON_LENGTH = 200
@@ -37,6 +36,8 @@ _EXAMPLES = [
             "status": "forgotten",
             "beliefs": {"recomputed": 2, "archived": 1},
             "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3", "bl_5d20e7b1c9a4"], "archived": ["bl_5d20e7b1c9a4"]},
+            "summaries": 1,
+            "summary_ids": ["ep_90b1c2d3e4f5"],
         },
     ),
     OpenApiExample(
@@ -119,6 +120,12 @@ class ForgottenSerializer(serializers.Serializer[Any]):
     beliefs = BereftSerializer()
     belief_ids = BeliefIdsSerializer(required=False, help_text="For a key that may read: those that it may see.")
     released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
+    summaries = serializers.IntegerField(
+        required=False, help_text="Summaries of what it was read from: they are forgotten with it."
+    )
+    summary_ids = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Which, at most 100, for a key that may read."
+    )
     turns = serializers.IntegerField(required=False, help_text="Turns that it was read out of, where it was erased.")
 
 
@@ -164,25 +171,27 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     holder, viewer = holder_of(request), viewer_from(request)
     told: dict[str, Any] = {"actor": holder.actor, "now": timezone.now(), "reason": reason}
     if is_episode_id(memory_id):
-        bereft = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told).bereft
+        gone = forget_episode(episode=get_object_or_404(visible_episodes(viewer=viewer), pk=memory_id), **told)
     else:
-        bereft = _forget_belief(belief_to_change(request, memory_id), holder, told)
+        gone = _forget_belief(belief_to_change(request, memory_id), holder, told)
+    bereft = gone.bereft
     beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
-    answer = {"id": memory_id, "status": "forgotten", "beliefs": beliefs}
+    answer = {"id": memory_id, "status": "forgotten", "beliefs": beliefs, "summaries": len(gone.summaries)}
     if not grants(key=holder.key, permission=Permission.READ):
         return answer
     seen = bereft_in_sight(bereft=bereft, viewer=viewer)
-    return answer | {"belief_ids": _bounded(recomputed=seen.beliefs, archived=seen.archived)}
+    belief_ids = _bounded(recomputed=seen.beliefs, archived=seen.archived)
+    return answer | {"belief_ids": belief_ids, "summary_ids": sorted(gone.summaries)[:_MOST_IDS]}
 
 
 def _bounded(**ids: Collection[str]) -> dict[str, list[str]]:
     return {name: sorted(found)[:_MOST_IDS] for name, found in ids.items()}
 
 
-def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> Bereft:
+def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> Forgotten:
     even_pinned = grants(key=holder.key, permission=Permission.CURATE)
     try:
-        return forget_belief(belief=belief, even_pinned=even_pinned, **told).bereft
+        return forget_belief(belief=belief, even_pinned=even_pinned, **told)
     except PinnedBelief as pinned:
         raise PermissionDenied(str(pinned)) from None
 

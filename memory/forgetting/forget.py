@@ -1,5 +1,6 @@
 """B19: a memory is forgotten: it is seen and counted no more, and its row stays, so that it does not come back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +14,8 @@ from memory.consolidation.locks import Gone, lock_named, lock_workspace
 from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
+from memory.forgetting.holding import hold_doomed
+from memory.forgetting.retelling import forget_retelling
 from memory.models import Belief, Episode, Evidence
 from memory.redaction.doors import redact_for
 
@@ -27,10 +30,11 @@ class PinnedBelief(PermissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was forgotten, and what that meant for beliefs."""
+    """What was forgotten, the summaries that told of it, and what that meant for beliefs."""
 
     id: str
     bereft: Bereft
+    summaries: Sequence[str] = ()
 
 
 def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
@@ -43,17 +47,33 @@ def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
 def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str = "") -> Forgotten:
     """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
 
-    A cycle that works on it goes on without it: the lock of the workspace stands between this and every gate. Raise
-    Gone for one that was erased since it was looked up.
+    Summaries of the turns that it was read from go as it does. A cycle that works on it goes on without it: the lock
+    of the workspace stands between this and every gate. Raise Gone for one that was erased since it was looked up.
     """
     lock_workspace(episode.workspace_id)
-    if not Episode.objects.filter(pk=episode.pk).exists():
+    held = _hold(episode)
+    if episode.pk not in held:
         raise Gone(f"There is no {episode.pk} any more.")
     said = redact_for(workspace_id=episode.workspace_id, text=reason) or FORGOTTEN
     changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
-    bereft = take_from_evidence(rows=Evidence.objects.filter(episode__in=changed), actor=actor, now=now)
-    log.info("episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs))
-    return Forgotten(id=episode.pk, bereft=bereft)
+    summaries = forget_retelling(episode_id=episode.pk, held=held, actor=actor, now=now)
+    gone = Evidence.objects.filter(episode__in=[*changed, *summaries])
+    bereft = take_from_evidence(rows=gone, actor=actor, now=now)
+    log.info(
+        "episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs),
+        summaries=len(summaries),
+    )  # fmt: skip
+    return Forgotten(id=episode.pk, bereft=bereft, summaries=summaries)
+
+
+def _hold(episode: Episode) -> set[str]:
+    """Lock an episode, the summaries that may tell it, and the conversations it was read out of; return their ids.
+
+    A summary is forgotten for itself: what it sums up, and other summaries of that, stay.
+    """
+    mine = Episode.objects.filter(pk=episode.pk)
+    held = {one.id for one in hold_doomed(episodes=mine).episodes}
+    return held & {episode.pk} if episode.is_derived else held
 
 
 @transaction.atomic

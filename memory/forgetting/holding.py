@@ -1,4 +1,4 @@
-"""What is to be erased is locked, in the order that everybody keeps: episodes, then conversations."""
+"""What is to be erased or forgotten is locked, in the order that everybody keeps: episodes, then conversations."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress

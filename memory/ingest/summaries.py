@@ -26,6 +26,10 @@ def _always() -> bool:
     return True
 
 
+def _unheard(_: str) -> None:
+    """Do nothing with a summary's id."""
+
+
 def summarize_conversation(
     *,
     turns: Sequence[SaidTurn],
@@ -34,11 +38,13 @@ def summarize_conversation(
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
+    on_stored: Callable[[str], None] = _unheard,
 ) -> Outcome | None:
     """Sum up the latest turns of a conversation, if it is time to, once for each stretch of it.
 
-    `turns` are its turns so far, or the latest of them, numbered from 1. Nothing comes of small talk. Call it outside a
-    transaction; raises CallFailed, MustWait, OutOfBudget or LeaseLost where it has to be tried again later.
+    `turns` are its turns so far, or the latest of them, numbered from 1. Nothing comes of small talk. `on_stored` is
+    told the summary's id in the transaction that stores it, once the fence stands. Call it outside a transaction;
+    raises CallFailed, MustWait, OutOfBudget or LeaseLost where it has to be tried again later.
     """
     policy = settings.POLICY.extraction
     if not turns or not is_summary_due(turns=turns[-1].number, policy=policy):
@@ -55,6 +61,8 @@ def summarize_conversation(
         outcome = _store(answer.reply.summary, answer.call_id, key=key, stretch=stretch, talk=talk, arrival=arrival)
         if not fence():
             raise LeaseLost
+        if isinstance(outcome, Stored):
+            on_stored(outcome.id)
     return outcome
 
 

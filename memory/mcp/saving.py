@@ -101,7 +101,13 @@ def forget(
     bereft, ids = gone.bereft, None
     if caller.may(Permission.READ):
         ids = sorted(bereft_in_sight(bereft=bereft, viewer=caller.viewer).beliefs)[:_MOST_IDS]
-    return Forgotten(id=id, recomputed=len(bereft.beliefs), archived=len(bereft.archived), belief_ids=ids)
+    return Forgotten(
+        id=id,
+        recomputed=len(bereft.beliefs),
+        archived=len(bereft.archived),
+        belief_ids=ids,
+        summaries=len(gone.summaries),
+    )
 
 
 def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:

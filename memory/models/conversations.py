@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from memory.domain.buffering import TurnState
 from memory.domain.conversation import Role
+from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.signals import Signal
 from memory.models.choices import choices_of
 from memory.models.episodes import Episode
@@ -94,6 +95,11 @@ class TurnQuerySet(WorkspaceQuerySet):
     def waiting(self) -> Self:
         """Keep the turns that nobody has read yet."""
         return self.filter(state__in=WAITING_STATES)
+
+    def tellable(self) -> Self:
+        """Keep the turns that nothing was read out of which was forgotten since."""
+        told = TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__status=EpisodeStatus.FORGOTTEN)
+        return self.filter(~Exists(told))
 
     def dead(self) -> Self:
         """Keep the dead letters: turns that could not be read so often that they wait for a person."""

@@ -66,8 +66,11 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
 
 
 def _turns(episode: Episode, viewer: Viewer) -> Sequence[Turn]:
-    """List the turns that an episode was read from, of conversations in sight, in the order they were said."""
-    told = Turn.objects.filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
+    """List the turns that an episode was read from, of conversations in sight, in the order they were said.
+
+    Those that tell what was forgotten are left out.
+    """
+    told = Turn.objects.tellable().filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
     return list(told.select_related("conversation").order_by("conversation", "number"))
 
 

@@ -147,8 +147,9 @@ def test_erased_turns_are_told_one_by_one(engram: Engram) -> None:
     }
     engram.accept_turns([turn])
     assert engram.erase_memories(user="m")["turns"] == 1
-    first, second = engram.accept_turns([turn, {**turn, "turn_id": "2"}])["turns"]
-    assert ("error" in first, second.get("signal")) == (True, "high")
+    with pytest.raises(PartlyRefused, match="were erased from this memory") as partly:
+        engram.accept_turns([turn, {**turn, "turn_id": "2"}])
+    assert [refused["index"] for refused in partly.value.refused] == [0]
     with pytest.raises(Conflict, match="None of the turns was stored"):
         engram.accept_turns([turn])
 

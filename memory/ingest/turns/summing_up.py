@@ -5,6 +5,7 @@ when somebody is to go on, so that a stretch whose worker died, or whose call fa
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -18,12 +19,12 @@ from memory.domain.actor import READING
 from memory.domain.conversation import Role, SaidTurn, Talk
 from memory.domain.summaries import is_summary_due
 from memory.ending import is_ending
-from memory.ingest.arrival import Arrival, Stored
+from memory.ingest.arrival import Arrival
 from memory.ingest.facts import extraction_budget
 from memory.ingest.summaries import summarize_conversation
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import CallFailed, FailureKind
-from memory.models import Conversation, Episode, Turn, TurnEpisode
+from memory.models import Conversation, Turn, TurnEpisode
 from memory.models.rows import insert_new
 
 log = structlog.get_logger(__name__)
@@ -70,29 +71,35 @@ def _sum_up_to(conversation: Conversation, end: int, budget: CallBudget, now: da
     """Sum up the stretch that ends with a turn; one that no answer can be had for is left so."""
     earlier = Turn.objects.filter(conversation=conversation, number__lte=end).order_by("-number")
     stretch = list(earlier[: settings.POLICY.extraction.summary_turns])[::-1]
+    told = _tellable(stretch)
     try:
-        outcome = summarize_conversation(
-            turns=[as_said(turn) for turn in stretch],
+        summarize_conversation(
+            turns=[as_said(turn) if turn.pk in told else replace(as_said(turn), text="") for turn in stretch],
             talk=talk_of(conversation),
             arrival=Arrival(workspace=conversation.workspace, now=now, actor=READING),
             budget=budget,
-            fence=lambda: _stands(conversation.pk, stretch),
+            fence=lambda: _stands(conversation.pk, told),
             conversation_id=conversation.pk,
+            on_stored=lambda episode_id: link_turns(pairs=[(turn, episode_id) for turn in stretch if turn.pk in told]),
         )
     except CallFailed as failure:
         if failure.kind not in _UNREADABLE:
             raise
         log.warning("not_summed_up", conversation=conversation.pk, turn=end, reason=str(failure))
         return
-    if isinstance(outcome, Stored):
-        _link_summary(conversation.pk, stretch, outcome.id)
+
+
+def _tellable(stretch: Iterable[Turn]) -> set[int]:
+    """Return which of some turns may be told: not those out of which something was read that was forgotten (B19)."""
+    rows = Turn.objects.tellable().filter(pk__in=[turn.pk for turn in stretch])
+    return set(rows.values_list("pk", flat=True))
 
 
 @transaction.atomic
-def _stands(conversation_id: int, stretch: list[Turn]) -> bool:
-    """Tell whether none of some turns was erased; inside a transaction, none will be until it ends."""
+def _stands(conversation_id: int, told: set[int]) -> bool:
+    """Tell whether turns may still be told, none being erased or forgotten; a transaction keeps it so."""
     Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).exists()
-    return Turn.objects.filter(pk__in=[turn.pk for turn in stretch]).count() == len(stretch)
+    return Turn.objects.tellable().filter(pk__in=told).count() == len(told)
 
 
 @transaction.atomic
@@ -109,20 +116,6 @@ def _put_off(conversation_id: int, *, is_blamed: bool) -> None:
     Conversation.objects.filter(pk=conversation_id).update(
         summed_up=held.summed_up, sum_tries=tries, sum_due_at=database_now(plus=seconds)
     )
-
-
-@transaction.atomic
-def _link_summary(conversation_id: int, stretch: list[Turn], episode_id: str) -> None:
-    """Link a summary to its turns, but for those that have been erased meanwhile.
-
-    Locked are the episode, the conversation, the turns, in this order, as everywhere.
-    """
-    episode = Episode.objects.filter(pk=episode_id)
-    if not episode.select_for_update(no_key=True).exists():
-        return
-    Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).exists()
-    left = Turn.objects.filter(pk__in=[turn.pk for turn in stretch])
-    link_turns(pairs=[(turn, episode_id) for turn in left])
 
 
 def link_turns(*, pairs: Iterable[tuple[Turn, str]]) -> None:
