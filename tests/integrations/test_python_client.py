@@ -17,6 +17,7 @@ from engram_client import (
     Forbidden,
     Invalid,
     NotFound,
+    PartlyRefused,
     Unauthorized,
     Unreachable,
     calls,
