@@ -5,7 +5,7 @@
 The check calls `begin(conversation)`, then `retrieve(conversation, query, k)` for each query, then `end(conversation)`;
 a conversation is {"id", "items": [{"id", "text", "speaker", "session", …}]}. Each becomes a workspace of its own on the
 server of this checkout, whose commands are run to make it. All episodes that a belief rests on stand in its place, in
-order and without duplicates.
+order and without duplicates. With ENGRAM_FOLLOW_LINKS=1, recall follows the links between memories as well.
 """
 
 import json
@@ -23,6 +23,7 @@ from uuid import uuid4
 ROOT = Path(__file__).resolve().parents[2]
 URL = os.environ.get("ENGRAM_URL", "http://127.0.0.1:8000") + "/api/v1"
 TYPES = os.environ.get("ENGRAM_TYPES", "episode,belief").split(",")
+GRAPH = os.environ.get("ENGRAM_FOLLOW_LINKS") == "1"
 
 _BATCH = 500
 _keys: dict[str, str] = {}
@@ -53,7 +54,8 @@ def begin(conversation: dict[str, Any]) -> None:
 def retrieve(conversation: dict[str, Any], query: str, k: int) -> list[str]:
     """Return the ids of the items that recall answers with, best first."""
     key = _keys[conversation["id"]]
-    results = _call(key, "POST", "/recall", {"query": query, "limit": min(k, 100), "types": TYPES})["results"]
+    asked = {"query": query, "limit": min(k, 100), "types": TYPES, "graph": GRAPH}
+    results = _call(key, "POST", "/recall", asked)["results"]
     found = [item for result in results for item in _items_of(conversation["id"], key, result)]
     return list(dict.fromkeys(found))[:k]
 
@@ -75,6 +77,8 @@ def _consolidate(key: str) -> None:
         except urllib.error.HTTPError as error:
             if error.code != HTTPStatus.CONFLICT:  # one is under way
                 raise
+        time.sleep(1)
+    while GRAPH and _call(key, "GET", "/status", None)["graph"]["unlinked"]:
         time.sleep(1)
 
 

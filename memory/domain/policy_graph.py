@@ -34,7 +34,7 @@ class GraphPolicy:
     fanout: Annotated[Count, "L19: strongest edges that are followed from one memory"] = 12
     frontier: Annotated[Count, "L19: edges that are followed in one hop altogether"] = 120
     found: Annotated[Count, "L19: most memories that the graph adds to the candidates"] = 30
-    share: Annotated[Share, "L19, B17: share of what a score lacks to 1 that the graph's best memory gains"] = 0.3
+    share: Annotated[Share, "L19, B17: share of what a score lacks to 1 that the graph's best memory gains"] = 0.05
     batch: Annotated[Count, "L19: new memories that are linked in one transaction"] = 500
     seconds: Annotated[Positive, "L19: time that linking takes before others get their turn"] = 20.0
     settle_minutes: Annotated[Positive, "L19: minutes in which whoever stores memories is done at the latest"] = 15.0
