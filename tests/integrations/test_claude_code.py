@@ -14,7 +14,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
 from memory.ingest.importers.claude_code import read_transcript
 from memory.ingest.importers.found import FoundTurn
-from memory.models import Episode, Turn, TurnEpisode, Workspace
+from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
 from memory.models.surfacing import Surfaced
 from tests import factories
 from tests.api.caller import Caller
@@ -209,6 +209,17 @@ def test_a_session_begins_with_how_the_memory_stands(client: ClaudeCode, key: st
     assert told["systemMessage"] == "Engram remembers: 1 episodes, 0 beliefs, 1 wait for consolidation."
     assert done.context == told["systemMessage"]
     assert told["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+
+
+def test_a_session_begins_with_what_was_given_up(client: ClaudeCode, workspace: Workspace) -> None:
+    """B11, L2, R1: episodes, turns and texts alike."""
+    letter = factories.episode(workspace=workspace, state="failed", dead_at=factories.NOW)
+    factories.turn(workspace=workspace, state="failed")
+    Remembrance.objects.create(
+        workspace=workspace, episode=letter, actor="someone", state="failed", created_at=factories.NOW
+    )
+    told = client.fire("SessionStart", session_id="abc", source="startup").context
+    assert told == "Engram remembers: 1 episodes, 0 beliefs, 3 wait for a person."
 
 
 # --- The folder

@@ -18,7 +18,7 @@ from memory.domain.policy import TurnsPolicy
 from memory.ingest.turns.waking import make_due
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
-from memory.models import Conversation, Turn
+from memory.models import Conversation, Turn, Workspace
 from memory.models.neighbours import nearest_cosines
 
 _TOO_SHORT = 0.0  # what so few words say surprises nobody
@@ -49,9 +49,8 @@ def _local_models() -> dict[int, Embedder]:
     Turns that a server would have to be asked about are never marked: looked at with the others, they would take the
     places of those for good.
     """
-    waiting = Conversation.objects.filter(buffered__gt=0, due_since=None)
-    workspaces = waiting.order_by("workspace").values_list("workspace", flat=True).distinct()
-    models = {workspace_id: embedder_of(workspace_id) for workspace_id in workspaces}
+    waiting = Conversation.objects.filter(buffered__gt=0, due_since=None).values("workspace")
+    models = {workspace.pk: embedder_of(workspace) for workspace in Workspace.objects.filter(pk__in=waiting)}
     return {workspace_id: model for workspace_id, model in models.items() if model.is_local}
 
 
