@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, Role
@@ -15,12 +16,14 @@ from memory.domain.fact_traits import (
     read_confidence,
     read_valence,
 )
+from memory.domain.introductions import as_introduction
 from memory.domain.language import detect_language
 from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_VERBS, words
 from memory.domain.noting import hear_note
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.references import is_verb_form
 from memory.domain.refusals import DEFAULTS, Refusal, has_verb, is_german, refuse_statement
+from memory.domain.relative_dates import date_sentence
 from memory.domain.residue import drop_output
 from memory.domain.sentences import (
     drop_shared,
@@ -136,8 +139,19 @@ class _Voice:
         return None if is_clause else refusal
 
 
-def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: Collection[str] = ()) -> list[Fact]:
-    """List the facts that one turn tells; `known` are names that a sentence may hold."""
+def find_facts(
+    *,
+    text: str,
+    role: Role,
+    number: int,
+    speaker: str = "",
+    known: Collection[str] = (),
+    said_on: date | None = None,
+) -> list[Fact]:
+    """List the facts that one turn tells; `known` are names that a sentence may hold.
+
+    With the day on which it was said, a fact says which day "yesterday" is.
+    """
     facts: dict[str, Fact] = {}
     language = detect_language(text[:_READ])
     for sentence in _list_sentences(text[:_READ]):
@@ -145,7 +159,8 @@ def find_facts(*, text: str, role: Role, number: int, speaker: str = "", known: 
         voice = _Voice(role=role, speaker=speaker, german=german, known={*known, speaker} - {""})
         fact = _read_sentence(sentence, voice)
         if fact:
-            facts.setdefault(fact.text.casefold(), replace(fact, turns=(number,)))
+            dated = date_sentence(text=fact.text, said_on=said_on)
+            facts.setdefault(dated.casefold(), replace(fact, text=dated, turns=(number,)))
     return list(facts.values())
 
 
@@ -163,6 +178,7 @@ def _read_sentence(sentence: str, voice: _Voice) -> Fact | None:
     noted = hear_note(plain, may_ask=not is_model)
     voice = replace(voice, is_wished=noted is not None)
     sentence = _NAME_WISH.sub(r"I want to be called \1", noted or plain)
+    sentence = sentence if is_model else as_introduction(sentence=sentence, known=voice.known)
     said = strip_opening(sentence, is_addressed=bool(voice.speaker), keeps_date=True)
     category = _categorise(sentence, said, german=voice.german)
     if is_model and (_OFFER.match(said) or category is Category.COMMITMENT):

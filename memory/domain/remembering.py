@@ -1,12 +1,16 @@
 """What a text to be remembered claims, and what becomes of each claim beside what is believed (R1, R2)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
+from memory.domain.introductions import is_persons_name
 from memory.domain.noting import hear_note
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.refusals import NOTHING_SAID, refuse_statement
+from memory.domain.relative_dates import date_sentence
 from memory.domain.residue import drop_output
 from memory.domain.sentences import drop_shared, split_sentences, strip_opening
 from memory.domain.turns import Turn, list_claims
@@ -82,14 +86,19 @@ def says_something(*, text: str, language: str) -> bool:
     return refuse_statement(text, language=language) not in NOTHING_SAID
 
 
-def read_facts(*, text: str, speaker: str, language: str, policy: RememberPolicy) -> list[Fact]:
-    """Read a text's claims by rules: each sentence that stands for itself, told of its speaker where one is known."""
+def read_facts(
+    *, text: str, speaker: str, language: str, policy: RememberPolicy, said_on: date | None = None
+) -> list[Fact]:
+    """Read a text's claims by rules: each sentence that stands for itself, told of its speaker where one is known.
+
+    With the day on which it was said, a claim says which day "tomorrow" is.
+    """
     said = drop_output(text)
     turn = Turn(text=_without_wishes(drop_shared(said) if speaker else said), speaker=speaker, language=language)
     claims = dict.fromkeys(list_claims(turn) if speaker else _as_written(turn))
     return [
         Fact(
-            text=clamp_fact(text=claim, policy=policy),
+            text=clamp_fact(text=date_sentence(text=claim, said_on=said_on), policy=policy),
             importance=policy.importance,
             subject=_subject_of(claim, speaker),
         )
@@ -108,8 +117,25 @@ def _as_written(turn: Turn) -> list[str]:
     return [plain for plain in sentences if plain and says_something(text=plain, language=turn.language)]
 
 
+_OTHER = re.compile(
+    r"(?:(?:my|our|meine?|unsere?|[^\W\d_]\w*(?:['’]s?|s)) (?:\w+ ){0,2}?"
+    r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|partner|daughter|son|friend|colleague|boss|manager|cousin|"
+    r"aunt|uncle|niece|nephew|neighbou?r|girlfriend|boyfriend|flatmate|roommate|fiancée?|teacher|"
+    r"schwester|bruder|mutter|vater|mama|papa|frau|mann|partnerin|tochter|sohn|freund|freundin|kollege|kollegin|chef|"
+    r"chefin|cousine|tante|onkel|nichte|neffe|nachbar|nachbarin|mitbewohner|mitbewohnerin|lehrer|lehrerin) )?"
+    r"(?-i:(?P<name>[^\W\d_a-zäöüß]\w+))(?= (?-i:[a-zäöü]))",
+    re.IGNORECASE,
+)
+
+
 def _subject_of(claim: str, speaker: str) -> str:
-    """Name whom a claim is told of: the speaker, where it names them, else the owner of the memory."""
+    """Name whom a claim is told of: another person whom it begins with, the speaker it names, else the owner.
+
+    Somebody else is "My sister Anna …", and "Anna …" where that is nothing but a first name.
+    """
+    other = _OTHER.match(claim)
+    if other and (other.start("name") > 0 or is_persons_name(other["name"])):
+        return other["name"].lower()
     return speaker.lower() if speaker and speaker.lower() in claim.lower() else OWNER
 
 

@@ -1,13 +1,14 @@
 """Answers by rules on this machine: no network, no cost, and plainly less than a model would say."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import assert_never
 
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from memory.domain.conversation import Role
+from memory.domain.conversation import Fact, Role
 from memory.domain.division import divide_by_context
 from memory.domain.fact_reading import find_facts
 from memory.domain.matching import Claim, check_polarity
@@ -45,6 +46,7 @@ from memory.llm.requests import (
     StatedBelief,
     SummaryRequest,
     SynthesisRequest,
+    TurnText,
 )
 
 OFFLINE_MODEL = "offline-rules-1"
@@ -144,12 +146,10 @@ def _merge(request: MergeRequest) -> Union:
 
 def _read_facts(request: FactsRequest) -> Facts:
     """Take each sentence that stands alone for a fact; one that is told twice quotes both turns."""
-    known = {turn.speaker for turn in request.turns if turn.speaker}
     told: dict[tuple[str, str, str], ToldFact] = {}
     for turn in request.turns:
-        role = Role(turn.role)
-        for fact in find_facts(text=turn.text, role=role, number=turn.number, speaker=turn.speaker, known=known):
-            key = (role, turn.speaker, fact.text.casefold())
+        for fact in _facts_of(turn, request):
+            key = (turn.role, turn.speaker, fact.text.casefold())
             earlier = told.get(key)
             turns = [*(earlier.turns if earlier else ()), *fact.turns]
             told[key] = ToldFact(
@@ -165,16 +165,24 @@ def _read_facts(request: FactsRequest) -> Facts:
     return Facts(facts=list(told.values()))
 
 
+def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fact]:
+    return find_facts(
+        text=turn.text,
+        role=Role(turn.role),
+        number=turn.number,
+        speaker=turn.speaker,
+        known={one.speaker for one in request.turns if one.speaker},
+        said_on=_day(turn.said_on),
+    )
+
+
+def _day(written: str) -> date | None:
+    return date.fromisoformat(written) if written else None
+
+
 def _summarize(request: SummaryRequest) -> Summary:
     """Take the sentences most like all others, in their order."""
-    known = {turn.speaker for turn in request.turns if turn.speaker}
-    told = [
-        fact.text
-        for turn in request.turns
-        for fact in find_facts(
-            text=turn.text, role=Role(turn.role), number=turn.number, speaker=turn.speaker, known=known
-        )
-    ]
+    told = [fact.text for turn in request.turns for fact in _facts_of(turn, request)]
     return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
 
 
@@ -185,7 +193,13 @@ def _as_claim(belief: StatedBelief) -> Claim:
 def _read(request: RememberRequest) -> StatedFacts:
     """Take the sentences that stand for themselves; rules know no kinds of fact."""
     policy, [said] = settings.POLICY.remember, request.episodes
-    found = read_facts(text=said.text, speaker=said.speaker, language=said.language, policy=policy)
+    found = read_facts(
+        text=said.text,
+        speaker=said.speaker,
+        language=said.language,
+        policy=policy,
+        said_on=_day(said.occurred_on),
+    )
     return StatedFacts(
         facts=[StatedFact(fact=one.text, importance=one.importance, subject=one.subject) for one in found]
     )

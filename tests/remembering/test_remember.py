@@ -37,7 +37,7 @@ def test_rules_follow_by_a_worker(world: World, offline: None, sent: list[int]) 
     work_remembrance(remembrance_id=remembrance.pk, now=world.now)
     belief = world.only_belief()
     assert actions(tell(world, TABS)) == [(belief.pk, "created")]
-    assert (belief.statement, belief.subject, belief.importance, belief.alpha) == (TABS, "owner", 5, 2.0)
+    assert (belief.statement, belief.subject, belief.importance, belief.alpha) == (TABS, "ana", 5, 2.0)
 
 
 def test_a_change_of_mind_is_understood_by_rules(world: World, offline: None, sent: list[int]) -> None:

@@ -1,0 +1,112 @@
+"""Say of "yesterday" and "next Friday" which day that is, by the day on which it was said (L3)."""
+
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
+_WEEKDAYS = {name: place % 7 for place, name in enumerate([*_DAYS, *_TAGE])} | {"sonnabend": 5}
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ZAHLEN = ("einem", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
+_COUNTS = {word: place % 10 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
+_WEEKDAY = rf"(?P<weekday>{'|'.join(_WEEKDAYS)})"
+_COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)})"
+_PART = r"(?: (?:morning|afternoon|evening|night|abend|früh|mittag|vormittag|nachmittag|nacht|morgen))?"
+# Not "yesterday's", and not what a date follows already.
+_END = r"(?![\w'’-]|,? \(|,? (?:the )?\d{1,2}(?:st|nd|rd|th|\.))"
+
+_Reading = Callable[[date, re.Match[str]], str]
+
+
+def _day(days: int) -> _Reading:
+    return lambda said_on, _: _shift(said_on, days)
+
+
+def _shift(said_on: date, days: int) -> str:
+    return (said_on + timedelta(days=days)).isoformat()
+
+
+def _days_ago(said_on: date, found: re.Match[str]) -> str:
+    word = found["count"].lower()
+    return _shift(said_on, -(_COUNTS.get(word) or int(word)))
+
+
+def _coming(said_on: date, found: re.Match[str]) -> str:
+    """The first such day after the one on which it was said."""
+    return _shift(said_on, (_weekday(found) - said_on.weekday() - 1) % 7 + 1)
+
+
+def _this(said_on: date, found: re.Match[str]) -> str:
+    return _shift(said_on, (_weekday(found) - said_on.weekday()) % 7)
+
+
+def _last(said_on: date, found: re.Match[str]) -> str:
+    return _shift(said_on, -((said_on.weekday() - _weekday(found) - 1) % 7 + 1))
+
+
+def _weekday(found: re.Match[str]) -> int:
+    return _WEEKDAYS[found["weekday"].lower()]
+
+
+def _month(months: int) -> _Reading:
+    def read(said_on: date, _: re.Match[str]) -> str:
+        year, month = divmod(said_on.year * 12 + said_on.month - 1 + months, 12)
+        return f"{year:04}-{month + 1:02}"
+
+    return read
+
+
+def _year(years: int) -> _Reading:
+    return lambda said_on, _: f"{said_on.year + years:04}"
+
+
+# The first that fits is taken. In German "Morgen" is the morning, and "morgen" after another day is, too.
+_READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
+    (re.compile(rf"(?<!\w){pattern}{_END}"), reading)
+    for pattern, reading in (
+        (rf"(?i:the day before yesterday|vorgestern{_PART})", _day(-2)),
+        (rf"(?i:the day after tomorrow|übermorgen{_PART})", _day(2)),
+        (rf"(?i:yesterday{_PART}|gestern{_PART})", _day(-1)),
+        (rf"(?i:today|tonight|this (?:morning|afternoon|evening)|heute{_PART})", _day(0)),
+        (rf"(?i:tomorrow{_PART})", _day(1)),
+        (
+            r"^Morgen(?= (?:habe|bin|werde|gehe|muss|müssen|will|wollen|ist|hat|wird|fahre|fährt|trifft|treffe)\b)",
+            _day(1),
+        ),
+        (rf"(?<!heute )(?<!gestern )(?<!jeden )(?<!am )(?<!bis )morgen{_PART}", _day(1)),
+        (rf"(?i:{_COUNT} days? ago)", _days_ago),
+        (rf"(?i:vor {_COUNT} tag(?:en)?)", _days_ago),
+        (rf"(?i:(?:next|nächste[nr]?|kommende[nr]?) {_WEEKDAY})", _coming),
+        (rf"(?i:(?:this|diese[nr]?) {_WEEKDAY})", _this),
+        (rf"(?i:(?:last|letzte[nr]?|vergangene[nr]?) {_WEEKDAY})", _last),
+        (r"(?i:next month|(?:nächste|kommende)[nr] monat)", _month(1)),
+        (r"(?i:last month|(?:letzte|vergangene)[nr] monat)", _month(-1)),
+        (r"(?i:next year|(?:nächste|kommende)s jahr)", _year(1)),
+        (r"(?i:last year|(?:letzte|vergangene)s jahr)", _year(-1)),
+    )
+)
+_QUOTED = re.compile(r"[\"“”„«»]")
+
+
+def date_sentence(*, text: str, said_on: date | None) -> str:
+    """Write behind each relative day of a sentence which one it is, as `yesterday (2026-11-21)`.
+
+    What names no one day ("soon", "on Friday", "last week") stays as it is, and so does what quotes somebody.
+    """
+    if said_on is None or _QUOTED.search(text):
+        return text
+    found = sorted(_find(text, said_on), key=lambda one: (one[0], -one[1]))
+    dated, end = "", 0
+    for start, stop, day in found:
+        if start >= end:
+            dated, end = f"{dated}{text[end:stop]} ({day})", stop
+    return dated + text[end:]
+
+
+def _find(text: str, said_on: date) -> list[tuple[int, int, str]]:
+    return [
+        (found.start(), found.end(), reading(said_on, found))
+        for pattern, reading in _READINGS
+        for found in pattern.finditer(text)
+    ]
