@@ -23,6 +23,7 @@ _INCLUDED = {
     Permission.OWNER: set(Permission),
 }
 
+NO_KEY = "Send a key as: Authorization: Bearer <key>"
 UNKNOWN_KEY = "This key is unknown or revoked."
 
 

@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from memory.access.keys import UNKNOWN_KEY, actor_of, find_key, note_use
+from memory.access.keys import NO_KEY, UNKNOWN_KEY, actor_of, find_key, note_use
 from memory.domain.actor import Actor
 from memory.models import ApiKey, Workspace
 
@@ -39,7 +39,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if not words:
             return None
         if len(words) != 2 or words[0].lower() != b"bearer":
-            raise AuthenticationFailed("Send the key as: Authorization: Bearer <key>")
+            raise AuthenticationFailed(NO_KEY)
         key = find_key(text=words[1].decode("latin-1"))
         if key is None:
             raise AuthenticationFailed(UNKNOWN_KEY)

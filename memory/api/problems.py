@@ -11,9 +11,10 @@ from django.http import Http404, HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.response import Response
 
+from memory.access.keys import NO_KEY
 from memory.access.visibility import BeyondProjects
 from memory.api.requests import NoSuchProject
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
@@ -91,6 +92,8 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
         return problem(status=403, detail=str(error))
     if isinstance(error, NoVector):
         return problem(status=503, detail=str(error))
+    if isinstance(error, NotAuthenticated):
+        return problem(status=error.status_code, detail=NO_KEY)
     if isinstance(error, APIException):
         return problem(status=error.status_code, detail=str(error.detail))
     return None

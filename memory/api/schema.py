@@ -7,7 +7,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample, inline_serializer
 from rest_framework import serializers
 
-from memory.access.keys import missing_permission
+from memory.access.keys import NO_KEY, missing_permission
 from memory.access.throttling import TooOften, Usage
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
@@ -38,7 +38,7 @@ ROLES = choices_of(Role)
 
 _DETAILS = {
     400: "The body is not JSON.",
-    401: "Authentication credentials were not provided.",
+    401: NO_KEY,
     403: missing_permission("curate"),
     404: "There is no such thing here.",
     409: "What is there stands in the way, such as a running cycle.",

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 
-from memory.access.keys import find_key
+from memory.access.keys import NO_KEY, UNKNOWN_KEY, find_key
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,7 +22,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _REFUSALS = {
     HTTPStatus.MISDIRECTED_REQUEST: "This server does not answer to that host name.",
     HTTPStatus.FORBIDDEN: "Pages of that origin may not call this server.",
-    HTTPStatus.UNAUTHORIZED: "Send a living key as: Authorization: Bearer <key>",
     HTTPStatus.NOT_FOUND: "There is nothing at this address; messages go to /mcp.",
     HTTPStatus.METHOD_NOT_ALLOWED: "Send messages by POST; there are no sessions and no streams here.",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is longer than 4 MiB.",
@@ -45,19 +44,19 @@ class Door:
         if refusal is None:
             await self._inner(scope, receive, _as_problems(send))
         else:
-            await _answer(refusal, send)
+            await _answer(*refusal, send)
 
-    async def _refuse(self, scope: Scope) -> HTTPStatus | None:
+    async def _refuse(self, scope: Scope) -> tuple[HTTPStatus, str] | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not is_our_host(headers.get("host", "")):
-            return HTTPStatus.MISDIRECTED_REQUEST
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST)
         if not is_our_origin(headers.get("origin")):
-            return HTTPStatus.FORBIDDEN
+            return _refusal(HTTPStatus.FORBIDDEN)
         loop = asyncio.get_running_loop()
-        is_known = await loop.run_in_executor(self._pool, _is_known, headers.get("authorization", ""))
-        if not is_known:
-            return HTTPStatus.UNAUTHORIZED
-        return None if scope["method"] == "POST" else HTTPStatus.METHOD_NOT_ALLOWED
+        wrong = await loop.run_in_executor(self._pool, _wrong_with, headers.get("authorization", ""))
+        if wrong:
+            return HTTPStatus.UNAUTHORIZED, wrong
+        return None if scope["method"] == "POST" else _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
 
 
 def is_our_host(host: str) -> bool:
@@ -71,11 +70,14 @@ def is_our_origin(origin: str | None) -> bool:
     return origin is None or is_our_host(urlsplit(origin).netloc)
 
 
-def _is_known(authorization: str) -> bool:
+def _wrong_with(authorization: str) -> str:
+    """Say what is wrong with the key that a request brings; "" where nothing is."""
     scheme, _, key = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        return NO_KEY
     close_old_connections()
     try:
-        return scheme.lower() == "bearer" and find_key(text=key.strip()) is not None
+        return "" if find_key(text=key.strip()) else UNKNOWN_KEY
     finally:
         close_old_connections()
 
@@ -88,7 +90,7 @@ def _as_problems(send: Send) -> Send:
         nonlocal is_replaced
         if message["type"] == "http.response.start" and _is_bare_refusal(message):
             is_replaced = True
-            await _answer(HTTPStatus(message["status"]), send)
+            await _answer(*_refusal(HTTPStatus(message["status"])), send)
         elif not is_replaced:
             await send(message)
 
@@ -100,8 +102,11 @@ def _is_bare_refusal(start: MutableMapping[str, Any]) -> bool:
     return start["status"] >= HTTPStatus.BAD_REQUEST and b"json" not in kind
 
 
-async def _answer(status: HTTPStatus, send: Send) -> None:
-    detail = _REFUSALS.get(status, status.description or status.phrase)
+def _refusal(status: HTTPStatus) -> tuple[HTTPStatus, str]:
+    return status, _REFUSALS.get(status, status.description or status.phrase)
+
+
+async def _answer(status: HTTPStatus, detail: str, send: Send) -> None:
     problem = {"type": "about:blank", "title": status.phrase, "status": status, "detail": detail}
     headers = [(b"content-type", b"application/problem+json")]
     if status == HTTPStatus.UNAUTHORIZED:

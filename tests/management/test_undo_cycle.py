@@ -59,10 +59,11 @@ def test_its_episodes_are_released(cycle: Cycle) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"), [(["cy_000000000000"], "no cycle cy_0"), (["cy_000000000000", "--release"], "no cycle cy_0")]
 )
-def test_a_cycle_that_is_not_there_fails(arguments: list[str], told: str) -> None:
+def test_a_cycle_that_is_not_there_is_bad_usage(arguments: list[str], told: str) -> None:
+    """R15: as for every command that names one."""
     with pytest.raises(CommandError, match=told) as error:
         run(*arguments)
-    assert error.value.returncode == 1
+    assert error.value.returncode == 2
 
 
 def test_what_stands_in_the_way_fails(cycle: Cycle) -> None:

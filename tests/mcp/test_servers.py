@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection
 from mcp import Client
 
+from memory.access.keys import NO_KEY, UNKNOWN_KEY
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
 from memory.models import Episode, Workspace
 from tests import factories
@@ -204,6 +205,8 @@ def test_strangers_are_refused_at_the_door(port: int) -> None:
             assert (answer.status_code, answer.json()["status"]) == (status, status)
             assert answer.headers["content-type"] == "application/problem+json"
     assert refused[401][0].headers["www-authenticate"] == "Bearer"
+    details = [answer.json()["detail"] for answer in refused[401]]  # as the API says it
+    assert details == [NO_KEY, UNKNOWN_KEY, NO_KEY]
 
 
 def test_many_agents_at_once_share_a_few_connections(port: int) -> None:

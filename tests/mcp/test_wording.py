@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from memory.access.keys import NO_KEY
 from memory.mcp.catalogue import TOOLS, Refusal
 from memory.models import Workspace
 from tests import factories
@@ -31,6 +32,18 @@ def test_an_unknown_key(workspace: Workspace) -> None:
         call_command("mcp", key="engram_wrong")
     told = {by_tool("memory_status", "engram_wrong"), Caller("engram_wrong").get("/status").json()["detail"]}
     assert told == {str(by_command.value)} == {"This key is unknown or revoked."}
+
+
+def test_no_key() -> None:
+    assert Caller(None).get("/status").json()["detail"] == NO_KEY
+
+
+@pytest.mark.parametrize("command", ["undo_cycle", "cancel_cycle"])
+def test_a_cycle_that_is_not_there(command: str) -> None:
+    """R15: the command line is wrong, whichever command it is of."""
+    with pytest.raises(CommandError, match=r"^There is no cycle cy_000000000000\.$") as refused:
+        call_command(command, "cy_000000000000")
+    assert refused.value.returncode == 2
 
 
 def test_a_missing_permission(workspace: Workspace) -> None:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from memory.consolidation.held import NotUndone, held_for, release_held
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.domain.actor import Actor, ActorKind
+from memory.management.failures import usage_error
 from memory.management.wording import counted
 from memory.models import Cycle
 
@@ -30,7 +31,7 @@ class Command(BaseCommand):
         try:
             done = _release(options["id"]) if options["release"] else _undo(options["id"], options["reason"])
         except Cycle.DoesNotExist:
-            raise CommandError(f"There is no cycle {options['id']}.", returncode=1) from None
+            raise usage_error(f"There is no cycle {options['id']}.") from None
         except (CannotBeUndone, NotUndone) as error:
             raise CommandError(str(error), returncode=1) from None
         self.stdout.write(json.dumps({"id": options["id"], **done}) if options["json"] else _told(options["id"], done))
