@@ -12,6 +12,7 @@ from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
 from memory.domain.entities import normalise_entity
 from memory.domain.grounding import turns_that_tell
 from memory.domain.matter import matter_of
+from memory.domain.pieces import cut_pieces
 from memory.domain.refusals import says_nothing
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.episodes import store_episodes
@@ -19,6 +20,7 @@ from memory.ingest.lines import BadLine, FactLine, read_fact_line
 from memory.llm.calls import Answer, Ask, CallBudget, CallScope, Failure, answer_asks
 from memory.llm.ledger import note_episodes
 from memory.llm.model import language_model
+from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
 from memory.models import ModelCall, Source
@@ -53,7 +55,7 @@ def ask_for_facts(
     """
     answers: list[Answer] = []
     failures = answer_asks(
-        asks=list(_asks(as_turn_texts(turns))),
+        asks=list(_asks(as_turn_texts(turns, pieces=settings.POLICY.extraction.turns))),
         scope=CallScope(workspace_id=workspace_id, conversation_id=conversation_id),
         budget=budget,
         model=language_model(),
@@ -65,23 +67,27 @@ def ask_for_facts(
     return FactsFound(
         facts=tuple(fact for fact, _ in found),
         call_ids=tuple(call_id for _, call_id in found),
-        unread=tuple(sorted(number for failure in failures for number in _numbers(failure))),
+        unread=tuple(sorted({number for failure in failures for number in _numbers(failure)})),
         failure=f"{failures[0].kind}: {failures[0].message}" if failures else "",
     )
 
 
-def as_turn_texts(turns: Sequence[SaidTurn]) -> list[TurnText]:
-    """Return what a model is shown of turns: not what we injected ourselves, nor a system's orders."""
+def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:
+    """Return what a model is shown of turns: not what we injected ourselves, nor a system's orders.
+
+    A long turn is several of its number, one after another, as many as `pieces` at most.
+    """
     return [
         TurnText(
             number=turn.number,
             role=turn.role,
-            text=matter,
+            text=piece,
             speaker=turn.speaker,
             said_on=turn.occurred_at.date().isoformat(),
         )
         for turn in turns
         if turn.role not in _UNHEARD and (matter := matter_of(turn.text, turn.speaker))
+        for piece in cut_pieces(text=matter, longest=LONGEST_TEXT)[:pieces]
     ]
 
 

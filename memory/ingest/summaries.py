@@ -81,7 +81,7 @@ def _standing(key: str, arrival: Arrival) -> Outcome | None:
 def _ask(
     stretch: Sequence[SaidTurn], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool]
 ) -> Answer | None:  # fmt: skip
-    shown = as_turn_texts(stretch)
+    shown = as_turn_texts(stretch, pieces=max(1, settings.POLICY.extraction.turns // len(stretch)))
     if all(says_nothing(turn.text) for turn in shown):
         return None
     answers: list[Answer] = []

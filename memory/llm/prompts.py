@@ -49,7 +49,8 @@ VERSIONS = {
 
 BYTES_PER_TOKEN = 4
 FEWEST_BYTES_PER_TOKEN = 2  # of ids, code and scripts that models cut finely; what is reserved must be enough
-# Keeps one pasted document from costing more than a cluster of ordinary episodes.
+# Keeps one pasted document from costing more than a cluster of ordinary episodes. A turn comes in pieces no longer than
+# this; what is to be remembered is one text, and shown whole.
 LONGEST_TEXT = 2_000
 
 SYNTHESIS = """\
@@ -218,8 +219,10 @@ def _count_bytes(*texts: str) -> int:
 def _items(request: Request) -> list[dict[str, str | int]]:
     episodes: list[dict[str, str | int]] = [_episode(episode) for episode in request.episodes]
     match request:
-        case SynthesisRequest() | RememberRequest():
+        case SynthesisRequest():
             return episodes
+        case RememberRequest():
+            return [{**_episode(episode), "text": episode.text} for episode in request.episodes]
         case ClassificationRequest():
             believed = {"belief": request.statement, "subject": request.subject, "context": request.context}
             return [{**believed}, *episodes]

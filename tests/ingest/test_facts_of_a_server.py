@@ -52,6 +52,23 @@ def test_a_servers_facts_are_stored_as_they_were_told(server: ModelServer, works
     assert (episode.tier, episode.verbatim) == ("inferred", "We took Postgres because Redis was full.")
 
 
+def test_a_long_turn_is_read_to_its_end(server: ModelServer, workspace: Workspace) -> None:
+    """L3: in pieces of its number, none of which the prompt cuts."""
+    shown: list[list[tuple[int, str]]] = []
+
+    def script(asked: Asked) -> Any:
+        shown.append([(turn["turn"], turn["text"]) for turn in asked.turns])
+
+    server.script = script
+    long = " ".join(f"Mara keeps spare part number {number} in the cellar." for number in range(600))
+    ask(said(long, "Mara has a dog."), workspace=workspace)
+    pieces = [piece for call in shown for piece in call]
+    assert [number for number, _ in pieces] == [1] * (len(pieces) - 1) + [2]
+    assert " ".join(text for _, text in pieces[:-1]) == long
+    assert len(pieces) > 10
+    assert all(len(call) <= 20 for call in shown)
+
+
 def test_turns_that_got_no_answer_are_named(server: ModelServer, workspace: Workspace) -> None:
     """L3: garbage is a failure and never "nothing found"; the other half of the batch is read."""
 

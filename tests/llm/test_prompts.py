@@ -15,7 +15,7 @@ from memory.llm.prompts import (
     SYNTHESIS,
     build_prompt,
 )
-from memory.llm.requests import Request
+from memory.llm.requests import EpisodeText, RememberRequest, Request
 from memory.llm.static_embeddings import StaticEmbedder
 from tests.llm.asking import classification, facts, merge, revision, split, summary, synthesis
 
@@ -78,6 +78,14 @@ def test_similarities_are_not_told_to_a_model() -> None:
 def test_a_pasted_document_is_cut() -> None:
     user = build_prompt(request=synthesis("x" * 30_000)).user
     assert len(user) < LONGEST_TEXT + 200
+
+
+def test_what_is_to_be_remembered_is_shown_whole() -> None:
+    """R1: an episode is no longer than 32 KiB."""
+    text = "Mara keeps bees. " * 1_900
+    request = RememberRequest(episodes=(EpisodeText(id="ep_1", text=text, speaker="Mara"),))
+    [line] = build_prompt(request=request, fence="0").user.split("\n")[1:-1]
+    assert json.loads(line) == {"id": "ep_1", "speaker": "Mara", "text": text}
 
 
 @pytest.mark.parametrize("rules", [SYNTHESIS, CLASSIFICATION, REVISION, SPLIT, MERGE, FACTS, SUMMARY])
