@@ -36,6 +36,8 @@ _EXAMPLES = [
             "status": "forgotten",
             "beliefs": {"recomputed": 2, "archived": 1},
             "belief_ids": {"recomputed": ["bl_0c4e1f6a92d3", "bl_5d20e7b1c9a4"], "archived": ["bl_5d20e7b1c9a4"]},
+            "merged": 0,
+            "merged_ids": [],
             "summaries": 1,
             "summary_ids": ["ep_90b1c2d3e4f5"],
         },
@@ -120,6 +122,12 @@ class ForgottenSerializer(serializers.Serializer[Any]):
     beliefs = BereftSerializer()
     belief_ids = BeliefIdsSerializer(required=False, help_text="For a key that may read: those that it may see.")
     released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
+    merged = serializers.IntegerField(
+        required=False, help_text="Notes that were merged into it: they are forgotten with it."
+    )
+    merged_ids = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Which, at most 100, for a key that may read."
+    )
     summaries = serializers.IntegerField(
         required=False, help_text="Summaries of what it was read from: they are forgotten with it."
     )
@@ -176,12 +184,14 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
         gone = _forget_belief(belief_to_change(request, memory_id), holder, told)
     bereft = gone.bereft
     beliefs = {"recomputed": len(bereft.beliefs), "archived": len(bereft.archived)}
-    answer = {"id": memory_id, "status": "forgotten", "beliefs": beliefs, "summaries": len(gone.summaries)}
+    counts = {"merged": len(gone.along.merged), "summaries": len(gone.along.summaries)}
+    answer = {"id": memory_id, "status": "forgotten", "beliefs": beliefs, **counts}
     if not grants(key=holder.key, permission=Permission.READ):
         return answer
     seen = bereft_in_sight(bereft=bereft, viewer=viewer)
     belief_ids = _bounded(recomputed=seen.beliefs, archived=seen.archived)
-    return answer | {"belief_ids": belief_ids, "summary_ids": sorted(gone.summaries)[:_MOST_IDS]}
+    along = _bounded(merged_ids=gone.along.merged, summary_ids=gone.along.summaries)
+    return {**answer, "belief_ids": belief_ids, **along}
 
 
 def _bounded(**ids: Collection[str]) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from memory.history.attribution import attribute_changes
 from memory.models import Belief, BeliefEmbedding, Episode, EpisodeEmbedding, Transition
 
 _REASON_LENGTH = 200
+_STAYS_MERGED = (EpisodeStatus.MERGED, EpisodeStatus.FORGOTTEN)
 
 
 def change_status(
@@ -75,7 +76,8 @@ def change_episode_status(
     for _, _, old in found:
         check_transition(old=old, new=new)
     changed = [key for key, _, _ in found]
-    Episode.objects.filter(pk__in=changed).update(status=new)
+    rows = Episode.objects.filter(pk__in=changed)
+    rows.update(status=new, **({} if new in _STAYS_MERGED else {"merged_into": None}))
     EpisodeEmbedding.objects.filter(episode__in=changed).update(is_active=new == EpisodeStatus.ACTIVE)
     Transition.objects.bulk_create(
         Transition(

@@ -1,7 +1,6 @@
 """B19: a memory is forgotten: it is seen and counted no more, and its row stays, so that it does not come back."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import structlog
@@ -15,7 +14,7 @@ from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.holding import hold_doomed
-from memory.forgetting.retelling import forget_retelling
+from memory.forgetting.retelling import Retellings, forget_retellings
 from memory.models import Belief, Episode, Evidence
 from memory.redaction.doors import redact_for
 
@@ -30,11 +29,11 @@ class PinnedBelief(PermissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was forgotten, the summaries that told of it, and what that meant for beliefs."""
+    """What was forgotten, what told of it and went along, and what that meant for beliefs."""
 
     id: str
     bereft: Bereft
-    summaries: Sequence[str] = ()
+    along: Retellings = field(default_factory=Retellings)
 
 
 def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
@@ -47,33 +46,24 @@ def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
 def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str = "") -> Forgotten:
     """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
 
-    Summaries of the turns that it was read from go as it does. A cycle that works on it goes on without it: the lock
-    of the workspace stands between this and every gate. Raise Gone for one that was erased since it was looked up.
+    What was merged into it, and summaries of what it was read from, go as it does. A cycle that works on it goes on
+    without it: the lock of the workspace stands between this and every gate. Raise Gone for one that was erased since
+    it was looked up.
     """
     lock_workspace(episode.workspace_id)
-    held = _hold(episode)
-    if episode.pk not in held:
+    held = hold_doomed(episodes=Episode.objects.filter(pk=episode.pk)).episodes
+    if not held:
         raise Gone(f"There is no {episode.pk} any more.")
     said = redact_for(workspace_id=episode.workspace_id, text=reason) or FORGOTTEN
     changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
-    summaries = forget_retelling(episode_id=episode.pk, held=held, actor=actor, now=now)
-    gone = Evidence.objects.filter(episode__in=[*changed, *summaries])
+    along = forget_retellings(episode=episode, held=held, actor=actor, now=now)
+    gone = Evidence.objects.filter(episode__in=[*changed, *along.all])
     bereft = take_from_evidence(rows=gone, actor=actor, now=now)
     log.info(
         "episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs),
-        summaries=len(summaries),
+        along=len(along.all),
     )  # fmt: skip
-    return Forgotten(id=episode.pk, bereft=bereft, summaries=summaries)
-
-
-def _hold(episode: Episode) -> set[str]:
-    """Lock an episode, the summaries that may tell it, and the conversations it was read out of; return their ids.
-
-    A summary is forgotten for itself: what it sums up, and other summaries of that, stay.
-    """
-    mine = Episode.objects.filter(pk=episode.pk)
-    held = {one.id for one in hold_doomed(episodes=mine).episodes}
-    return held & {episode.pk} if episode.is_derived else held
+    return Forgotten(id=episode.pk, bereft=bereft, along=along)
 
 
 @transaction.atomic

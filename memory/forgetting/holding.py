@@ -18,6 +18,7 @@ class DoomedEpisode:
     user: str
     content_hash: str
     session: str
+    is_derived: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class _Grown(Exception):
 
 
 def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversation] | None = None) -> Doomed:
-    """Lock episodes with the summaries of what they were read out of, and then conversations, named ones too.
+    """Lock episodes with all that tells the same, and then conversations: named ones, and those they were read out of.
 
     Nobody refers to an episode any more: a recall that would note its use waits, and finds none. Whoever reads a
     conversation finds it gone, and stores nothing. What was stored before that, while a conversation was waited for,
@@ -42,28 +43,30 @@ def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversa
     named = Conversation.objects.none() if conversations is None else conversations
     while True:
         with suppress(_Grown), transaction.atomic():
-            doomed = _hold_episodes(with_summaries(episodes=episodes))
+            doomed = _hold_episodes(with_retellings(episodes=episodes))
             ids = {episode.id for episode in doomed}
             read = TurnEpisode.objects.filter(episode__in=ids).values("turn__conversation")
             of_these = Conversation.objects.filter(Q(pk__in=read) | Q(pk__in=named.values("pk")))
             wanted = set(of_these.values_list("pk", flat=True))
             beside = _hold_beside(wanted)
             held = _hold_conversations(wanted)
-            if set(with_summaries(episodes=episodes).values_list("pk", flat=True)) - ids or _beside(held) - beside:
+            if set(with_retellings(episodes=episodes).values_list("pk", flat=True)) - ids or _beside(held) - beside:
                 raise _Grown
             return Doomed(episodes=doomed, conversations=held)
 
 
-def with_summaries(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
-    """Return episodes with the summaries of what they were read out of, which may quote it."""
-    turns = TurnEpisode.objects.filter(episode__in=episodes.order_by().values("pk")).values("turn")
+def with_retellings(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
+    """Return episodes with those merged into them, and with the summaries of what all these were read out of."""
+    named = episodes.order_by().values("pk")
+    merged = Episode.objects.filter(merged_into__in=named).values("pk")
+    turns = TurnEpisode.objects.filter(Q(episode__in=named) | Q(episode__in=merged)).values("turn")
     derived = Episode.objects.filter(is_derived=True, turns__in=turns).values("pk")
-    return Episode.objects.filter(Q(pk__in=episodes.order_by().values("pk")) | Q(pk__in=derived))
+    return Episode.objects.filter(Q(pk__in=named) | Q(pk__in=merged) | Q(pk__in=derived))
 
 
 def _hold_episodes(episodes: QuerySet[Episode]) -> list[DoomedEpisode]:
-    rows = episodes.select_for_update().order_by("pk").values_list("pk", "user", "content_hash", "session")
-    return [DoomedEpisode(id=key, user=user, content_hash=words, session=session) for key, user, words, session in rows]
+    rows = episodes.select_for_update().order_by("pk").values("id", "user", "content_hash", "session", "is_derived")
+    return [DoomedEpisode(**row) for row in rows]
 
 
 def _hold_beside(conversations: Collection[int]) -> set[str]:

@@ -9,6 +9,7 @@ from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.models import Episode, Erased, Workspace
+from memory.models.merged import survivors_of
 
 SAID_AGAIN = "said again"
 
@@ -65,6 +66,13 @@ def _standing(pk: str, status: str) -> Stored:
     return Stored(id=pk, is_duplicate=True, is_forgotten=status == EpisodeStatus.FORGOTTEN)
 
 
+def _all_standing(found: Mapping[int, tuple[str, str]]) -> dict[int, Outcome]:
+    """Answer lines with the episodes that stand for them: of what was merged, with what it became one with (D3)."""
+    merged = {pk for pk, status in found.values() if status == EpisodeStatus.MERGED}
+    survivors = survivors_of(ids=merged)
+    return {place: _standing(*survivors.get(one[0], one)) for place, one in found.items()}
+
+
 def answer_clashing_keys(drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
     """Answer the lines of a batch whose key an earlier line of the batch has, with other content."""
     first: dict[str, str] = {}
@@ -82,11 +90,9 @@ def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Episode]) -> di
         return {}
     rows = Episode.objects.for_workspace(workspace_id).filter(idempotency_key__in=keys)
     known = {row[0]: row[1:] for row in rows.values_list("idempotency_key", "line_hash", "pk", "status")}
-    return {
-        place: _standing(*known[key][1:]) if known[key][0] == draft.line_hash else _CONFLICT
-        for place, draft in drafts.items()
-        if (key := draft.idempotency_key) in known
-    }
+    told = {place: known[key] for place, draft in drafts.items() if (key := draft.idempotency_key) in known}
+    same = {place: (pk, status) for place, (line, pk, status) in told.items() if line == drafts[place].line_hash}
+    return dict.fromkeys(told, _CONFLICT) | _all_standing(same)
 
 
 def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
@@ -96,7 +102,8 @@ def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> d
     columns = zip(*((d.project_id, d.user, d.speaker, d.origin, d.content_hash) for d in drafts.values()), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(_SAME_WORDS, [list(drafts), *map(list, columns), workspace_id, workspace_id])
-        return {place: _standing(pk, status) for place, pk, status in cursor.fetchall()}
+        found = {place: (pk, status) for place, pk, status in cursor.fetchall()}
+    return _all_standing(found)
 
 
 def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory.consolidation.locks import lock_workspace
 from memory.consolidation.status import change_episode_status
@@ -77,5 +77,6 @@ def _merge(workspace_id: int, survivors: Mapping[str, str], now: datetime) -> in
         if key in notes and survivor in kept:
             reason = f"merged into {survivor}"
             change_episode_status(ids=[key], new=EpisodeStatus.MERGED, reason=reason, actor=MAINTAINING, now=now)
+            Episode.objects.filter(Q(pk=key) | Q(merged_into=key)).update(merged_into=survivor)
             merged += 1
     return merged

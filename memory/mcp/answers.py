@@ -37,6 +37,7 @@ class Forgotten(Told):
     recomputed: int = Field(description="Beliefs that it was evidence of.")
     archived: int = Field(description="Those among them that have no support any more.")
     belief_ids: list[str] | None = Field(default=None, description="Of the first 100 of them, for a key that may read.")
+    merged: int = Field(default=0, description="Notes that were merged into it and are forgotten, too.")
     summaries: int = Field(default=0, description="Summaries that told of it and are forgotten, too.")
 
 

@@ -106,7 +106,8 @@ def forget(
         recomputed=len(bereft.beliefs),
         archived=len(bereft.archived),
         belief_ids=ids,
-        summaries=len(gone.summaries),
+        merged=len(gone.along.merged),
+        summaries=len(gone.along.summaries),
     )
 
 

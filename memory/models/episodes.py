@@ -96,6 +96,10 @@ class Episode(models.Model):
     is_derived = models.BooleanField(default=False, help_text="Merged, summarised or dreamt: never evidence.")
 
     status = models.CharField(max_length=12, choices=choices_of(EpisodeStatus), default=EpisodeStatus.ACTIVE)
+    merged_into = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="merged", db_index=False,
+        help_text="What it became one with, as long as that is there.",
+    )  # fmt: skip
     state = models.CharField(max_length=8, choices=choices_of(ConsolidationState), default=ConsolidationState.NEW)
     state_reason = models.CharField(max_length=200, blank=True, default="")
     leased_by = models.ForeignKey(
@@ -181,6 +185,7 @@ class Episode(models.Model):
                 condition=~Q(session=""),
                 name="episode_turns",
             ),
+            models.Index(fields=["merged_into"], condition=Q(merged_into__isnull=False), name="episode_merged_into"),
             models.Index(fields=["workspace", "number"], name="episode_number"),
             GinIndex(fields=["search"], name="episode_search"),
         ]

@@ -95,6 +95,7 @@ class Filling:
         self._table: Table | None = None
         self._waiting: list[_Row] = []
         self._count: dict[str, int] = {}
+        self._named: dict[Column, dict[str, int]] = {}  # rows of the table that is read, and by which line
 
     def begin_table(self, table: Table) -> None:
         """Take rows of a table from here on."""
@@ -116,6 +117,9 @@ class Filling:
         if self._table is None:
             return
         self._store()
+        for column, named in self._named.items():
+            _check_known(self.workspace, self._table, column, named)
+        self._named = {}
         kind = self._table.kind
         if self._count[kind] != self.rows.get(kind, 0):
             reason = f"{kind}: {self._count[kind]} rows, where the header says {self.rows.get(kind, 0)}"
@@ -197,12 +201,18 @@ class Filling:
         )
 
     def _check_references(self, table: Table, rows: Sequence[_Row]) -> None:
-        """See that ids which rows name are this workspace's: another's must not be drawn in."""
+        """See that ids which rows name are this workspace's: another's must not be drawn in.
+
+        A row may name a later one of its own table: that is seen to at the table's end.
+        """
         for column in table.columns:
             if column.refers_to in (Episode, Belief, Cycle):
                 named = {row.values[column.column]: row.line for row in reversed(rows)}
                 named.pop(None, None)
-                _check_known(self.workspace, table, column, named)
+                if column.refers_to is table.model:
+                    self._named[column] = named | self._named.get(column, {})
+                else:
+                    _check_known(self.workspace, table, column, named)
 
 
 def _series(sequence: str, rows: Mapping[str, int], kind: str) -> _Series:

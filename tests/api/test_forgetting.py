@@ -23,7 +23,8 @@ def test_an_episode_is_forgotten(episode: Episode, writer: Caller) -> None:
     response = writer.request("DELETE", f"/memories/{episode.pk}?reason=private")
     assert response.status_code == 200
     assert response.json() == {
-        "id": episode.pk, "status": "forgotten", "beliefs": {"recomputed": 1, "archived": 1}, "summaries": 0,
+        "id": episode.pk, "status": "forgotten", "beliefs": {"recomputed": 1, "archived": 1},
+        "merged": 0, "summaries": 0,
     }  # fmt: skip
     change = Transition.objects.get(episode=episode)
     assert (change.new, change.reason, change.actor[:10]) == ("forgotten", "private", "key engram")

@@ -56,11 +56,11 @@ def test_a_summary_is_forgotten_with_what_it_sums_up(workspace: Workspace) -> No
     talk(workspace)
     summary = Episode.objects.get(is_derived=True)
     assert TurnEpisode.objects.filter(episode=summary).count() == len(TALK)
-    assert list(forget().summaries) == [summary.pk]
+    assert list(forget().along.summaries) == [summary.pk]
     gone = set(Episode.objects.filter(status="forgotten").values_list("pk", flat=True))
     assert gone == {fact().pk, summary.pk}
     assert Transition.objects.get(episode=summary).reason == f"it tells of {fact().pk}, which was forgotten"
-    assert list(forget().summaries) == []
+    assert list(forget().along.summaries) == []
 
 
 def test_nobody_is_shown_the_words_any_more(workspace: Workspace) -> None:

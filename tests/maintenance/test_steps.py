@@ -98,7 +98,19 @@ def test_a_note_that_says_what_an_older_one_says_is_merged_into_it(workspace: Wo
     assert statuses == {first.pk: "active", again.pk: "merged", third.pk: "merged"}
     reasons = set(Transition.objects.values_list("reason", "actor"))
     assert reasons == {(f"merged into {first.pk}", "command maintain_memory")}
+    assert set(Episode.objects.values_list("pk", "merged_into")) == {
+        (first.pk, None), (again.pk, first.pk), (third.pk, first.pk),
+    }  # fmt: skip
     assert merge_notes(visit(workspace)) == 0
+
+
+def test_what_was_merged_before_follows_its_survivor(workspace: Workspace) -> None:
+    """L8, D3: no way is longer than a step."""
+    first, second = noted(workspace, "Mara prefers tea."), noted(workspace, "Mara prefers tea!", minutes=5)
+    third = noted(workspace, "She prefers tea.", minutes=9, status="merged", merged_into=second)
+    assert merge_notes(visit(workspace)) == 1
+    third.refresh_from_db()
+    assert third.merged_into == first
 
 
 def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_it_tells_machines_what_it_did(workspace: Workspace, capsys: pytest.Capt
     factories.evidence(belief=belief, episode=episode)
     call_command("forget", episode.pk, "--json")
     told = json.loads(capsys.readouterr().out)
-    assert told == {"id": episode.pk, "recomputed": [belief.pk], "archived": [belief.pk], "summaries": []}
+    assert told == {"id": episode.pk, "recomputed": [belief.pk], "archived": [belief.pk], "merged": [], "summaries": []}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from memory.models import (
 from memory.models.remembrances import Remembrance
 from memory.models.vectors import read_episode_vectors
 from memory.transfer import writing
+from memory.transfer.filling import BrokenFile
 from memory.transfer.tables import tables
 from tests import factories
 from tests.consolidation.test_rebuild import live_a_year
@@ -83,6 +84,21 @@ def test_times_of_any_year_move() -> None:
         remembered(f"In {year} they built.", workspace=workspace, occurred_at=datetime(year, 6, 1, tzinfo=UTC))
     file, fresh = moved(workspace)
     assert exported(fresh) == file
+
+
+@pytest.mark.django_db
+def test_what_was_merged_moves_with_its_survivor() -> None:
+    """R14, D3: in whatever order their rows come; a survivor that the file lacks is refused."""
+    workspace = factories.workspace()
+    for merged, survivor in (("ep_aa0000000000", "ep_ff0000000000"), ("ep_dd0000000000", "ep_bb0000000000")):
+        factories.episode(workspace=workspace, id=survivor)
+        factories.episode(workspace=workspace, id=merged, status="merged", merged_into_id=survivor)
+    file, fresh = moved(workspace)
+    assert exported(fresh) == file
+    broken = file.replace(b'"merged_into":"ep_ff0000000000"', b'"merged_into":"ep_000000000001"')
+    fresh.delete()
+    with pytest.raises(BrokenFile, match="merged_into: the file has no ep_000000000001"):
+        imported(broken, workspace=factories.workspace())
 
 
 def test_it_is_the_same_to_the_last_byte_after_a_move(world: World) -> None:

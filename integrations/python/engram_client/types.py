@@ -550,6 +550,8 @@ class Forgotten(TypedDict):
     beliefs: "Bereft"
     belief_ids: NotRequired["BeliefIds"]
     released: NotRequired[int]
+    merged: NotRequired[int]
+    merged_ids: NotRequired[list[str]]
     summaries: NotRequired[int]
     summary_ids: NotRequired[list[str]]
     turns: NotRequired[int]

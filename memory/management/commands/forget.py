@@ -47,14 +47,17 @@ def _as_json(forgotten: Forgotten) -> dict[str, Any]:
         "id": forgotten.id,
         "recomputed": sorted(forgotten.bereft.beliefs),
         "archived": sorted(forgotten.bereft.archived),
-        "summaries": sorted(forgotten.summaries),
+        "merged": list(forgotten.along.merged),
+        "summaries": list(forgotten.along.summaries),
     }
 
 
 def _told(forgotten: Forgotten) -> str:
     told = [f"{forgotten.id} forgotten"]
-    if forgotten.summaries:
-        told.append(f"with what sums it up: {', '.join(sorted(forgotten.summaries))}")
+    if merged := forgotten.along.merged:
+        told.append(f"with what was merged into it: {', '.join(merged)}")
+    if summaries := forgotten.along.summaries:
+        told.append(f"with what sums it up: {', '.join(summaries)}")
     if beliefs := forgotten.bereft.beliefs:
         told.append(f"{counted(len(beliefs), 'belief')} computed anew")
     if archived := forgotten.bereft.archived:
