@@ -31,7 +31,7 @@ def walk_edges(*, reach: Reach, seeds: Sequence[str], policy: GraphPolicy) -> li
 
 
 def find_linked(*, reach: Reach, query: SearchQuery, ids: Sequence[str]) -> list[EpisodeCandidate]:
-    """Return episodes that edges lead to as a search would have found them."""
+    """Return episodes that edges lead to as a search would have found them, in no order."""
     parameters: Mapping[str, object] = search_parameters(
         reach=reach, query=query, candidates=len(ids), matching=len(ids)
     ) | {"ids": list(ids)}
@@ -91,14 +91,16 @@ def _seen(hop: int) -> str:
 
 @cache
 def _linked(*, has_vector: bool) -> str:
+    """Look each memory up by itself (OFFSET 0), in no order: the planner would rather read all that there are."""
     arm = VectorArm.JOIN if has_vector else VectorArm.NONE
     return f"""
         SELECT p.id, {similarity_of(arm)} AS similarity, s.score AS text_score, s.coverage, 0::float8 AS context_score,
             p.session, p.project_id, p.lifecycle_state, p.verification
         FROM unnest(%(ids)s::text[]) AS i(id)
-        JOIN memory_episode p ON p.id = i.id
+        CROSS JOIN LATERAL (
+            SELECT p.id, p.search, p.session, p.project_id, p.lifecycle_state, p.verification FROM memory_episode p
+            WHERE p.id = i.id AND {EPISODE_SCOPE.format(row="p")} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
+        ) p
         {score_of("p")}
         {join_vectors("episode", arm)}
-        WHERE {EPISODE_SCOPE.format(row="p")} AND {LIVE_EPISODE.format(row="p")}
-        ORDER BY p.id
     """

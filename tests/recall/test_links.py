@@ -8,11 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from memory.domain.edges import EdgeKind
 from memory.models import Edge, Episode, Workspace, graph_search
+from memory.models.graph_search import find_linked
 from memory.models.numbered import run_numbered
+from memory.models.reach import Reach
+from memory.models.search_time import TimedSearch
+from memory.models.vector_search import SearchQuery
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
 from memory.recall.recall import Recalled
@@ -249,3 +254,29 @@ def test_memories_without_links_are_recalled_as_ever(workspace: Workspace) -> No
 def test_beliefs_alone_need_no_graph(workspace: Workspace) -> None:
     chain(workspace, FLOOD, "Otto sold his cow.")
     assert follow(workspace=workspace, types=[MemoryType.BELIEF]).results == ()
+
+
+def test_what_edges_lead_to_is_looked_up_by_its_key(workspace: Workspace) -> None:
+    """L19: however many memories there are."""
+    linked, *_ = [remembered(f"The river rose in spring {count}.", workspace=workspace).pk for count in range(60)]
+    reach = Reach(workspace_id=workspace.pk, projects=None, allowed=None, user="", now=factories.NOW)
+    query = SearchQuery(vector=None, model="", words=None)
+
+    def look() -> int:
+        before = rows_read("memory_episode")
+        assert [found.id for found in find_linked(reach=reach, query=query, ids=[linked])] == [linked]
+        return rows_read("memory_episode") - before
+
+    with TimedSearch(effort=64) as timed:
+        assert timed.run(look, seconds=5.0) == 1
+
+
+def rows_read(table: str) -> int:
+    """Count the rows of a table that this transaction has come upon, by whatever index."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_stat_get_xact_tuples_returned(%s::regclass) + sum(pg_stat_get_xact_tuples_returned(indexrelid))"
+            " FROM pg_index WHERE indrelid = %s::regclass",
+            [table, table],
+        )
+        return int(cursor.fetchone()[0])
