@@ -162,7 +162,8 @@ def _erase(
     boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
     fallen = scrub_traces(traces=traces)
-    turns = erase_turns(workspace=workspace, episodes=gone, conversations=doomed.conversations)
+    telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
+    turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
     forget_names(workspace_id=workspace.pk, boxes=boxes)

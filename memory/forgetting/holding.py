@@ -19,6 +19,12 @@ class DoomedEpisode:
     content_hash: str
     session: str
     is_derived: bool
+    is_named: bool  # by who wants it gone; otherwise it only tells what does
+
+    @property
+    def takes_turns(self) -> bool:
+        """Tell whether the words go that it was read out of: a summary that is pulled along leaves its other turns."""
+        return self.is_named or not self.is_derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +49,11 @@ def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversa
     named = Conversation.objects.none() if conversations is None else conversations
     while True:
         with suppress(_Grown), transaction.atomic():
-            doomed = _hold_episodes(with_retellings(episodes=episodes))
-            ids = {episode.id for episode in doomed}
-            read = TurnEpisode.objects.filter(episode__in=ids).values("turn__conversation")
-            of_these = Conversation.objects.filter(Q(pk__in=read) | Q(pk__in=named.values("pk")))
-            wanted = set(of_these.values_list("pk", flat=True))
-            beside = _hold_beside(wanted)
-            held = _hold_conversations(wanted)
-            if set(with_retellings(episodes=episodes).values_list("pk", flat=True)) - ids or _beside(held) - beside:
+            going = _ids_of(with_retellings(episodes=episodes))
+            around = going | _beside(_conversations(going, named))
+            doomed = [one for one in _hold_episodes(around, named=_ids_of(episodes)) if one.id in going]
+            held = _hold_conversations(_conversations(going, named))
+            if _ids_of(with_retellings(episodes=episodes)) - going or _beside(held) - around:
                 raise _Grown
             return Doomed(episodes=doomed, conversations=held)
 
@@ -64,20 +67,27 @@ def with_retellings(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
     return Episode.objects.filter(Q(pk__in=named) | Q(pk__in=merged) | Q(pk__in=derived))
 
 
-def _hold_episodes(episodes: QuerySet[Episode]) -> list[DoomedEpisode]:
-    rows = episodes.select_for_update().order_by("pk").values("id", "user", "content_hash", "session", "is_derived")
-    return [DoomedEpisode(**row) for row in rows]
+def _ids_of(episodes: QuerySet[Episode]) -> set[str]:
+    return set(episodes.order_by().values_list("pk", flat=True))
 
 
-def _hold_beside(conversations: Collection[int]) -> set[str]:
-    """Lock the facts of some conversations that keep exact words, which may be those of a turn that goes."""
-    rows = Episode.objects.select_for_update(no_key=True).filter(pk__in=_beside(conversations)).order_by("pk")
-    return set(rows.values_list("pk", flat=True))
+def _conversations(episodes: Collection[str], named: QuerySet[Conversation]) -> set[int]:
+    """Find the conversations that are named, and those that some episodes were read out of."""
+    read = TurnEpisode.objects.filter(episode__in=episodes).values("turn__conversation")
+    found = Conversation.objects.filter(Q(pk__in=read) | Q(pk__in=named.values("pk")))
+    return set(found.values_list("pk", flat=True))
 
 
 def _beside(conversations: Collection[int]) -> set[str]:
-    found = Episode.objects.filter(turns__conversation__in=conversations).exclude(verbatim="")
-    return set(found.values_list("pk", flat=True))
+    """Find the facts of some conversations that keep exact words, which may be those of a turn that goes."""
+    return _ids_of(Episode.objects.filter(turns__conversation__in=conversations).exclude(verbatim="").distinct())
+
+
+def _hold_episodes(ids: Collection[str], *, named: Collection[str]) -> list[DoomedEpisode]:
+    """Lock episodes in one statement: in a second one the ids would begin anew, and the order with them."""
+    rows = Episode.objects.select_for_update().filter(pk__in=ids).order_by("pk")
+    found = rows.values("id", "user", "content_hash", "session", "is_derived")
+    return [DoomedEpisode(**row, is_named=row["id"] in named) for row in found]
 
 
 def _hold_conversations(ids: Collection[int]) -> list[int]:

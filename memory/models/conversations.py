@@ -97,8 +97,9 @@ class TurnQuerySet(WorkspaceQuerySet):
         return self.filter(state__in=WAITING_STATES)
 
     def tellable(self) -> Self:
-        """Keep the turns that nothing was read out of which was forgotten since."""
-        told = TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__status=EpisodeStatus.FORGOTTEN)
+        """Keep the turns that no fact was read out of which was forgotten since; a summary is no fact of each."""
+        facts = TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__is_derived=False)
+        told = facts.filter(episode__status=EpisodeStatus.FORGOTTEN)
         return self.filter(~Exists(told))
 
     def dead(self) -> Self:

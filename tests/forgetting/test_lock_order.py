@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 
 from memory.forgetting.erase import erase_memories, erase_user
+from memory.forgetting.forget import forget_episode
 from memory.ingest.turns import extracting
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from tests import factories
@@ -73,6 +74,24 @@ def test_who_erases_holds_what_keeps_the_same_words_first(workspace: Workspace) 
     Episode.objects.filter(pk=of(TIDE).pk).update(verbatim=PIER)
     while_held(of(TIDE), lambda: erase_fact(workspace))
     assert of(TIDE).verbatim == ""
+
+
+@pytest.mark.parametrize("is_high", [False, True])
+def test_what_goes_and_what_keeps_words_of_its_conversation_are_locked_in_one_order(
+    workspace: Workspace, is_high: bool
+) -> None:
+    """B19: by id, whichever of them goes: whoever stores facts takes one after the other, and neither is stopped."""
+    low, high = Episode.objects.filter(is_derived=False).order_by("pk")
+    going, beside = (high, low) if is_high else (low, high)
+    Episode.objects.filter(pk=beside.pk).update(verbatim="exact words")
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            Episode.objects.select_for_update(no_key=True).get(pk=low.pk)
+            done = other.submit(elsewhere, lambda: forget_episode(episode=going, actor=LENA, now=NOW))
+            wait_for_blocked(1)
+            assert list(Episode.objects.select_for_update(no_key=True, nowait=True).filter(pk=high.pk)) == [high]
+        done.result(timeout=20)
+    assert Episode.objects.get(pk=going.pk).status == "forgotten"
 
 
 def test_who_reads_waits_for_told_episodes_with_the_conversation_free(workspace: Workspace) -> None:
