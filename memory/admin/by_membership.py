@@ -15,7 +15,7 @@ from django.db import models
 from django.forms import BaseInlineFormSet, ModelChoiceField, ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest
 
-from memory.admin.roles import rows_of_member, workspace_of, workspaces_of
+from memory.admin.roles import rows_in_sight, rows_of_member, workspace_of, workspaces_of
 from memory.models import Role
 
 # unfold ships no types; its classes are Django's with other templates.
@@ -49,7 +49,7 @@ class ByMembership(_Base):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         names = {field.name for field in self.model._meta.get_fields()}
         rows = super().get_queryset(request).defer(*names.intersection(_NEVER_SHOWN))
-        return rows_of_member(rows, request=request)
+        return rows_in_sight(rows, request=request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -1,19 +1,31 @@
 """What links memories, to be looked at: entities with their mentions, edges, and boxes with what is in them."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db import models
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, link_to
-from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention
+from memory.admin.roles import workspaces_of
+from memory.domain.lifecycle import EpisodeStatus
+from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Role
 
 
 def _link(key: str, text: str) -> SafeString | str:
     return link_to(Episode, key, text=text[:120])
+
+
+def _remembered(
+    rows: models.QuerySet[Any], members: models.QuerySet[Any], request: HttpRequest
+) -> models.QuerySet[Any]:
+    """Leave out what only forgotten episodes name or hold, but for curators."""
+    told = Exists(members.exclude(episode__status=EpisodeStatus.FORGOTTEN))
+    return rows.filter(Q(workspace__in=workspaces_of(request, at_least=Role.CURATOR)) | told)
 
 
 class MentionsOfEntity(AuditInline[Mention, Entity]):
@@ -42,7 +54,8 @@ class EntityAdmin(AuditAdmin[Entity]):
     fieldsets = ((None, {"fields": (("name", "workspace"), "created_at")}),)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Entity]:
-        entities: models.QuerySet[Entity] = super().get_queryset(request).annotate(said=Count("mentions"))
+        rows = _remembered(super().get_queryset(request), Mention.objects.filter(entity=OuterRef("pk")), request)
+        entities: models.QuerySet[Entity] = rows.annotate(said=Count("mentions"))
         return entities
 
     @admin.display(description="mentions")
@@ -111,6 +124,9 @@ class BoxAdmin(AuditAdmin[Box]):
         (None, {"fields": ("about", ("project", "workspace"), ("user", "session"))}),
         ("Times", {"fields": (("opened_at", "last_at"), ("sealed_at", "seal"))}),
     )
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Box]:
+        return _remembered(super().get_queryset(request), BoxMember.objects.filter(box=OuterRef("pk")), request)
 
     @admin.display(description="topics")
     def about(self, box: Box) -> str:

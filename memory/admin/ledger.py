@@ -1,5 +1,7 @@
 """The ledger: every call to a model, what it cost, and what it answered."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
@@ -8,7 +10,10 @@ from django.utils.safestring import SafeString
 from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, link_to, passage
-from memory.models import Cycle, Episode, ModelCall, ModelCallEpisode
+from memory.admin.roles import workspaces_of
+from memory.models import Cycle, Episode, ModelCall, ModelCallEpisode, Role
+
+_CURATORS_ONLY = ("shown_reply", "shown_error")  # they may repeat what was forgotten since
 
 
 class SeenEpisodesInline(AuditInline[ModelCallEpisode, ModelCall]):
@@ -45,6 +50,11 @@ class ModelCallAdmin(AuditAdmin[ModelCall]):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[ModelCall]:
         rows = super().get_queryset(request)
         return rows.defer("reply", "error") if _is_list(request) else rows
+
+    def get_fields(self, request: HttpRequest, obj: ModelCall | None = None) -> Any:
+        if obj is not None and obj.workspace_id in workspaces_of(request, at_least=Role.CURATOR):
+            return self.fields
+        return tuple(field for field in self.fields if field not in _CURATORS_ONLY)
 
     @admin.display(description="outcome", ordering="outcome")
     def outcome_badge(self, call: ModelCall) -> SafeString:
