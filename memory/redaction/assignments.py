@@ -31,6 +31,18 @@ _SAID = re.compile(
     r"(?: (?:now|still|jetzt|just))?:? )(?P<quote>[\"'`]?)"
 )
 _FOLLOWED = re.compile(rf"{_SUFFIX}(?P<sign> )(?P<quote>[\"'`]?)")  # "with password Tr0ub4dor&3", "--token abc…"
+_CLOSED = re.compile(r"[\"'`]?,? (?:ist|war|lautet)\b")  # "dass mein Passwort Sonne2024x ist"
+# "Sonne2024x is my password", "I use Sonne2024x as the wifi password", "dass Sonne2024x mein Passwort ist".
+_OWNER = r"(?:my|our|your|his|her|their|the|a|mein|unser|dein|euer|sein|ihr|das|als|as) (?:[\w-]{1,20} ){0,2}"
+_BEFORE = re.compile(
+    r"(?i)(?:^|[\s(])(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{5,100})(?P=quote),?"
+    rf" (?P<link>(?:is|was|as|ist|war|als|for|für) )?{_OWNER}$"
+)
+_AFTER = re.compile(
+    r"(?i)(?![\w-])(?P<link> (?:is|was|ist|war)\b)?"
+    r"(?=[.,;:!?)\n]|$| (?:is|was|for|of|to|on|at|in|now|and|there|ist|war|für|von|vom|zum|zur|beim|bei|im|und|dort)\b)"
+)
+_WINDOW = 170  # characters before a name in which such a value and its link stand
 _COMMAND = re.compile(
     r"\bmysql(?:dump|admin)?\b[^\n]{0,120}?\s-p(?P<mysql>[^\s\"'-][^\s\"']{2,100})"
     r"|\bcurl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:(?P<curl>[^\s\"']{3,200})"
@@ -78,7 +90,7 @@ def find_assigned(text: str) -> Iterator[Finding]:
     if not any(hint in lowered for hint in _HINTS) and not _SHORT_HINTS.search(lowered):
         return
     for name in _NAME.finditer(text):
-        value = _assigned(text, name) or _said(text, name)
+        value = _assigned(text, name) or _said(text, name) or _said_before(text, name)
         if value and value.text and not is_template(value.text) and _is_secret(value):
             kind = {"key": SecretKind.KEY, "token": SecretKind.TOKEN}.get(value.kind, SecretKind.PASSWORD)
             yield Finding(start=value.start, end=value.start + len(value.text), kind=kind)
@@ -110,7 +122,29 @@ def _said(text: str, name: re.Match[str]) -> _Value | None:
     if re.search(r"(?:^|\s)--[\w-]{0,40}$", text[max(name.start() - 42, 0) : name.start()]):
         return _value(text, name, followed, is_said=False, is_tight=True)
     value = _value(text, name, followed, is_said=True, is_tight=False)
-    return value if value and _is_strong(value.text) else None
+    if value and (_is_strong(value.text) or _is_closed(text, value)):
+        return value
+    return None
+
+
+def _is_closed(text: str, value: _Value) -> bool:
+    """Tell whether the verb comes after a password that follows its name."""
+    return value.kind == "password" and bool(_CLOSED.match(text, value.start + len(value.text)))
+
+
+def _said_before(text: str, name: re.Match[str]) -> _Value | None:
+    """Find a password that is named after it was said."""
+    after = _AFTER.match(text, name.end())
+    if name.lastgroup != "password" or not after:
+        return None
+    start = max(name.start() - _WINDOW, 0)
+    before = _BEFORE.search(text[start : name.start()])
+    if not before or not (before["link"] or after["link"]):
+        return None
+    return _Value(
+        text=before["value"], start=start + before.start("value"), name=name[0].lower(), kind="password",
+        is_quoted=False, is_said=True, is_tight=False,
+    )  # fmt: skip
 
 
 def _value(text: str, name: re.Match[str], sign: re.Match[str], *, is_said: bool, is_tight: bool) -> _Value | None:
