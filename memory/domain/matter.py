@@ -24,6 +24,11 @@ _NAME_END = ": "
 _INSIDE_NAMES = dict.fromkeys(map(ord, "'’-._"))
 # Words of a name that are written small.
 _PARTICLES = words("al bin da de del della den der di dos du el la le ter van von zu zur")
+# What opens a text as a name would, and names nobody.
+_LABELS = words(
+    "ps fyi note notes nb todo update edit reminder correction important question answer summary warning"
+    " korrektur notiz hinweis nachtrag wichtig erinnerung frage antwort zusammenfassung warnung"
+)
 
 
 def matter_of(text: str, speaker: str = "") -> str:
@@ -39,7 +44,7 @@ def opening_name(text: str, *, longest: int) -> str | None:
     """Return the capitalised name of at most `longest` characters in a text that begins `Name: `, else None."""
     name, colon, _ = text[: longest + len(_NAME_END)].partition(_NAME_END)
     is_name = name[:1].isalpha() and not name[0].islower() and all(map(_is_part_of_a_name, name.split(" ")))
-    return name if colon and is_name else None
+    return name if colon and is_name and name.lower() not in _LABELS else None
 
 
 def _is_part_of_a_name(word: str) -> bool:

@@ -116,12 +116,15 @@ def test_origin_is_session_then_document_then_day() -> None:
         ("12:30: lunch", None),
         ("https://x.org: down", None),
         ("Mara\nBen: hi", None),
+        ("PS: I hate onions.", None),
+        ("Correction: it is Thursday.", None),
+        ("Nachtrag: es ist Donnerstag.", None),
         ("M" * 40 + ": hi", "M" * 40),
         ("M" * 41 + ": hi", None),
     ],
 )
 def test_name_that_opens_a_text(text: str, name: str | None) -> None:
-    """B1: `Name: `, capitalised, at most 40 characters."""
+    """B1: `Name: `, capitalised, at most 40 characters, and no label."""
     expected = "Dr. van den Berg" if text.startswith("Dr. van") else name
     assert opening_name(text, longest=40) == expected
 

@@ -17,13 +17,13 @@ from engram_client import (
     Forbidden,
     Invalid,
     NotFound,
+    Options,
     PartlyRefused,
     Unauthorized,
     Unreachable,
     calls,
     types,
 )
-from engram_client.client import Options
 from engram_client.operations import Blocks, Operation, Operations
 
 from memory.models import Episode, Workspace

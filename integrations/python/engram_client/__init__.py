@@ -1,9 +1,10 @@
 """A client for Engram, a belief memory for AI agents."""
 
-from engram_client.client import AsyncEngram, Engram
+from engram_client.client import AsyncEngram, Engram, Options
 from engram_client.errors import (
     ApiError,
     BadRequest,
+    Closed,
     Conflict,
     EngramError,
     Forbidden,
@@ -22,12 +23,14 @@ __all__ = [
     "ApiError",
     "AsyncEngram",
     "BadRequest",
+    "Closed",
     "Conflict",
     "Engram",
     "EngramError",
     "Forbidden",
     "Invalid",
     "NotFound",
+    "Options",
     "PartlyRefused",
     "RateLimited",
     "ServerFailed",

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from engram_client.calls import JSON, LINES, Call
-from engram_client.errors import ApiError, EngramError, Unreachable, checked, error_of
+from engram_client.errors import ApiError, Closed, EngramError, Unreachable, checked, error_of
 from engram_client.operations import Operations, next_cursor
 
 T = TypeVar("T")
@@ -43,6 +43,8 @@ def _headers_of(key: str | None) -> dict[str, str]:
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any], options: Options) -> httpx.Request:
+    if http.is_closed:
+        raise Closed("This client is closed.")
     headers = {} if call.content is None else {"Content-Type": LINES}
     headers |= {"Accept": f"{JSON}, {LINES}"}
     return http.build_request(

@@ -16,6 +16,10 @@ class Unreachable(EngramError):
     """No answer came: the server is not there, or did not answer in time."""
 
 
+class Closed(EngramError):
+    """The client was closed before."""
+
+
 class PartlyRefused(EngramError):
     """Of a batch, some lines were refused and the others stored.
 
@@ -45,16 +49,24 @@ class ApiError(EngramError):
     """An answer that says what is wrong, as application/problem+json (RFC 9457) has it.
 
     `errors` has reasons by field; `problem` is the whole answer; `retry_after` are the seconds that it asks to wait.
+    Of a batch that was refused as a whole, `detail` and `errors` tell of the first line; `problem` has them all.
     """
 
     def __init__(self, *, status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status = status
         self.problem = problem
         self.title = str(problem.get("title", ""))
-        self.detail = str(problem.get("detail", ""))
-        self.errors: Mapping[str, Any] = problem.get("errors") or {}
+        line = _first_refusal(problem)
+        self.detail = " ".join(str(one["detail"]) for one in (problem, line) if one.get("detail"))
+        self.errors: Mapping[str, Any] = problem.get("errors") or line.get("errors") or {}
         self.retry_after = retry_after
         super().__init__(f"{status} {self.title}: {self.detail}")
+
+
+def _first_refusal(problem: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is wrong with the first line of a batch that was refused as a whole; nothing of other problems."""
+    lines = [line for told in problem.values() if isinstance(told, list) for line in told if isinstance(line, dict)]
+    return next((line["error"] for line in lines if isinstance(line.get("error"), dict)), {})
 
 
 class BadRequest(ApiError):
