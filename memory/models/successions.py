@@ -4,25 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memory.models.numbered import run_numbered
-from memory.models.reach import BELIEF_SEEN
+from memory.models.reach import BELIEF_SCOPE, BELIEF_SEEN, Reach
 
 
-def read_successions(
-    *, episodes: Sequence[str], workspace_id: int, allowed: Sequence[int] | None, at: datetime | None
-) -> dict[str, str]:
-    """Return which of these episodes were superseded, and by which live belief that the viewer may see: the newest.
+def read_successions(*, episodes: Sequence[str], reach: Reach, at: datetime | None) -> dict[str, str]:
+    """Return which of these episodes were superseded, and by which live belief within reach: the newest (B21).
 
     `at` asks how that stood then, None how it stands; of the past, what was undone since counts as never done.
     """
-    asked = {
-        "episodes": list(episodes),
-        "workspace": workspace_id,
-        "unlimited": allowed is None,
-        "allowed": list(allowed or ()),
-        "at": at,
-    }
-    rows = run_numbered(statement=_NOW if at is None else _THEN, parameters=asked, keeps_plan=at is None).fetchall()
-    return dict(rows)
+    asked = {"episodes": list(episodes), "at": at} | reach.parameters()
+    statement = reach.resolve(_NOW if at is None else _THEN)
+    return dict(run_numbered(statement=statement, parameters=asked, keeps_plan=at is None).fetchall())
 
 
 # What takes the place of a belief: its revision, what a person or a later word put there; further on also what these
@@ -36,7 +28,7 @@ WITH RECURSIVE line (episode_id, belief_id, status) AS (
     JOIN memory_lineage l ON l.parent_id = b.id AND l.kind IN ('revision', 'supersession') {line_known}
     JOIN memory_belief c ON c.id = l.child_id
     WHERE e.episode_id = ANY(%(episodes)s::text[]) AND e.workspace_id = %(workspace)s::bigint
-      AND e.verdict = 'SUPPORTS' AND {parent_status} IN ('revised', 'invalidated', 'archived') {word_known}
+      AND e.verdict = 'SUPPORTS' AND {parent_status} IN ('revised', 'invalidated') {word_known}
     UNION
     SELECT line.episode_id, c.id, {child_status}
     FROM line
@@ -57,7 +49,7 @@ _STATUS_THEN = """(
     SELECT h.status FROM memory_beliefevent h WHERE h.pgh_obj_id = {row}.id AND h.updated_at <= %(at)s::timestamptz
     ORDER BY h.pgh_id DESC LIMIT 1)"""
 _KNOWN_THEN = "AND {row}.created_at <= %(at)s::timestamptz"
-_SEEN = BELIEF_SEEN.format(row="c")
+_SEEN = f"{BELIEF_SCOPE} AND {BELIEF_SEEN}".format(row="c")
 
 _NOW = _STATEMENT.format(parent_status="b.status", child_status="c.status", line_known="", word_known="", seen=_SEEN)
 _THEN = _STATEMENT.format(

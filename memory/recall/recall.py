@@ -152,7 +152,7 @@ def _rank(
     candidates = raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph)
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
-    successions = _successions(candidates, question, scope, policy)
+    successions = _successions(candidates, question, scope, now, policy)
     # With quotas no kind takes another's places.
     unfit = set() if question.quotas else _unfit(candidates, found, question.limit, policy)
     if unfit and successions:  # what would be shown of the past brings along what holds now
@@ -176,18 +176,16 @@ def _settled(
 
 
 def _successions(
-    candidates: Sequence[Ranked], question: Question, scope: RecallScope, policy: Policy
-) -> Successions:  # fmt: skip
+    candidates: Sequence[Ranked], question: Question, scope: RecallScope, now: datetime, policy: Policy
+) -> Successions:
     """Ask which of the best episodes were superseded; where nothing is believed, none is (B22)."""
-    viewer = scope.viewer
     episodes = [item for item in candidates if item.type == MemoryType.EPISODE]
-    if not episodes or not viewer.workspace.is_believing:
+    if not episodes or not scope.viewer.workspace.is_believing:
         return {}
     looked_at = max(2 * question.limit, policy.recall.successions)
     return read_successions(
         episodes=[item.id for item in best(ranked=episodes, limit=looked_at)],
-        workspace_id=viewer.workspace.pk,
-        allowed=viewer.projects,
+        reach=reach_of(scope=scope, now=now),
         at=question.as_of,
     )
 
@@ -198,7 +196,7 @@ def _associated(
     """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
     barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
     like = [item for item in candidates if item.id not in barred]
-    successions = _successions(like, question, scope, policy)
+    successions = _successions(like, question, scope, now, policy)
     if question.as_of is not None:
         return _settled(candidates, barred, successions, question)
     reach = reach_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)

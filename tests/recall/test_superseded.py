@@ -166,6 +166,37 @@ def test_nothing_is_named_that_the_viewer_may_not_see(workspace: Workspace) -> N
     assert marks(workspace)[episode.pk] == successor.pk
 
 
+def test_nothing_is_named_that_another_user_said(workspace: Workspace, former: Belief, old: Episode) -> None:
+    """B16, B21: what holds for one user says nothing to a question of another."""
+    anns = believed("Mia lives in Bergen.", workspace=workspace, alpha=2.0, user="ann")
+    supersede(former, by=anns)
+    assert marks(workspace, user="bob") == {old.pk: None}
+    assert marks(workspace, user="ann")[old.pk] == anns.pk
+    assert "formerly" not in recollect(scope=scope_of(workspace=workspace, user="bob"), query=QUESTION, now=NOW).text
+
+
+def test_nothing_is_named_that_holds_in_another_project(workspace: Workspace) -> None:
+    """B16, B21: though the key may see it; in the past, too."""
+    ours, theirs = (factories.project(workspace=workspace, slug=slug) for slug in ("ours", "theirs"))
+    episode = remembered("Mia lives in Oslo.", workspace=workspace, project=ours)
+    former = believed("Mia lives in Oslo.", workspace=workspace)
+    factories.evidence(belief=former, episode=episode)
+    successor = believed("Mia lives in Bergen.", workspace=workspace, project=theirs)
+    supersede(former, by=successor)
+    for as_of in (None, NOW + DAY):
+        assert marks(workspace, project=ours, as_of=as_of, now=NOW + 2 * DAY) == {episode.pk: None}
+        assert marks(workspace, as_of=as_of, now=NOW + 2 * DAY)[episode.pk] == successor.pk
+
+
+def test_what_faded_was_not_superseded(workspace: Workspace, former: Belief, old: Episode) -> None:
+    """B16, R3: what was contradicted, lived on and was archived for another reason gave its place to nobody."""
+    rival = believed("Mia lives in Bergen.", workspace=workspace)
+    Lineage.objects.create(workspace=workspace, parent=former, child=rival, kind="supersession", created_at=NOW)
+    attribute_changes(actor=LENA, reason="stale")
+    change_status(belief=former, new=BeliefStatus.ARCHIVED, reason="stale", actor=LENA, now=NOW + 400 * DAY)
+    assert marks(workspace, now=NOW + 400 * DAY)[old.pk] is None
+
+
 def test_nothing_is_superseded_before_it_was(workspace: Workspace, former: Belief, old: Episode, new: Episode) -> None:
     """B16, R10: as of a time, what stood in its place then is named."""
     successor = believed("Mia lives in Bergen.", workspace=workspace, created_at=NOW + DAY, updated_at=NOW + DAY)
