@@ -221,9 +221,17 @@ def test_an_archive_with_a_wrong_byte_keeps_what_came_before(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("none.json", "No such file"), ("", "holds no conversations.json")], ids=["missing", "empty"]
+    ("name", "reason"),
+    [
+        ("none.json", "No such file"),
+        ("empty.json", r"empty\.json: It is empty"),
+        ("sub", "holds no conversations.json"),
+    ],
+    ids=["missing", "nothing in it", "no file in it"],
 )
 def test_nothing_to_import_is_bad_usage(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "sub").mkdir()
     with pytest.raises(CommandError, match=reason) as refused:
         run("import_conversations", tmp_path / name)
     assert refused.value.returncode == 2

@@ -58,7 +58,10 @@ class ConversationFile:
     def size(self) -> int:
         """Return the bytes that there are to read; raise NoConversations where nothing is of the kind."""
         with ExitStack() as stack:
-            return sum(part.size for part in self._parts(stack))
+            size = sum(part.size for part in self._parts(stack))
+        if not size:
+            raise NoConversations("It is empty.")
+        return size
 
     def read(self, on_read: Callable[[int], object]) -> Iterator[Found]:
         """Read what there is, telling how many bytes were read; raise NoConversations, or OSError as the disk does.
