@@ -1,8 +1,9 @@
 """What comes up by itself: a few bites for a prompt, which count as accessed (B16)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 
@@ -63,7 +64,8 @@ def tell_within(
 
     At most so many are episodes, and none is a summary of what is told anyway.
     """
-    bites = dict(_within(_first(_told_once(memories), episodes), tokens, characters))
+    take = partial(_take, episodes=episodes, characters=characters, tokens=tokens)
+    bites = take(_told_once(memories, take))
     shown = [memory for memory in memories if memory.id in bites]
     count_shown(results=shown, found=answer.found, now=now)
     if session:
@@ -74,15 +76,28 @@ def tell_within(
     )
 
 
-def _told_once(memories: Sequence[RecalledMemory]) -> list[RecalledMemory]:
-    """Leave out summaries that say nothing beside the beliefs and their own session's other episodes (R8)."""
-    policy: RecollectionPolicy = settings.POLICY.recollection
+def _take(memories: Sequence[RecalledMemory], *, episodes: int, characters: int, tokens: int) -> dict[str, str]:
+    """Return the bites of what is told of some memories, by their ids."""
+    return dict(_within(_first(memories, episodes), tokens, characters))
 
-    def repeats(summary: RecalledMemory) -> bool:
-        told = [one.text for one in memories if not one.is_derived and one.session in ("", summary.session)]
-        return bool(told) and not says_more(summary=summary.text, told=told, share=policy.repeated)
 
-    return [memory for memory in memories if not (memory.is_derived and repeats(memory))]
+def _told_once(
+    memories: Sequence[RecalledMemory], take: Callable[[Sequence[RecalledMemory]], Mapping[str, str]]
+) -> list[RecalledMemory]:
+    """Leave out summaries that say nothing beside what is told without them, the worst before better ones (R8).
+
+    That is the beliefs and the other episodes of their own session; what was only found, and has no room, does not
+    count.
+    """
+    share = settings.POLICY.recollection.repeated
+    kept = list(memories)
+    for summary in reversed([memory for memory in memories if memory.is_derived]):
+        others = [memory for memory in kept if memory.id != summary.id]
+        bites = take(others)
+        told = [one.text for one in others if one.id in bites and one.session in ("", summary.session)]
+        if told and not says_more(summary=summary.text, told=told, share=share):
+            kept = others
+    return kept
 
 
 def _first(memories: Sequence[RecalledMemory], episodes: int) -> list[RecalledMemory]:
