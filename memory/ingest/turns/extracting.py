@@ -126,7 +126,8 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
             outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival) if read else []
             _hold_told(outcomes)
             _release(lease, found, read, now)
-            _settle_turns(found, outcomes, said, read, now)
+            _link(found, outcomes, said, lease.turns)
+            _settle_turns(read, now)
             _note_refused(lease, found, outcomes)
             Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
                 state_reason=found.failure[:200]
@@ -153,21 +154,21 @@ def _hold_told(outcomes: Sequence[Outcome]) -> None:
         raise _Overtaken
 
 
-def _settle_turns(
-    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], read: Sequence[Turn], now: datetime
-) -> None:
-    """Be done with turns that were read, and remember which episodes they tell."""
-    _link(found, outcomes, said, read)
+def _settle_turns(read: Sequence[Turn], now: datetime) -> None:
+    """Be done with turns that were read."""
     Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
         state=TurnState.EXTRACTED, state_reason="", settled_at=now
     )
 
 
 def _link(
-    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], read: Sequence[Turn]
+    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], leased: Sequence[Turn]
 ) -> None:  # fmt: skip
-    """Remember which turns tell which episodes: those that hold the words, whatever a model says that it quotes."""
-    by_number = {turn.number: turn for turn in read}
+    """Remember which turns tell which episodes: those that hold the words, whatever a model says that it quotes.
+
+    A turn that is left unread for one of its pieces tells what was found in the others.
+    """
+    by_number = {turn.number: turn for turn in leased}
     pairs = [
         (by_number[turn.number], outcome.id)
         for fact, outcome in zip(found.facts, outcomes, strict=False)
@@ -206,7 +207,8 @@ def _release(lease: ConversationLease, found: FactsFound, read: Sequence[Turn], 
         }
     if any(is_summary_due(turns=turn.number, policy=settings.POLICY.extraction) for turn in read):
         columns["sum_due_at"] = Coalesce("sum_due_at", Now())
-    if not lease.release(**columns) or Turn.objects.filter(pk__in=[turn.pk for turn in read]).count() < len(read):
+    standing = Turn.objects.filter(pk__in=[turn.pk for turn in lease.turns])
+    if not lease.release(**columns) or standing.count() < len(lease.turns):
         raise _Overtaken
 
 
