@@ -38,20 +38,20 @@ def digests_of_turn(*, key: bytes, turn: ToldTurn, fewest_words: int) -> set[str
     """Return what is kept of an erased turn, and what one that comes in is held against.
 
     A turn comes again with its id, or with its words at the time at which they were said. Without either nobody can
-    tell a replay from somebody who says the same again: then its words alone count, unless they are too few.
+    tell a replay from somebody who says the same again: then its words alone count, unless they are too few. An id, or
+    a time, is the same turn's in whatever project; words alone are not.
     """
-    place = (turn.user, turn.session, turn.project)
-    return {_digest(key, kind, *place, *marks) for kind, *marks in _marks(turn, fewest_words)}
+    return {_digest(key, *marks) for marks in _marks(turn, fewest_words)}
 
 
 def _marks(turn: ToldTurn, fewest_words: int) -> Iterator[tuple[str, ...]]:
-    words = (turn.role, content_hash(turn.content))
+    session, words = (turn.user, turn.session), (turn.role, content_hash(turn.content))
     if turn.turn_id:
-        yield "turn by its id", turn.turn_id
+        yield "turn by its id", *session, turn.turn_id
     if turn.occurred_at:
-        yield "turn by its time", *words, turn.occurred_at.astimezone(UTC).isoformat()
+        yield "turn by its time", *session, *words, turn.occurred_at.astimezone(UTC).isoformat()
     elif not turn.turn_id and len(turn.content.split()) >= fewest_words:
-        yield "turn by its words", *words
+        yield "turn by its words", *session, turn.project, *words
 
 
 def _digest(key: bytes, *parts: str) -> str:

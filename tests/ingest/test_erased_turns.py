@@ -87,13 +87,16 @@ def test_a_users_turns_are_refused_read_or_not(workspace: Workspace) -> None:
         ({}, {"role": "assistant"}, False),
         ({}, {"session": "t"}, False),
         ({}, {"project": "harbour"}, False),
+        ({"turn_id": "m-1"}, {"turn_id": "m-1", "project": "harbour"}, True),
+        ({"turn_id": "m-1", "project": "harbour"}, {"turn_id": "m-1"}, True),
+        ({"occurred_at": AT}, {"occurred_at": AT, "project": "harbour"}, True),
         ({"project": "harbour"}, {"project": "harbour"}, True),
     ],
 )
 def test_what_counts_as_the_same_turn(
     workspace: Workspace, first: dict[str, Any], again: dict[str, Any], is_refused: bool
 ) -> None:
-    """L4: the same id; or the same words at the same time; or, of who sends neither, the same words."""
+    """L4: the same id, or words and time, in whatever project; or, of who sends neither, the same words."""
     say(PIER, workspace=workspace, **first)
     erase_all_turns(workspace)
     assert refused(say(PIER, workspace=workspace, after=MINUTE, **again)) == [is_refused]
