@@ -1,7 +1,9 @@
 """What a new fact does among what is remembered: its surprise (D5), what it confirms (L15) and puts aside (L18)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -19,13 +21,31 @@ from memory.models.neighbours import Neighbour, nearest_older
 
 CERTAIN = 1.0  # what nobody extracted was said as it stands
 
+_NOTHING: Mapping[str, datetime] = MappingProxyType({})
 _WEIGHED = ("importance", "distance", "surprise", "is_near_duplicate")
 
 
-def weigh_facts(*, workspace_id: int, ids: Sequence[str], actor: Actor, now: datetime) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meeting:
+    """What a new fact says of older ones, by their ids."""
+
+    fact: Episode
+    confirmed: Sequence[str]
+    aside: Sequence[str]
+
+
+def weigh_facts(
+    *,
+    workspace_id: int,
+    ids: Sequence[str],
+    again: Mapping[str, datetime] = _NOTHING,
+    actor: Actor,
+    now: datetime,
+) -> None:
     """Weigh new facts once, in the order in which they were stored; those without a vector wait for it.
 
-    The caller holds a transaction.
+    `again` are facts that were told once more, in the same words and conversation, by when that was (L15). All that
+    changes is locked before, in the order of ids. The caller holds a transaction.
     """
     facts = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=ids, confidence__isnull=False)
     fresh = {fact.pk: fact for fact in facts.filter(distance=None).defer("search").order_by("number")}
@@ -33,18 +53,23 @@ def weigh_facts(*, workspace_id: int, ids: Sequence[str], actor: Actor, now: dat
     count = settings.POLICY.surprise.neighbours
     near = nearest_older(workspace_id=workspace_id, model=model.name, ids=list(fresh), count=count)
     older = Episode.objects.defer("search").in_bulk({one.id for found in near.values() for one in found})
+    met = []
     for key, fact in fresh.items():
         if key in near:
             alike = _on_scale(near[key], model.profile)
             _surprise(fact, list(alike.values()))
-            _meet_older(fact, {older[one]: similarity for one, similarity in alike.items()}, actor=actor, now=now)
+            met.append(_meet_older(fact, {older[one]: alike[one] for one in alike if one in older}))
+    _hold({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
+    for key, occurred_at in again.items():
+        _confirm(key, occurred_at)
+    for one in met:
+        _settle(one, actor=actor, now=now)
     Episode.objects.bulk_update([fresh[key] for key in near], _WEIGHED)
 
 
-def confirm_again(*, said: Mapping[str, datetime]) -> None:
-    """Note that facts were told once more, in the same words and conversation, at a later time (L15)."""
-    for key, occurred_at in said.items():
-        _confirm(key, occurred_at)
+def _hold(ids: Collection[str]) -> None:
+    locked = Episode.objects.select_for_update().filter(pk__in=ids).order_by("pk")
+    list(locked.values_list("pk", flat=True))
 
 
 def _on_scale(near: Sequence[Neighbour], profile: Profile) -> dict[str, float]:
@@ -58,18 +83,25 @@ def _surprise(fact: Episode, similarities: Sequence[float]) -> None:
     fact.importance = move_importance(importance=fact.importance, surprise=found, policy=policy)
 
 
-def _meet_older(fact: Episode, older: Mapping[Episode, float], *, actor: Actor, now: datetime) -> None:
-    """Confirm what says the same, and put aside what can no longer hold."""
-    aside = []
+def _meet_older(fact: Episode, older: Mapping[Episode, float]) -> _Meeting:
+    """Find what says the same, and what can no longer hold."""
+    confirmed, aside = [], []
     policy, newer = settings.POLICY.extraction, as_note(fact)
     for one, similarity in older.items():
         note = as_note(one)
         if confirms(newer=newer, older=note, similarity=similarity, policy=policy):
-            _confirm(one.pk, fact.occurred_at)
+            confirmed.append(one.pk)
         elif supersedes(newer=newer, older=note, similarity=similarity, policy=policy):
             aside.append(one.pk)
-    standing = Episode.objects.active().filter(pk__in=aside).values_list("pk", flat=True)
-    reason = f"superseded by {fact.pk}"
+    return _Meeting(fact=fact, confirmed=confirmed, aside=aside)
+
+
+def _settle(met: _Meeting, *, actor: Actor, now: datetime) -> None:
+    """Confirm what says the same, and put aside what can no longer hold."""
+    for key in met.confirmed:
+        _confirm(key, met.fact.occurred_at)
+    standing = Episode.objects.active().filter(pk__in=met.aside).values_list("pk", flat=True)
+    reason = f"superseded by {met.fact.pk}"
     change_episode_status(ids=list(standing), new=EpisodeStatus.SUPERSEDED, reason=reason, actor=actor, now=now)
 
 

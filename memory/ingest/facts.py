@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from memory.consolidation.weighing import confirm_again, weigh_facts
+from memory.consolidation.weighing import weigh_facts
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
 from memory.domain.entities import normalise_entity
@@ -192,5 +192,4 @@ def _weigh(
     stored = [(fact, one) for fact, one in zip(found.facts, outcomes, strict=True) if isinstance(one, Stored)]
     new = [one.id for _, one in stored if not one.is_duplicate]
     again = {one.id: max(said[n].occurred_at for n in fact.turns) for fact, one in stored if one.is_duplicate}
-    confirm_again(said=again)
-    weigh_facts(workspace_id=arrival.workspace.pk, ids=new, actor=arrival.actor, now=arrival.now)
+    weigh_facts(workspace_id=arrival.workspace.pk, ids=new, again=again, actor=arrival.actor, now=arrival.now)

@@ -1,7 +1,7 @@
 """Notes that say what an older one says become one with it (L15): found without a lock, merged under it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from django.db import transaction
@@ -65,10 +65,17 @@ def _find_survivors(workspace_id: int, notes: Mapping[str, Episode], policy: Pol
     return survivors
 
 
+def _hold(notes: Collection[str]) -> None:
+    """Lock notes, and what was merged into them, in the order of ids, as whoever stores facts does."""
+    changing = Q(pk__in=notes) | Q(merged_into__in=notes)
+    list(Episode.objects.select_for_update().filter(changing).order_by("pk").values_list("pk", flat=True))
+
+
 @transaction.atomic
 def _merge(workspace_id: int, survivors: Mapping[str, str], now: datetime) -> int:
     """Merge what still stands as it did when it was read, under the lock of the workspace."""
     lock_workspace(workspace_id)
+    _hold(survivors)
     notes = set(_settled(workspace_id).filter(pk__in=survivors).values_list("pk", flat=True))
     standing = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=survivors.values())
     kept = set(standing.values_list("pk", flat=True))

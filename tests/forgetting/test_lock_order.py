@@ -1,14 +1,18 @@
 """Episodes are locked before conversations, by who erases as by who reads: the other order would be a deadlock."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 
+from memory.domain.lifecycle import ConsolidationState
 from memory.forgetting.erase import erase_memories, erase_user
 from memory.forgetting.forget import forget_episode
 from memory.ingest.turns import extracting
+from memory.maintenance.steps import Visit, merge_notes
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.consolidation.test_locks import elsewhere
@@ -16,7 +20,8 @@ from tests.consolidation.test_one_worker_a_job import wait_for_blocked
 from tests.factories import NOW
 from tests.forgetting.forgetful import LENA
 from tests.ingest.conftest import _no_dispatch
-from tests.ingest.reading import Reader, read, say
+from tests.ingest.reading import MINUTE, Reader, read, say
+from tests.recall.memories import remembered
 
 __all__ = ["_no_dispatch"]
 
@@ -59,6 +64,17 @@ def while_held(held: Episode, work: Callable[[], object]) -> None:
         done.result(timeout=20)
 
 
+def while_lower_held(low: Episode, high: Episode, work: Callable[[], object]) -> None:
+    """Lock an episode and then one of a higher id, while somebody else is at work who wants both."""
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            Episode.objects.select_for_update(no_key=True).get(pk=low.pk)
+            done = other.submit(elsewhere, work)
+            wait_for_blocked(1)
+            assert list(Episode.objects.select_for_update(no_key=True, nowait=True).filter(pk=high.pk)) == [high]
+        done.result(timeout=20)
+
+
 @pytest.mark.parametrize("erase", [erase_fact, erase_mara])
 def test_who_erases_waits_for_episodes_with_conversations_free(
     workspace: Workspace, erase: Callable[[Workspace], None]
@@ -84,13 +100,7 @@ def test_what_goes_and_what_keeps_words_of_its_conversation_are_locked_in_one_or
     low, high = Episode.objects.filter(is_derived=False).order_by("pk")
     going, beside = (high, low) if is_high else (low, high)
     Episode.objects.filter(pk=beside.pk).update(verbatim="exact words")
-    with ThreadPoolExecutor(1) as other:
-        with transaction.atomic():
-            Episode.objects.select_for_update(no_key=True).get(pk=low.pk)
-            done = other.submit(elsewhere, lambda: forget_episode(episode=going, actor=LENA, now=NOW))
-            wait_for_blocked(1)
-            assert list(Episode.objects.select_for_update(no_key=True, nowait=True).filter(pk=high.pk)) == [high]
-        done.result(timeout=20)
+    while_lower_held(low, high, lambda: forget_episode(episode=going, actor=LENA, now=NOW))
     assert Episode.objects.get(pk=going.pk).status == "forgotten"
 
 
@@ -99,6 +109,29 @@ def test_who_reads_waits_for_told_episodes_with_the_conversation_free(workspace:
     say(PIER, workspace=workspace, user="mara")
     while_held(of(PIER), read)
     assert TurnEpisode.objects.filter(episode=of(PIER)).count() == 2
+
+
+def test_who_reads_locks_facts_that_are_told_again_by_id(workspace: Workspace) -> None:
+    """L2, L15: in whatever order they are told."""
+    low, high = Episode.objects.order_by("pk")
+    say(*(one.text.removeprefix("Noted: ") for one in (high, low)), workspace=workspace, user="mara", after=MINUTE)
+    while_lower_held(low, high, lambda: read(after=MINUTE))
+    assert set(Episode.objects.values_list("confirmations", flat=True)) == {1}
+
+
+def test_who_merges_notes_locks_them_by_id(transactional_db: None) -> None:
+    """L8: they are found in the order in which they were told."""
+    workspace = factories.workspace()
+    ids = {"Mara prefers tea.": "c", "Mara walks to work.": "d", "Mara prefers tea!": "b", "Mara walks to work!": "a"}
+    for minutes, (text, digit) in enumerate(ids.items()):
+        remembered(
+            text, workspace=workspace, pk=f"ep_{digit * 12}", speaker="Mara", category="preference",
+            state=ConsolidationState.SETTLED, occurred_at=NOW + minutes * MINUTE,
+        )  # fmt: skip
+    low, high = Episode.objects.order_by("pk")[:2]
+    visit = Visit(workspace_id=workspace.pk, now=NOW, ends_at=time.monotonic() + 60, policy=settings.POLICY)
+    while_lower_held(low, high, lambda: merge_notes(visit))
+    assert set(Episode.objects.filter(status="merged")) == {low, high}
 
 
 @pytest.mark.parametrize("erase", [erase_fact, erase_mara])
