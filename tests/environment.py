@@ -3,7 +3,13 @@
 import os
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parent.parent
+import pytest
+
+_TESTS = Path(__file__).resolve().parent
+_ROOT = _TESTS.parent
+
+# What tests share tells what it found instead, as tests themselves do.
+pytest.register_assert_rewrite(*(f"tests.{folder.parent.name}" for folder in _TESTS.glob("*/__init__.py")))
 
 # The suite never touches the data that `make up` keeps, nor a model server of the person who runs it.
 os.environ.setdefault("ENGRAM_DATA_DIR", str(_ROOT / ".data" / "test"))
