@@ -220,6 +220,18 @@ def test_an_archive_with_a_wrong_byte_keeps_what_came_before(tmp_path: Path) -> 
     )
 
 
+def test_what_is_nested_too_deeply_is_not_called_a_broken_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(**_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("memory.ingest.importers.conversations.read_claude", read)
+    archive_of(tmp_path)
+    code, _, err = run("import_conversations", tmp_path / "export.zip")
+    assert (code, err) == (1, "conversations.json: From here on it is not read: it is nested too deeply.\n")
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -28,6 +28,7 @@ _CONVERSATIONS = re.compile(r"(?:.*/)?conversations[^/]*\.json", re.IGNORECASE)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEAR = 1024  # bytes
 _ZIP = b"PK\x03\x04"
+_TOO_DEEP = Rejected(status=400, detail="From here on it is not read: it is nested too deeply.")
 # Of a sum that does not fit, of data that nobody can unpack, and of an entry that is encrypted or packed otherwise.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
@@ -73,6 +74,8 @@ class ConversationFile:
                 try:
                     with part.open() as stream:
                         yield from self._read_part(_Counted(stream, on_read), part.name)
+                except RecursionError:  # a RuntimeError, but of what was read: the archive is sound
+                    yield Unreadable(place=part.name, rejected=_TOO_DEEP)
                 except _BROKEN as error:
                     reason = f"From here on the archive is broken, or locked: {error}"
                     yield Unreadable(place=part.name, rejected=Rejected(status=400, detail=reason))
