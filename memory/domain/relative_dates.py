@@ -12,7 +12,17 @@ _ZAHLEN = ("einem", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", 
 _COUNTS = {word: place % 10 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
 _WEEKDAY = rf"(?P<weekday>{'|'.join(_WEEKDAYS)})"
 _COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)})"
-_PART = r"(?: (?:morning|afternoon|evening|night|abend|früh|mittag|vormittag|nachmittag|nacht|morgen))?"
+_PARTS = ("morning", "afternoon", "evening", "night", "abend", "früh", "mittag", "vormittag", "nachmittag", "nacht")
+_PART = rf"(?i:(?: (?:{'|'.join(_PARTS)}|morgen))?)"
+# What stands before a day that is none ("no tomorrow"), and before a count that is not the whole one: a range ("3 to 5
+# days ago"), a larger number ("one hundred and two"), a guess ("about two").
+_NO = ("no", "kein", "keine", "keinen")
+_UNSURE = (
+    "to", "or", "and", "bis", "und", "oder", "hundred", "thousand", "twenty", "thirty", "forty", "fifty", "sixty",
+    "seventy", "eighty", "ninety", "than", "least", "most", "about", "around", "nearly", "almost", "over",
+)  # fmt: skip
+_START = r"(?<![\w-])" + "".join(rf"(?<!\b(?i:{word}) )" for word in _NO)
+_SURELY = r"(?<![.,–—])(?<![-–—] )" + "".join(rf"(?<!\b(?i:{word}) )" for word in _UNSURE)
 # Not "yesterday's", and not what a date follows already.
 _END = r"(?![\w'’-]|,? \(|,? (?:the )?\d{1,2}(?:st|nd|rd|th|\.))"
 
@@ -63,7 +73,7 @@ def _year(years: int) -> _Reading:
 
 # The first that fits is taken. In German "Morgen" is the morning, and "morgen" after another day is, too.
 _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
-    (re.compile(rf"(?<!\w){pattern}{_END}"), reading)
+    (re.compile(rf"{_START}{pattern}{_END}"), reading)
     for pattern, reading in (
         (rf"(?i:the day before yesterday|vorgestern{_PART})", _day(-2)),
         (rf"(?i:the day after tomorrow|übermorgen{_PART})", _day(2)),
@@ -75,7 +85,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
             _day(1),
         ),
         (rf"(?<!heute )(?<!gestern )(?<!jeden )(?<!am )(?<!bis )morgen{_PART}", _day(1)),
-        (rf"(?i:{_COUNT} days? ago)", _days_ago),
+        (rf"{_SURELY}(?i:{_COUNT} days? ago)", _days_ago),
         (rf"(?i:vor {_COUNT} tag(?:en)?)", _days_ago),
         (rf"(?i:(?:next|nächste[nr]?|kommende[nr]?) {_WEEKDAY})", _coming),
         (rf"(?i:(?:this|diese[nr]?) {_WEEKDAY})", _this),
@@ -86,6 +96,8 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
         (r"(?i:last year|(?:letzte|vergangene)s jahr)", _year(-1)),
     )
 )
+_CAPITAL = {*_WEEKDAYS, *_PARTS, "morgen", "tag", "tagen", "monat", "jahr"}
+_OPENS = ".!?:;(*•-–—"
 _QUOTED = re.compile(r"[\"“”„«»]")
 
 
@@ -109,4 +121,16 @@ def _find(text: str, said_on: date) -> list[tuple[int, int, str]]:
         (found.start(), found.end(), reading(said_on, found))
         for pattern, reading in _READINGS
         for found in pattern.finditer(text)
+        if not _is_in_title(text, found)
     ]
+
+
+def _is_in_title(text: str, found: re.Match[str]) -> bool:
+    """Tell whether a day is part of a name ("USA Today", "The Day After Tomorrow"), as its capitals say.
+
+    Those of weekdays and of German nouns say nothing, nor does that of a sentence's first word.
+    """
+    first, *others = found[0].split(" ")
+    before = text[: found.start()].rstrip()
+    is_named = any(word[0].isupper() and word.lower() not in _CAPITAL for word in others)
+    return is_named or (first[0].isupper() and bool(before) and before[-1] not in _OPENS)

@@ -7,6 +7,7 @@ from datetime import date
 from enum import StrEnum
 
 from memory.domain.introductions import is_persons_name
+from memory.domain.lexicon import words
 from memory.domain.noting import hear_note
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.refusals import NOTHING_SAID, refuse_statement
@@ -118,25 +119,41 @@ def _as_written(turn: Turn) -> list[str]:
 
 
 _OTHER = re.compile(
-    r"(?:(?:my|our|meine?|unsere?|[^\W\d_]\w*(?:['’]s?|s)) (?:\w+ ){0,2}?"
-    r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|partner|daughter|son|friend|colleague|boss|manager|cousin|"
+    r"(?:(?:my|our|meine?|unsere?|[^\W\d_]\w*(?:['’]s?|s)) (?:\w+ ){0,2}?(?P<relation>"
+    r"sister|brother|mother|father|mom|mum|dad|wife|husband|partner|daughter|son|friend|colleague|boss|manager|cousin|"
     r"aunt|uncle|niece|nephew|neighbou?r|girlfriend|boyfriend|flatmate|roommate|fiancée?|teacher|"
     r"schwester|bruder|mutter|vater|mama|papa|frau|mann|partnerin|tochter|sohn|freund|freundin|kollege|kollegin|chef|"
     r"chefin|cousine|tante|onkel|nichte|neffe|nachbar|nachbarin|mitbewohner|mitbewohnerin|lehrer|lehrerin) )?"
-    r"(?-i:(?P<name>[^\W\d_a-zäöüß]\w+))(?= (?-i:[a-zäöü]))",
+    r"(?-i:(?P<name>[^\W\d_a-zäöüß]\w+) (?P<next>[a-zäöü]\w*))",
     re.IGNORECASE,
 )
+_ALSO_THINGS = words("manager partner boss friend freund chef")  # "our manager Jira", "our partner Siemens"
+_ALSO_WORDS = words("max jan")  # "Max retries", "Jan release": names where a verb follows
+_VERBS = words(
+    "is was has had lives works likes loves hates prefers wants needs uses drinks eats plays moved said says told can "
+    "will ist war hat hatte wohnt lebt arbeitet mag liebt hasst will möchte braucht trinkt isst spielt kann wird heißt"
+)
+_MORE_OR_ORDER = words("and or und oder out up down off in on over away back around through along aus auf ab")
 
 
 def _subject_of(claim: str, speaker: str) -> str:
     """Name whom a claim is told of: another person whom it begins with, the speaker it names, else the owner.
 
-    Somebody else is "My sister Anna …", and "Anna …" where that is nothing but a first name.
+    Somebody else is "My sister Anna …", and "Anna …" where that is nothing but a first name; nobody alone is, where
+    another follows ("Anna and Tom"), and nobody at all in an order ("Max out the volume").
     """
     other = _OTHER.match(claim)
-    if other and (other.start("name") > 0 or is_persons_name(other["name"])):
+    if other and _is_person(name=other["name"], relation=other["relation"] or "", following=other["next"]):
         return other["name"].lower()
     return speaker.lower() if speaker and speaker.lower() in claim.lower() else OWNER
+
+
+def _is_person(*, name: str, relation: str, following: str) -> bool:
+    if following in _MORE_OR_ORDER:
+        return False
+    if relation and relation.lower() not in _ALSO_THINGS:
+        return True
+    return is_persons_name(name) and (name.lower() not in _ALSO_WORDS or following in _VERBS)
 
 
 def distinct_facts(*, facts: Sequence[Fact]) -> list[Fact]:

@@ -49,7 +49,7 @@ from memory.llm.requests import (
     TurnText,
 )
 
-OFFLINE_MODEL = "offline-rules-1"
+OFFLINE_MODEL = "offline-rules-2"
 
 
 class OfflineModel:

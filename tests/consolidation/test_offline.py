@@ -45,7 +45,7 @@ def test_alike_episodes_found_a_belief_in_their_own_words(workspace: Workspace) 
     assert belief.statement in ENGLISH
     assert (belief.language, belief.beta) == ("en", 1.0)
     assert belief.alpha == 1.0 + belief.evidence_count >= 4.0
-    assert set(ModelCall.objects.values_list("model", flat=True)) == {"offline-rules-1"}
+    assert set(ModelCall.objects.values_list("model", flat=True)) == {"offline-rules-2"}
     assert not ModelCall.objects.exclude(cost_usd=0).exists()
 
 

@@ -34,6 +34,11 @@ WEDNESDAY = date(2026, 11, 25)
         ("Mia fährt nächsten Freitag heim.", "Mia fährt nächsten Freitag (2026-11-27) heim."),
         ("Mia ist letztes Jahr umgezogen.", "Mia ist letztes Jahr (2025) umgezogen."),
         ("Mia kam vorgestern.", "Mia kam vorgestern (2026-11-23)."),
+        ("Das ist morgen Abend fällig.", "Das ist morgen Abend (2026-11-26) fällig."),
+        ("Es regnet. Heute Abend kommt Mia.", "Es regnet. Heute Abend (2026-11-25) kommt Mia."),
+        ("Mia came 12 days ago.", "Mia came 12 days ago (2026-11-13)."),
+        ("Mara: Yesterday it rained.", "Mara: Yesterday (2026-11-24) it rained."),
+        ("The date moved to next Friday.", "The date moved to next Friday (2026-11-27)."),
     ],
 )
 def test_a_relative_day_gets_its_date(text: str, dated: str) -> None:
@@ -47,7 +52,11 @@ def test_a_relative_day_gets_its_date(text: str, dated: str) -> None:
         "Mia runs every Friday.", "Mia comes on Friday.", "Mia read it in 3 days.", "Mia was there last week.",
         "Yesterday's build failed.", "Mia flies tomorrow (2026-11-26).", 'The sign says "closed tomorrow".',
         "Mia trinkt jeden morgen Tee.", "Am Morgen trinkt Mia Tee.",
-        "Mia prefers today-only offers.",
+        "Mia prefers today-only offers.", "Mia came one hundred and two days ago.", "Mia came 102 days ago.",
+        "Mia came 3 to 5 days ago.", "Mia came 3 - 5 days ago.", "Mia came twenty two days ago.",
+        "Mia came about two days ago.", "Mia came more than two days ago.", "Mia came 2.5 days ago.",
+        "Mia works as if there is no tomorrow.", "Für Mia gibt es kein morgen.", "Mia reads USA Today.",
+        "The Day After Tomorrow is a film.", "Mia saw The Day Before Yesterday.",
     ],
 )  # fmt: skip
 def test_what_names_no_one_day_is_left_alone(text: str) -> None:
@@ -103,6 +112,13 @@ def test_a_name_that_is_known_needs_no_list() -> None:
         ("I live in Rome.", "", "owner"),
         ("My sister lives in Rome.", "", "owner"),
         ("Tests run nightly.", "", "owner"),
+        ("Max lives in Rome.", "", "max"),
+        ("Max out the volume on boot.", "", "owner"),
+        ("Max retries per job are three.", "", "owner"),
+        ("Ben and Jerry's is closed on Mondays.", "", "owner"),
+        ("Chloe and I live in Rome.", "Mia", "mia"),
+        ("Our manager Tom handles tickets.", "", "tom"),
+        ("Our manager Jira handles tickets.", "", "owner"),
     ],
 )
 def test_a_claim_is_about_whom_it_begins_with(text: str, speaker: str, subject: str) -> None:

@@ -289,7 +289,7 @@ def test_offline_rules_pass_through_the_same_ledger_for_nothing(step: Step) -> N
     step.model = OfflineModel()
     assert step.ask(batch("a", "b")) == []
     call = ModelCall.objects.get()
-    assert (call.outcome, call.model) == (CallOutcome.OK, "offline-rules-1")
+    assert (call.outcome, call.model) == (CallOutcome.OK, "offline-rules-2")
     assert call.cost_usd == 0
 
 

@@ -66,4 +66,4 @@ def test_a_first_person_text_is_told_of_its_speaker() -> None:
 def test_rules_are_labelled_offline(purpose: str) -> None:
     """Offline says what it is wherever it shows."""
     assert RULES.is_offline
-    assert RULES.model_for(purpose) == "offline-rules-1"
+    assert RULES.model_for(purpose) == "offline-rules-2"
