@@ -47,6 +47,7 @@ from memory.models import (
 from memory.models.conversations import WAITING_STATES
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
+from memory.models.estimates import EXACT_UP_TO, count_about, estimate_rows
 from memory.models.ledger import EMBED, RECALL
 from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
 from memory.redaction.findings import SecretKind
@@ -218,16 +219,23 @@ def _conversations() -> Iterator[Metric]:
 
 def _graph() -> Iterator[Metric]:
     """Count what links memories, and what waits to be linked."""
-    yield GaugeMetricFamily("engram_entities", "Whom and what memories name", value=Entity.objects.count())
-    found = dict(Edge.objects.order_by().values_list("kind").annotate(count=Count("*")))
+    yield GaugeMetricFamily("engram_entities", "Whom and what memories name", value=count_about(Entity.objects.all()))
+    found = _edges_by_kind()
     edges = GaugeMetricFamily("engram_edges", "Links between episodes", labels=["kind"])
     _fill(edges, {(kind,): found.get(kind, 0) for kind in EdgeKind})
     yield edges
     boxes = GaugeMetricFamily("engram_boxes", "Episodes put together by topic", labels=["state"])
-    unsealed = Box.objects.open().count()
-    _fill(boxes, {("open",): unsealed, ("sealed",): Box.objects.count() - unsealed})
+    unsealed = count_about(Box.objects.open())
+    _fill(boxes, {("open",): unsealed, ("sealed",): max(count_about(Box.objects.all()) - unsealed, 0)})
     yield boxes
     yield GaugeMetricFamily("engram_unlinked_episodes", "Episodes that wait to be linked", value=count_unlinked())
+
+
+def _edges_by_kind() -> dict[str, int]:
+    """Count edges by kind while there are few; where there are many, estimate each kind."""
+    if count_about(Edge.objects.all()) <= EXACT_UP_TO:
+        return dict(Edge.objects.order_by().values_list("kind").annotate(count=Count("*")))
+    return {kind: estimate_rows(Edge.objects.filter(kind=kind)) for kind in EdgeKind}
 
 
 def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:

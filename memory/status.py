@@ -18,6 +18,7 @@ from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
 from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
 from memory.models.episodes import PENDING_STATES
+from memory.models.estimates import count_about
 from memory.models.tenancy import WorkspaceQuerySet
 
 
@@ -63,7 +64,7 @@ class Remembering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """What links memories, and how many memories wait to be linked."""
+    """What links memories, estimated above a bound, and how many memories wait to be linked, up to one more than it."""
 
     entities: int
     edges: int
@@ -158,11 +159,11 @@ def _remembering(viewer: Viewer) -> Remembering:
 
 
 def read_graph(*, workspace: Workspace) -> Graph:
-    """Count what links a workspace's memories."""
+    """Count what links a workspace's memories, and about how much it is where it is much."""
     return Graph(
-        entities=Entity.objects.for_workspace(workspace).count(),
-        edges=Edge.objects.for_workspace(workspace).count(),
-        boxes=Box.objects.for_workspace(workspace).count(),
+        entities=count_about(Entity.objects.for_workspace(workspace)),
+        edges=count_about(Edge.objects.for_workspace(workspace)),
+        boxes=count_about(Box.objects.for_workspace(workspace)),
         unlinked=count_unlinked(workspace_id=workspace.pk),
     )
 

@@ -73,10 +73,10 @@ class RememberingSerializer(serializers.Serializer[Any]):
 class GraphSerializer(serializers.Serializer[Any]):
     """What links memories."""
 
-    entities = serializers.IntegerField(help_text="Whom and what they name.")
-    edges = serializers.IntegerField(help_text="Links between episodes.")
-    boxes = serializers.IntegerField(help_text="Episodes of one topic, near in time.")
-    unlinked = serializers.IntegerField(help_text="Episodes that wait to be linked.")
+    entities = serializers.IntegerField(help_text="Whom and what they name; above 10,000 an estimate.")
+    edges = serializers.IntegerField(help_text="Links between episodes; above 10,000 an estimate.")
+    boxes = serializers.IntegerField(help_text="Episodes of one topic, near in time; above 10,000 an estimate.")
+    unlinked = serializers.IntegerField(help_text="Episodes that wait to be linked; 10,001 stands for more, too.")
 
 
 class StatusSerializer(serializers.Serializer[Any]):

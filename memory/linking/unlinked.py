@@ -10,6 +10,7 @@ from memory.domain.entities import MOST, find_entities, normalise_entity
 from memory.domain.matter import matter_of
 from memory.domain.policy_graph import GraphPolicy
 from memory.domain.sentences import split_sentences
+from memory.models.estimates import EXACT_UP_TO
 
 _LINK_LOCKS = 4  # the first of the two numbers that name an advisory lock
 _NAME_LENGTH = 200
@@ -85,9 +86,9 @@ def read_memories(*, ids: Sequence[str]) -> list[Unlinked]:
 
 
 def count_unlinked(*, workspace_id: int | None = None) -> int:
-    """Count the memories that wait to be linked, in one workspace or in all."""
+    """Count the memories that wait to be linked, in one workspace or in all; one more than the bound means more."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, {"workspace": workspace_id})
+        cursor.execute(_COUNT, {"workspace": workspace_id, "most": EXACT_UP_TO + 1})
         count: int = cursor.fetchone()[0]
     return count
 
@@ -108,9 +109,11 @@ WHERE EXISTS (
 ORDER BY w.id
 """  # noqa: S608  (statements of this module's own parts)
 _COUNT = f"""
-SELECT count(*) FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
-JOIN memory_episode e ON e.workspace_id = w.id AND e.number > coalesce(u.linked_number, 0)
-WHERE {_IS_UNLINKED} AND (%(workspace)s::bigint IS NULL OR w.id = %(workspace)s)
+SELECT count(*) FROM (
+    SELECT FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+    JOIN memory_episode e ON e.workspace_id = w.id AND e.number > coalesce(u.linked_number, 0)
+    WHERE {_IS_UNLINKED} AND (%(workspace)s::bigint IS NULL OR w.id = %(workspace)s) LIMIT %(most)s
+) waiting
 """  # noqa: S608  (as above)
 _READ = """
 SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
