@@ -3,15 +3,25 @@
 from collections.abc import Collection
 from datetime import datetime
 
+from django.core.exceptions import ValidationError
+
 from memory.models import Project, Workspace
+from memory.redaction.redact import has_known_secret
 
 
 def create_project(*, workspace: Workspace, slug: str, now: datetime, path: str = "") -> Project:
     """Create a project; raise ValidationError for a slug or path that cannot be one, or that is taken."""
+    check_slug(slug)
     project = Project(workspace=workspace, slug=slug, path=path, created_at=now)
     project.full_clean()
     project.save()
     return project
+
+
+def check_slug(slug: str) -> None:
+    """Raise ValidationError for a slug that looks like a key or a token (L2)."""
+    if has_known_secret(slug):
+        raise ValidationError({"slug": "This looks like a key or a token, which must not name a project."})
 
 
 def find_projects(*, workspace: Workspace, slugs: Collection[str]) -> dict[str, int]:

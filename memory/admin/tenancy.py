@@ -19,7 +19,7 @@ from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.history import actor_of
 from memory.admin.presentation import badge, facts_of
 from memory.admin.roles import rows_of_member
-from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices
+from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices, ProjectForm
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
 from memory.consolidation.recounting import COUNTING, recount_beliefs
@@ -158,6 +158,7 @@ class ProjectAdmin(MembersAdmin[Project]):
 
     adds = changes = Role.CURATOR
     deletes = Role.OWNER
+    form = ProjectForm
     list_display = ("slug", "workspace", "path", "created_at")
     list_filter = (("workspace", OfMyWorkspaces),)
     list_select_related = ("workspace",)

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 
 from memory.access.members import is_last_owner, lock_members
+from memory.access.projects import check_slug
 from memory.models import ApiKey, Membership, Permission, Project, Role
 
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ class NewMembershipForm(forms.ModelForm[Membership]):
             self.add_error("username", "This person is a member already.")
         else:
             self.instance.user = user
+        return cleaned
+
+
+class ProjectForm(forms.ModelForm[Project]):
+    """A project's name is no key or token."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        check_slug(cleaned.get("slug", ""))
         return cleaned
 
 

@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memory.domain.category import Category
+from memory.redaction.redact import has_known_secret
 
 INGEST = settings.POLICY.ingest
 
@@ -64,6 +65,13 @@ def _refuse_unstorable(text: str) -> str:
     if _UNSTORABLE.search(text):
         raise PydanticCustomError("unstorable", "NUL and halves of surrogate pairs are not allowed.")
     return text
+
+
+def _refuse_secret(slug: str) -> str:
+    """Refuse what nobody meant as a name: a slug is kept as it is sent, and stands in lists for all to see."""
+    if has_known_secret(slug):
+        raise PydanticCustomError("secret", "This looks like a key or a token, which must not name a project.")
+    return slug
 
 
 def _read_time(value: object) -> object:
@@ -110,7 +118,7 @@ def _main_language(tag: str) -> str:
 Line = TypeVar("Line", bound="EpisodeLine")
 STORABLE = AfterValidator(_refuse_unstorable)
 Name = Annotated[str, Field(max_length=200), STORABLE]
-Slug = Annotated[str, Field(max_length=100, pattern=_SLUG_PATTERN), STORABLE]
+Slug = Annotated[str, Field(max_length=100, pattern=_SLUG_PATTERN), STORABLE, AfterValidator(_refuse_secret)]
 Entity = Annotated[str, Field(min_length=1, max_length=200), STORABLE]
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 Tag = Annotated[str, Field(min_length=1, max_length=100), STORABLE]

@@ -11,7 +11,7 @@ from memory.redaction.redact import redact
 
 __all__ = ["Redacted", "redact", "redact_lines"]
 
-_CHOSEN = {"project", "source", "category", "language", "role"}  # of lists or forms of their own
+_CHOSEN = {"project", "source", "category", "language", "role"}  # of lists or forms of their own; a slug is checked
 
 Line = TypeVar("Line", bound=BaseModel)
 

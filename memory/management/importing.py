@@ -50,7 +50,7 @@ def run_import(
     """Import what `read` finds, which tells how many bytes it has read of `size`; exit with 1 if something was bad."""
     project = options["project"]
     if project is not None and not is_slug(project):
-        raise usage_error(f"--project: {project!r} cannot name a project; letters, digits, - and _ can.")
+        raise usage_error(f"--project: {project!r} cannot name a project; letters, digits, - and _ can, no key.")
     arrival = Arrival(
         workspace=named_workspace(options["workspace"]),
         now=timezone.now(),

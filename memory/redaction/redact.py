@@ -34,6 +34,11 @@ def redact(text: str, *, is_name: bool = False, patterns: Sequence[CustomPattern
     return Redacted(text=text, counts=dict(counts))
 
 
+def has_known_secret(text: str) -> bool:
+    """Tell whether a text holds a key or token of a known shape; what is merely random is none."""
+    return any(True for find in (find_known_shapes, find_tokens) for _ in find(text))
+
+
 def _redact_once(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Redacted:
     findings = [
         Finding(start=start + finding.start, end=start + finding.end, kind=finding.kind)

@@ -72,7 +72,7 @@ class Command(BaseCommand):
 
 def _checked_project(slug: str | None) -> str | None:
     if slug is not None and not is_slug(slug):
-        raise usage_error(f"--project: {slug!r} cannot name a project; letters, digits, - and _ can.")
+        raise usage_error(f"--project: {slug!r} cannot name a project; letters, digits, - and _ can, no key.")
     return slug
 
 
