@@ -3,13 +3,15 @@
     python -m benchmarks.turns [--seconds 15] [--json FILE]
 
 Eight clients send turns to the web process of the Procfile: in batches of 100, then one by one, each as soon as the
-last was answered. Nobody reads the conversations meanwhile, so that what is due piles up in the queue. Afterwards every
-turn that was accepted is in the database. Exits 1 when a bar is missed.
+last was answered. A real worker reads the conversations beside it, by rules, and lags behind: what is due piles up in
+the queue. In the middle its processes are killed, and in the end all messages are thrown away. Every turn that was
+accepted is in the database, and the turns that the killed were at are read all the same. Exits 1 when a bar is missed.
 """
 
 import argparse
 import http.client
 import json
+import signal
 import statistics
 import sys
 import threading
@@ -17,15 +19,22 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from benchmarks.memories import Drawn, draw
 from benchmarks.recall import Bar, print_bars
-from benchmarks.recall_stage import web_server
-from benchmarks.stage import set_up
+from benchmarks.recall_stage import clear, web_server
+from benchmarks.stage import QUEUES, prefork_worker, set_up, wait_until
+
+if TYPE_CHECKING:
+    from memory.models.conversations import TurnQuerySet
 
 CLIENTS, BATCH = 8, 100
+SLOTS = 2  # of the worker
 WARM_UP_SECONDS = 3.0
+READ_SECONDS = 180.0  # in which what the killed were at is read again; a lease and a second message come first
 LONGEST = 32 * 1024
 
 
@@ -44,6 +53,14 @@ class Load:
         return self.accepted / self.seconds
 
 
+@dataclass(slots=True, kw_only=True)
+class Killed:
+    """How many processes of a worker were killed, and the turns that these had taken."""
+
+    processes: int = 0
+    turns: list[int] = field(default_factory=list)
+
+
 def main() -> int:
     """Measure, print a table, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -60,28 +77,74 @@ def main() -> int:
 
 def measure(*, seconds: float) -> list[Bar]:
     """Put the server under both loads, and count what it kept."""
-    from memory.models import Conversation, Turn, Workspace
+    from memory.models import Conversation, Turn
 
     workspace_id, key = _workspace()
-    drawn = draw(count=20_000)
-    with web_server() as (port, _):
+    drawn, killed = draw(count=20_000), Killed()
+    turns = Turn.objects.filter(workspace=workspace_id)
+    with web_server() as (port, _), prefork_worker(slots=SLOTS) as worker:
         warm = put_under_load(port=port, key=key, drawn=drawn, size=BATCH, seconds=WARM_UP_SECONDS, name="warm")
+        blow = threading.Timer(seconds / 2, kill_children, kwargs={"of": worker.pid, "turns": turns, "killed": killed})
+        blow.start()
         many = put_under_load(port=port, key=key, drawn=drawn, size=BATCH, seconds=seconds, name="many")
+        blow.join()
         single = put_under_load(port=port, key=key, drawn=drawn, size=1, seconds=seconds, name="single")
-    kept = Turn.objects.filter(workspace=workspace_id).count()
+        read = turns.filter(state__in=("extracted", "echo")).count()
+        lost = throw_messages_away()  # else what the killed were at would wait behind all of it
+        unread = read_again(turns=turns.filter(pk__in=killed.turns))
+    kept, dead = turns.count(), turns.dead().count()
     due = Conversation.objects.filter(workspace=workspace_id, due_since__isnull=False).count()
     for name, load in (("batches", many), ("one by one", single)):
         p99 = statistics.quantiles(load.milliseconds, n=100)[98]
         print(f"{name}: {load.rate:,.0f} turns/s, p50 {statistics.median(load.milliseconds):.0f} ms, p99 {p99:.0f} ms")
-    print(f"{kept:,} turns kept, {due:,} conversations due")
-    Workspace.objects.filter(pk=workspace_id).delete()
+    print(f"{kept:,} turns kept, {read:,} of them read meanwhile; {due:,} conversations are due in the end")
+    print(
+        f"{killed.processes} processes killed, which were at {len(killed.turns)} turns; {lost:,} messages thrown away"
+    )
+    clear()
     accepted = warm.accepted + many.accepted + single.accepted
     return [
         Bar(name=f"turns/s in batches of {BATCH}, {CLIENTS} clients", value=many.rate, bar=1_000.0, is_ceiling=False),
         Bar(name=f"turns/s one by one, {CLIENTS} clients", value=single.rate, bar=150.0, is_ceiling=False),
         Bar(name="accepted and not kept", value=abs(accepted - kept), bar=0),
+        Bar(name="turns of killed processes not read", value=unread, bar=0),
+        Bar(name="turns that could not be read", value=dead, bar=0),
         Bar(name="answers that were none", value=warm.failures + many.failures + single.failures, bar=0),
     ]
+
+
+def kill_children(*, of: int, turns: "TurnQuerySet", killed: Killed) -> None:
+    """Kill the processes of a worker while they are at some turns, and note both; its parent starts others."""
+    from django.db import connection
+
+    wait_until(lambda: turns.filter(state="leased").exists(), what="a turn that is being read")
+    killed.turns = list(turns.filter(state="leased").values_list("pk", flat=True))
+    children = psutil.Process(of).children()
+    for child in children:
+        child.send_signal(signal.SIGKILL)
+    killed.processes = len(children)
+    connection.close()
+
+
+def throw_messages_away() -> int:
+    """Empty the queues of the workers, and return how many messages there were."""
+    from beliefsite.celery import app
+
+    with app.connection_for_write() as connection:
+        return sum(connection.default_channel.queue_purge(queue) or 0 for queue in QUEUES.split(","))
+
+
+def read_again(*, turns: "TurnQuerySet") -> int:
+    """Do what beat's sweep does until some turns are read, for a while; return how many are not."""
+    from django.utils import timezone
+
+    from memory.ingest.turns.waking import wake_conversations
+
+    ends_by = time.monotonic() + READ_SECONDS
+    while (left := turns.exclude(state__in=("extracted", "echo")).count()) and time.monotonic() < ends_by:
+        wake_conversations(now=timezone.now())
+        time.sleep(1.0)
+    return left
 
 
 def put_under_load(*, port: int, key: str, drawn: Sequence[Drawn], size: int, seconds: float, name: str) -> Load:
@@ -149,9 +212,9 @@ def _workspace() -> tuple[int, str]:
 
     from memory.access.keys import create_key
     from memory.access.workspaces import create_workspace
-    from memory.models import Permission, Workspace
+    from memory.models import Permission
 
-    Workspace.objects.filter(name="turns").delete()
+    clear()
     workspace = create_workspace(name="turns", now=timezone.now())
     _, key = create_key(workspace=workspace, permissions=[Permission.WRITE], now=timezone.now())
     return workspace.pk, key
