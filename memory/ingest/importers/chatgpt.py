@@ -46,13 +46,14 @@ def _path_to(last: object, nodes: Mapping[str, Any]) -> list[str]:
 
 
 def _read_message(message: Mapping[str, Any], *, session: str, place: str, longest: int) -> Iterator[Found]:
-    role = (message.get("author") or {}).get("role")
+    role = _object(message, "author").get("role")
     if reason := _why_not_said(message, str(role)):
         yield LeftOut(reason=reason)
     elif role not in ("user", "assistant") or not isinstance(message.get("id"), str):
         yield Unreadable(place=place)
     else:
-        parts = (message.get("content") or {}).get("parts") or ()
+        told = _object(message, "content").get("parts")
+        parts = told if isinstance(told, list) else []
         text = "\n".join(part for part in parts if isinstance(part, str))
         attached = _attached_to(message, parts)
         yield from (LeftOut(reason=Reason.ATTACHMENT) for _ in range(attached))
@@ -69,10 +70,16 @@ def _read_message(message: Mapping[str, Any], *, session: str, place: str, longe
         )
 
 
+def _object(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return what a message has by a name, if that is an object; what has another form is as good as missing."""
+    found = message.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _why_not_said(message: Mapping[str, Any], role: str) -> Reason | None:
     """Name why a message is nothing that person and model said to each other; None for one that is."""
-    content, metadata = message.get("content") or {}, message.get("metadata") or {}
-    kind = str(content.get("content_type"))
+    metadata = _object(message, "metadata")
+    kind = str(_object(message, "content").get("content_type"))
     if reason := _LEFT_OUT.get(role) or _NOT_SAID.get(kind):
         return reason
     if message.get("recipient", "all") != "all":
@@ -83,7 +90,7 @@ def _why_not_said(message: Mapping[str, Any], role: str) -> Reason | None:
 
 def _attached_to(message: Mapping[str, Any], parts: Sequence[object]) -> int:
     """Count what a message came with: files are named beside it, and pictures also among its parts."""
-    named = (message.get("metadata") or {}).get("attachments")
+    named = _object(message, "metadata").get("attachments")
     return max(len(named) if isinstance(named, list) else 0, sum(not isinstance(part, str) for part in parts))
 
 

@@ -50,6 +50,16 @@ def from_code(*lines: object) -> list[Found]:
     return list(read_transcript(stream=stream, place="it", longest=LONGEST))
 
 
+@pytest.mark.parametrize("name", ["author", "content", "metadata"])
+@pytest.mark.parametrize("value", [[], ["x"], "x", 7, None])
+def test_chatgpt_a_part_of_another_form_breaks_nothing(name: str, value: object) -> None:
+    """What is of no use is as good as missing: the rest of the conversation is read."""
+    odd = chatgpt_message("b", "a", "user", "It is odd.", **{name: value})
+    fine = chatgpt_message("a", "root", "user", "I bake rye bread.")
+    found = from_chatgpt(chatgpt_conversation(odd, fine, current="b"))
+    assert told(found)[0] == ("user", "I bake rye bread.", "a")
+
+
 def test_chatgpt_the_branch_last_shown_is_read_in_order() -> None:
     conversation = chatgpt_conversation(
         chatgpt_message("b", "a", "assistant", "Rye needs sourdough."),
