@@ -89,7 +89,10 @@ class EpisodePartsSerializer(serializers.Serializer[Any]):
     transitions = TransitionSerializer(many=True, help_text="Changes of its status, latest first.")
     names = serializers.ListField(child=serializers.CharField(), help_text="Whom and what it names, small.")
     links = LinkSerializer(many=True, help_text="To episodes that this key may see, the strongest first, at most 20.")
-    turns = SaidTurnSerializer(many=True, help_text="Those it was read from; none where it was stored as it is.")
+    turns = SaidTurnSerializer(
+        many=True, help_text="The latest that it was read from, at most 20; none where it was stored as it is."
+    )
+    other_turns = serializers.IntegerField(help_text="Turns that it was read from, too, and that are not shown.")
 
 
 class ExpandedEpisodeSerializer(EpisodeSerializer):
@@ -171,6 +174,7 @@ _EXAMPLE = OpenApiExample(
                 "content": "I set the editor to tabs again.", "occurred_at": "2026-03-01T12:00:00Z",
             }
         ],
+        "other_turns": 0,
         "id": "ep_3f9a1c0b77de",
         "text": "Mara: I set the editor to tabs again.", "summary": "", "project": "compiler", "user": "mara",
         "agent": "", "session": "s-31", "document": "", "speaker": "Mara", "source": "human", "language": "en",

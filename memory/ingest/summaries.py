@@ -26,7 +26,7 @@ def _always() -> bool:
     return True
 
 
-def _unheard(_: str) -> None:
+def _tell_nobody(_: str) -> None:
     """Do nothing with a summary's id."""
 
 
@@ -38,7 +38,7 @@ def summarize_conversation(
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
-    on_stored: Callable[[str], None] = _unheard,
+    on_stored: Callable[[str], None] = _tell_nobody,
 ) -> Outcome | None:
     """Sum up the latest turns of a conversation, if it is time to, once for each stretch of it.
 

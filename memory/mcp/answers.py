@@ -145,7 +145,10 @@ class Expanded(Told):
     source: str | None = None
     occurred_at: datetime | None = None
     is_evidence_of: list[WordTold] | None = None
-    said_in: list[TurnTold] | None = Field(default=None, description="The turns it was read from, as they were said.")
+    said_in: list[TurnTold] | None = Field(
+        default=None, description="The latest turns it was read from, as they were said; long ones are cut."
+    )
+    other_turns: int | None = Field(default=None, description="Further turns it was read from, which are not shown.")
     hidden_beliefs: int | None = Field(default=None, description="Beliefs of it that this key may not see.")
 
 

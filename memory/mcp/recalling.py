@@ -34,6 +34,7 @@ from memory.recall.search import RecallScope
 from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
+_CHARACTERS = 400  # of a turn's content
 
 _Query = Annotated[
     str,
@@ -140,12 +141,18 @@ def _episode(episode: Episode, caller: Caller) -> Expanded:
                 number=turn.number,
                 role=turn.role,
                 speaker=turn.speaker or None,
-                content=turn.content,
+                content=_shorten(turn.content),
                 occurred_at=turn.occurred_at,
             )
             for turn in card.turns
         ],
+        other_turns=card.other_turns,
     )
+
+
+def _shorten(content: str) -> str:
+    """Cut what was said in a turn to what a model reads of it."""
+    return content if len(content) <= _CHARACTERS else f"{content[: _CHARACTERS - 1].rstrip()}…"
 
 
 def _belief(belief: Belief, caller: Caller) -> Expanded:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from memory.access.visibility import Viewer, visible_beliefs, visible_conversations
 from memory.consolidation.evidence import confidence_policy, read_rows_of
 from memory.domain.evidence import weigh_evidence
@@ -11,6 +13,8 @@ from memory.domain.knowledge import Knowledge, knowledge_of_episode
 from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition, Turn
 from memory.recall.episode_links import Link, read_links, read_names
 from memory.recall.ranking import MemoryType
+
+_MOST = 20  # of the turns shown, the latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class EpisodeCard:
     names: Sequence[str]
     links: Sequence[Link]
     turns: Sequence[Turn]
+    other_turns: int
     type: MemoryType = MemoryType.EPISODE
 
 
@@ -51,6 +56,7 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
     access = EpisodeAccess.objects.filter(pk=episode.pk).first()
     rows = list(Evidence.objects.filter(episode=episode).order_by("created_at", "pk"))
     beliefs = visible_beliefs(viewer=viewer).defer("search").in_bulk([row.belief_id for row in rows])
+    turns = _turns(episode, viewer)
     return EpisodeCard(
         episode=episode,
         knowledge=knowledge_of_episode(category=episode.category),
@@ -61,17 +67,23 @@ def read_episode_card(*, episode: Episode, viewer: Viewer) -> EpisodeCard:
         transitions=list(Transition.objects.filter(episode=episode).order_by("-pk")),
         names=read_names(episode=episode),
         links=read_links(episode=episode, viewer=viewer),
-        turns=_turns(episode, viewer),
+        turns=_latest(turns),
+        other_turns=max(0, turns.count() - _MOST),
     )
 
 
-def _turns(episode: Episode, viewer: Viewer) -> Sequence[Turn]:
-    """List the turns that an episode was read from, of conversations in sight, in the order they were said.
+def _turns(episode: Episode, viewer: Viewer) -> QuerySet[Turn]:
+    """Find the turns that an episode was read from, of conversations in sight.
 
     Those that tell what was forgotten are left out.
     """
-    told = Turn.objects.tellable().filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
-    return list(told.select_related("conversation").order_by("conversation", "number"))
+    return Turn.objects.tellable().filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
+
+
+def _latest(turns: QuerySet[Turn]) -> Sequence[Turn]:
+    """List the latest of some turns by conversation, in the order they were said."""
+    latest = turns.select_related("conversation").order_by("-occurred_at", "-number", "-pk")[:_MOST]
+    return sorted(latest, key=lambda turn: (turn.conversation_id, turn.number))
 
 
 def _words(rows: Sequence[Evidence], beliefs: Mapping[str, Belief], viewer: Viewer) -> Iterator[Word]:

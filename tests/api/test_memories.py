@@ -100,6 +100,17 @@ def test_an_episode_is_shown_with_the_turns_it_was_read_from(workspace: Workspac
     assert [turn["session"] for turn in limited["turns"]] == ["s", "s"]
 
 
+def test_of_many_turns_the_latest_are_shown(workspace: Workspace, reader: Caller) -> None:
+    """B18: and the others are counted."""
+    episode = remembered("Mara wants tea.", workspace=workspace)
+    for number in range(23):
+        said = factories.turn(workspace=workspace, session="s", content=f"Tea {number}!")
+        TurnEpisode.objects.create(workspace=workspace, turn=said, episode=episode)
+    card = reader.get(f"/memories/{episode.pk}").json()
+    assert [turn["content"] for turn in card["turns"]] == [f"Tea {number}!" for number in range(3, 23)]
+    assert card["other_turns"] == 3
+
+
 def test_a_belief_is_shown_with_its_evidence_and_its_use(workspace: Workspace, reader: Caller) -> None:
     """B18, B5."""
     belief = believed("Mara prefers tea.", workspace=workspace, fact_type="procedural")

@@ -360,6 +360,15 @@ def test_an_episode_is_told_with_the_turns_it_was_read_from(rows: Rows) -> None:
     assert [(turn.session, turn.role, turn.content) for turn in told.said_in] == [("s", "user", "Open the vault.")]
 
 
+def test_a_long_turn_is_cut_for_a_tool(rows: Rows) -> None:
+    """B18: what is left of it ends with an ellipsis."""
+    said = factories.turn(workspace=rows.workspace, project=rows.project, session="s", content="Open it. " * 2_000)
+    TurnEpisode.objects.create(workspace=rows.workspace, turn=said, episode=rows.episode)
+    told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=rows.episode.pk)
+    [turn] = told.said_in
+    assert (len(turn.content) <= 400, turn.content[-1], told.other_turns) == (True, "…", 0)
+
+
 def test_what_has_expired_is_recalled_if_asked_for(rows: Rows) -> None:
     """L16, R5: as over HTTP, and by either profile."""
     Episode.objects.update(valid_until=factories.NOW)

@@ -351,6 +351,7 @@ class EpisodeCard(TypedDict):
     names: list[str]
     links: list["Link"]
     turns: list["SaidTurn"]
+    other_turns: int
     id: str
     text: str
     summary: NotRequired[str]
