@@ -91,15 +91,16 @@ def _seen(hop: int) -> str:
 
 @cache
 def _linked(*, has_vector: bool) -> str:
-    """Look each memory up by itself (OFFSET 0), in no order: the planner would rather read all that there are."""
+    """Look each memory up by itself (OFFSET 0) and by its key: the planner would rather read all that there are."""
     arm = VectorArm.JOIN if has_vector else VectorArm.NONE
+    scope = EPISODE_SCOPE.format(row="p").replace("p.workspace_id =", "p.workspace_id + 0 =")  # which no index has
     return f"""
         SELECT p.id, {similarity_of(arm)} AS similarity, s.score AS text_score, s.coverage, 0::float8 AS context_score,
             p.session, p.project_id, p.lifecycle_state, p.verification
         FROM unnest(%(ids)s::text[]) AS i(id)
         CROSS JOIN LATERAL (
             SELECT p.id, p.search, p.session, p.project_id, p.lifecycle_state, p.verification FROM memory_episode p
-            WHERE p.id = i.id AND {EPISODE_SCOPE.format(row="p")} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
+            WHERE p.id = i.id AND {scope} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
         ) p
         {score_of("p")}
         {join_vectors("episode", arm)}
