@@ -22,7 +22,7 @@ from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_VERBS, words
 from memory.domain.noting import hear_note
 from memory.domain.person import is_first_person, to_third_person
 from memory.domain.references import is_verb_form
-from memory.domain.refusals import DEFAULTS, Refusal, has_verb, is_german, refuse_statement
+from memory.domain.refusals import DEFAULTS, NOTHING_SAID, Refusal, has_verb, is_german, refuse_statement
 from memory.domain.relative_dates import date_sentence
 from memory.domain.residue import drop_output
 from memory.domain.sentences import (
@@ -100,18 +100,7 @@ _WILL_DO = re.compile(r"will do\s*[:,–—-]\s*(?=\w)", re.IGNORECASE)
 _REQUEST = re.compile(r"(?:bitte|please|kindly)\b(?!.*\b(?:always|never|immer|nie|niemals)\b)", re.IGNORECASE)
 _SUBORDINATE = words("since because when while until after before if although though as weil wenn als nachdem bevor")
 _CODE = re.compile(r"```.*?(?:```|\Z)|^ {4}\S[^\n]*$", re.DOTALL | re.MULTILINE)
-_FINAL = frozenset(
-    {
-        Refusal.EMPTY,
-        Refusal.SHARES_SPAN,
-        Refusal.OUTPUT,
-        Refusal.REDACTED,
-        Refusal.QUESTION,
-        Refusal.GREETING,
-        Refusal.THANKS,
-        Refusal.SMALL_TALK,
-    }
-)
+_FINAL = NOTHING_SAID | {Refusal.SHARES_SPAN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
