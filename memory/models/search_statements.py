@@ -69,13 +69,17 @@ def episodes_statement(
             WHERE m.session <> ''
             GROUP BY n.id
         )
-        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
-            coalesce(m.coverage, s.coverage) AS coverage, coalesce(b.score, 0) AS context_score, p.session,
-            p.project_id, p.lifecycle_state, p.verification
-        FROM (SELECT id FROM near UNION SELECT id FROM matching UNION SELECT id FROM beside) found
-        JOIN memory_episode p ON p.id = found.id
-        LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
-        LEFT JOIN beside b ON b.id = p.id
+        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(found.score, s.score) AS text_score,
+            coalesce(found.coverage, s.coverage) AS coverage, found.context_score, p.session, p.project_id,
+            p.lifecycle_state, p.verification
+        FROM (
+            SELECT id, max(score) AS score, max(coverage) AS coverage, max(context_score) AS context_score FROM (
+                SELECT id, NULL::float8 AS score, NULL::float8 AS coverage, 0::float8 AS context_score FROM near
+                UNION ALL SELECT id, score, coverage, 0 FROM matching
+                UNION ALL SELECT id, NULL, NULL, score FROM beside
+            ) ways GROUP BY id  -- to join them would compare all with all: their sizes are not known beforehand
+        ) found
+        JOIN memory_episode p ON p.id = found.id {score_of("p", unless="found.score IS NOT NULL")}
         {join_vectors("episode", arm)}
     """
 
