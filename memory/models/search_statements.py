@@ -152,7 +152,7 @@ def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> s
                 WHERE {_holding(lookup, scope.format(row="p"))} AND {live.format(row="p")}
                 LIMIT %(matching)s
             ) p
-            ORDER BY p.held / (1.3 + 0.9 * length(p.search) / %(mean_length)s) DESC, p.id LIMIT %(scored)s
+            ORDER BY p.held / (1.3 + length(p.search) / %(mean_length)s * 0.9) DESC, p.id LIMIT %(scored)s
         ) p {score_of("p")}
         ORDER BY s.score DESC, p.id LIMIT %(candidates)s
     """
@@ -186,7 +186,7 @@ def score_of(row: str, *, unless: str = "false") -> str:
     """
     return f"""CROSS JOIN LATERAL (
         SELECT coalesce(sum(w.weight * w.times * 2.2
-                            / (w.times + 1.2 * (0.25 + 0.75 * length({row}.search) / %(mean_length)s))), 0)::float8
+                            / (w.times + 1.2 * (0.25 + length({row}.search) / %(mean_length)s * 0.75))), 0)::float8
                    AS score,
                (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage
         FROM (
