@@ -4,7 +4,8 @@ Django's cursors write the parameters into the text, so that the database reads 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +21,27 @@ def run_numbered(
 ) -> psycopg.Cursor[Any]:
     """Run a statement that names its parameters `%(name)s`, or `%(name)b` for binary; return its cursor.
 
-    With `keeps_plan` the connection prepares it once: right where one plan serves all parameters. The planner knows
-    what `constants` are, so that there is a plan for each of them. Else it is planned for the very values given, also
-    in a transaction that makes its plans for any: that would hold of what is not prepared, too.
+    The connection prepares it once. With `keeps_plan` that holds of its plan, too: right where one serves all values.
+    Else it is planned for the very values given, also in a transaction that makes its plans for any. The planner knows
+    what `constants` are, so that there is a statement for each of them.
     """
     numbered, order = _number(statement, tuple(constants.items()))
     given = [parameters[name] for name in order]
-    if keeps_plan:
+    with nullcontext() if keeps_plan else _planned_anew():
         return raw_cursor(is_numbered=True).execute(numbered, given, prepare=True, binary=True)
-    before = _plan_by("force_custom_plan")
-    cursor = raw_cursor(is_numbered=True).execute(numbered, given, prepare=False, binary=True)
-    _plan_by(before)  # where the statement fails, so does the transaction, which ends what was set
-    return cursor
 
 
-def _plan_by(mode: str) -> str:
-    """Set for the rest of the transaction how prepared statements are planned; return how they were until now."""
-    [(before, _)] = raw_cursor(is_numbered=True).execute(_PLAN_BY, [mode], prepare=True)
-    return str(before)
+@contextmanager
+def _planned_anew() -> Iterator[None]:
+    """Have what is prepared planned for its values, and then as before; all of it is sent in one go.
+
+    Where a statement fails, so does the transaction, which ends what was set.
+    """
+    before, after = raw_cursor(is_numbered=True), raw_cursor(is_numbered=True)
+    with before.connection.pipeline():
+        before.execute(_PLAN_ANEW, prepare=True)
+        yield
+        after.execute(_PLAN_AS_BEFORE, prepare=True)
 
 
 @lru_cache(maxsize=1_024)  # limits, words and filters together make a great many statements
@@ -51,4 +55,8 @@ def _number(statement: str, constants: tuple[tuple[str, int], ...]) -> tuple[byt
 
 
 _PARAMETER = re.compile(r"%\((\w+)\)[sb]")
-_PLAN_BY = b"SELECT current_setting('plan_cache_mode'), set_config('plan_cache_mode', $1::text, true)"
+_PLAN_ANEW = b"""
+SELECT set_config('engram.plan_cache_mode', current_setting('plan_cache_mode'), true),
+    set_config('plan_cache_mode', 'force_custom_plan', true)
+"""
+_PLAN_AS_BEFORE = b"SELECT set_config('plan_cache_mode', current_setting('engram.plan_cache_mode'), true)"
