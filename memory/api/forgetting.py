@@ -14,11 +14,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access.keys import grants, missing_permission
+from memory.access.naming import whole_id
 from memory.access.visibility import LIMITED_KEY, visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
-from memory.api.schema import documented
-from memory.domain.ids import is_episode_id
+from memory.api.schema import MEMORY_NAME, documented
+from memory.domain.ids import is_episode_id, is_whole
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
@@ -163,16 +164,19 @@ class ForgetView(APIView):
             "computed anew, and archived where no support is left. A belief stays as a tombstone: no cycle puts "
             "what says the same in its place; a curator may state it by hand. A pinned belief is forgotten with "
             "`curate` only. With `erase=true` a key with `owner` erases a memory for good, forgotten ones too: see "
-            "`POST /erase`."
+            "`POST /erase`. That takes a whole id."
         ),
-        parameters=[ForgetQuery],
+        parameters=[MEMORY_NAME, ForgetQuery],
         **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_EXAMPLES),
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
-        if asked["erase"]:
-            return Response(_erase(request, memory_id))
-        return Response(_forget(request, memory_id, asked["reason"]))
+        if not asked["erase"]:
+            whole = whole_id(name=memory_id, viewer=viewer_from(request))
+            return Response(_forget(request, whole, asked["reason"]))
+        if not is_whole(memory_id):
+            raise serializers.ValidationError({"erase": ["Erasing takes a whole id."]})
+        return Response(_erase(request, memory_id))
 
 
 def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:

@@ -4,25 +4,24 @@ from typing import Any
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.access.naming import whole_id
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.rounding import RoundedField
-from memory.api.schema import EDGE_KINDS, KNOWLEDGE, ROLES, documented
+from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_NAME, ROLES, documented
 from memory.domain.ids import is_episode_id
 from memory.models import Episode, Permission, Transition
 from memory.recall.cards import read_card
 from memory.recall.episode_cards import read_episode_card
 from memory.recall.use import read_use
-
-MEMORY_ID = OpenApiParameter("memory_id", location=OpenApiParameter.PATH, description="`ep_…` or `bl_…`.")
 
 
 def feedback_field() -> RoundedField:
@@ -196,13 +195,15 @@ class MemoryView(ForgetView):
     @extend_schema(
         operation_id="read_memory",
         summary="Read an episode or a belief with all that is known of it",
-        parameters=[MEMORY_ID],
-        **documented({200: _CARD}, 404, 422, examples=[_EXAMPLE]),
+        parameters=[MEMORY_NAME],
+        **documented({200: _CARD}, 404, 409, 422, examples=[_EXAMPLE]),
     )
     def get(self, request: Request, memory_id: str) -> Response:
         read_query(Nothing, request)
-        show = _episode if is_episode_id(memory_id) else _belief
-        return Response(show(memory_id, viewer_from(request)))
+        viewer = viewer_from(request)
+        whole = whole_id(name=memory_id, viewer=viewer)
+        show = _episode if is_episode_id(whole) else _belief
+        return Response(show(whole, viewer))
 
 
 def _episode(memory_id: str, viewer: Viewer) -> dict[str, Any]:

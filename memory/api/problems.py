@@ -15,6 +15,7 @@ from rest_framework.exceptions import APIException, NotAuthenticated, Validation
 from rest_framework.response import Response
 
 from memory.access.keys import NO_KEY
+from memory.access.naming import SeveralFit
 from memory.access.visibility import BeyondProjects
 from memory.api.requests import NoSuchProject
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
@@ -34,7 +35,7 @@ from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten,
+    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, SeveralFit,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiExample, inline_serializer
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, inline_serializer
 from rest_framework import serializers
 
 from memory.access.keys import NO_KEY, missing_permission
@@ -35,6 +35,12 @@ RECALL_MODES = choices_of(RecallMode)
 RECALL_PROFILES = choices_of(RecallProfile)
 EDGE_KINDS = choices_of(EdgeKind)
 ROLES = choices_of(Role)
+
+MEMORY_NAME = OpenApiParameter(
+    "memory_id",
+    location=OpenApiParameter.PATH,
+    description="`ep_…` or `bl_…`, or the beginning of such an id, of four digits at least, that no other memory has.",
+)
 
 _DETAILS = {
     400: "The body is not JSON.",

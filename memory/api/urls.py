@@ -5,6 +5,7 @@ from django.urls.converters import StringConverter
 
 from memory.api.beliefs import BeliefHistoryView, BeliefView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
+from memory.api.contradictions import SETTLINGS, ContradictionsView, ContradictionView
 from memory.api.curation import ACTS, CurationView
 from memory.api.episodes import EpisodesView
 from memory.api.feedback import FeedbackView, ResolveView
@@ -12,13 +13,14 @@ from memory.api.forgetting import EraseView
 from memory.api.lineage import LineageView
 from memory.api.memories import MemoryView
 from memory.api.recall import ContextView, RecallView, RecollectionView
+from memory.api.reflection import MergesView, MetaBeliefsView, PruneView, ReflectionView, SubjectsView
 from memory.api.remember import RememberView
 from memory.api.reshaping import BeliefsView, CorrectionView, MergeView, SplitView
 from memory.api.status import StatusView
 from memory.api.transfer import ExportView, ImportView
 from memory.api.turns import TurnsView
 from memory.api.undoing import CycleReleaseView, CycleUndoView
-from memory.domain.ids import IdKind, id_pattern
+from memory.domain.ids import IdKind, beginning_pattern, id_pattern
 
 
 class BeliefIdConverter(StringConverter):
@@ -33,6 +35,12 @@ class MemoryIdConverter(StringConverter):
     regex = id_pattern(IdKind.EPISODE, IdKind.BELIEF)
 
 
+class MemoryNameConverter(StringConverter):
+    """Such an id, or the beginning of one."""
+
+    regex = beginning_pattern(IdKind.EPISODE, IdKind.BELIEF)
+
+
 class CycleIdConverter(StringConverter):
     """A cycle's id."""
 
@@ -45,10 +53,18 @@ class ActConverter(StringConverter):
     regex = "|".join(ACTS)
 
 
+class SettlingConverter(StringConverter):
+    """What may be said of a pair of beliefs."""
+
+    regex = "|".join(SETTLINGS)
+
+
 register_converter(ActConverter, "act")
 register_converter(BeliefIdConverter, "belief_id")
 register_converter(CycleIdConverter, "cycle_id")
 register_converter(MemoryIdConverter, "memory_id")
+register_converter(MemoryNameConverter, "memory_name")
+register_converter(SettlingConverter, "settling")
 
 urlpatterns: list[URLPattern] = [
     path("episodes", EpisodesView.as_view()),
@@ -65,15 +81,22 @@ urlpatterns: list[URLPattern] = [
     path("consolidations/<cycle_id:cycle_id>/cancel", CycleCancelView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/undo", CycleUndoView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/release", CycleReleaseView.as_view()),
-    path("memories/<memory_id:memory_id>", MemoryView.as_view()),
+    path("memories/<memory_name:memory_id>", MemoryView.as_view()),
     path("memories/<memory_id:memory_id>/feedback", FeedbackView.as_view()),
     path("memories/<memory_id:memory_id>/resolve", ResolveView.as_view()),
+    path("contradictions", ContradictionsView.as_view()),
+    path("contradictions/<int:pair_id>/<settling:settling>", ContradictionView.as_view()),
     path("erase", EraseView.as_view()),
     path("export", ExportView.as_view()),
     path("import", ImportView.as_view()),
     path("context", ContextView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
+    path("reflection", ReflectionView.as_view()),
+    path("reflection/merges", MergesView.as_view()),
+    path("reflection/meta-beliefs", MetaBeliefsView.as_view()),
+    path("reflection/prune", PruneView.as_view()),
+    path("reflection/subjects", SubjectsView.as_view()),
     path("remember", RememberView.as_view()),
     path("status", StatusView.as_view()),
     path("turns", TurnsView.as_view()),

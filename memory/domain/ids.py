@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+_DIGITS = 12
+FEWEST_DIGITS = 4  # of the beginning of an id that programs may name it by
+
 
 class IdKind(StrEnum):
     """What an id begins with, for the kind of thing that it names."""
@@ -13,8 +16,21 @@ class IdKind(StrEnum):
 
 def id_pattern(*kinds: IdKind) -> str:
     """Return the regular expression of a whole id of any of these kinds, unanchored."""
-    prefix = kinds[0] if len(kinds) == 1 else f"(?:{'|'.join(kinds)})"
-    return f"{prefix}_[0-9a-f]{{12}}"
+    return f"{_prefix(kinds)}_[0-9a-f]{{{_DIGITS}}}"
+
+
+def beginning_pattern(*kinds: IdKind, fewest: int = FEWEST_DIGITS) -> str:
+    """Return the regular expression of an id of any of these kinds, whole or cut short, unanchored."""
+    return f"{_prefix(kinds)}_[0-9a-f]{{{fewest},{_DIGITS}}}"
+
+
+def is_whole(memory_id: str) -> bool:
+    """Tell whether a memory's id is whole, and not the beginning of one."""
+    return len(memory_id.partition("_")[2]) == _DIGITS
+
+
+def _prefix(kinds: tuple[IdKind, ...]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"(?:{'|'.join(kinds)})"
 
 
 def is_episode_id(memory_id: str) -> bool:

@@ -2,11 +2,12 @@
 
 import re
 
-from memory.domain.ids import IdKind, is_episode_id
+from memory.access.naming import SeveralFit, find_beginning
+from memory.domain.ids import IdKind, beginning_pattern, is_episode_id
 from memory.management.failures import usage_error
 from memory.models import Belief, Episode
 
-_ID = re.compile(rf"(?:{IdKind.EPISODE}|{IdKind.BELIEF})_[0-9a-f]{{0,12}}")
+_ID = re.compile(beginning_pattern(IdKind.EPISODE, IdKind.BELIEF, fewest=0))
 _NAMED = 5  # that an ambiguous beginning is told to fit
 
 
@@ -14,13 +15,17 @@ def named_memory(text: str) -> Episode | Belief:
     """Find the one memory whose id begins so."""
     if not _ID.fullmatch(text):
         raise usage_error(f"{text!r} names no memory: ep_… or bl_… is expected.")
-    model: type[Episode] | type[Belief] = Episode if is_episode_id(text) else Belief
-    memories: list[Episode | Belief] = list(
-        model._default_manager.filter(pk__startswith=text).order_by("pk")[: _NAMED + 1]
-    )
-    if not memories:
+    try:
+        memory = _find(text)
+    except SeveralFit as several:
+        more = " and more" if len(several.ids) > _NAMED else ""
+        raise usage_error(f"{text} fits several: {', '.join(several.ids[:_NAMED])}{more}.") from None
+    if memory is None:
         raise usage_error(f"There is no {text}.")
-    if len(memories) > 1:
-        more = " and more" if len(memories) > _NAMED else ""
-        raise usage_error(f"{text} fits several: {', '.join(memory.pk for memory in memories[:_NAMED])}{more}.")
-    return memories[0]
+    return memory
+
+
+def _find(text: str) -> Episode | Belief | None:
+    if is_episode_id(text):
+        return find_beginning(among=Episode._default_manager.all(), beginning=text)
+    return find_beginning(among=Belief._default_manager.all(), beginning=text)

@@ -75,6 +75,16 @@ class Recalled(Told):
         return "\n".join([*lines, *(f"(without {channel}: the answer may be poorer)" for channel in self.degraded)])
 
 
+class ContextTold(Told):
+    """What bears on a task."""
+
+    text: str
+    ids: list[str] = Field(description="Of the memories in the text, in its order.")
+
+    def as_text(self) -> str:
+        return self.text or "Nothing bears on it."
+
+
 class EvidenceTold(Told):
     """One episode's word on a belief."""
 
@@ -216,3 +226,57 @@ class StatusHistory(Told):
     id: str
     status: str
     changes: list[ChangeTold]
+
+
+class PairTold(Told):
+    """Two beliefs that may say the same, or contradict each other."""
+
+    ids: list[str] = Field(description="The two.")
+    statements: list[str]
+    similarity: float
+    passes_guard: bool | None = Field(default=None, description="Of a duplicate: whether no rule tells the two apart.")
+    state: str | None = Field(
+        default=None, description="Of rivals: open, contradicts, or needs_a_person where no model could tell."
+    )
+    reason: str | None = None
+
+
+class FadedTold(Told):
+    """A belief of which nothing was said for long."""
+
+    id: str
+    statement: str
+    effective_confidence: float = Field(description="What time has left of its confidence.")
+    is_prunable: bool
+
+
+class Reflected(Told):
+    """What a look at all active beliefs found; of many, the first."""
+
+    beliefs: int = Field(description="Active ones.")
+    duplicate_count: int
+    duplicates: list[PairTold]
+    faded_count: int
+    faded: list[FadedTold]
+
+
+class Tidied(Told):
+    """What came of tidying, by what was asked for; the rest is null."""
+
+    pruned: list[str] | None = Field(default=None, description="Beliefs that are recalled no more.")
+    proposed: list[PairTold] | None = Field(
+        default=None, description="Pairs that the next cycle's merge gate looks at."
+    )
+    made: list[BeliefTold] | None = Field(default=None, description="Beliefs about groups of beliefs.")
+    subjects: dict[str, str] | None = Field(default=None, description="Subjects that were filled in, by belief.")
+    unanswered: str | None = Field(default=None, description="Why not every group had its turn; call again to go on.")
+
+
+class RivalsTold(Told):
+    """Pairs of beliefs that may contradict each other."""
+
+    found: int = Field(description="Pairs that were not on the list before.")
+    settled: int = Field(description="Pairs about which it is known by now what they are.")
+    stopped: str | None = Field(default=None, description="Why not all were asked about; call again to go on.")
+    total: int
+    pairs: list[PairTold] = Field(description="Contradictions first.")

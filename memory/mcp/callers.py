@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from memory.access.keys import UNKNOWN_KEY, actor_of, find_key, grants, missing_permission, note_use
+from memory.access.naming import whole_id
 from memory.access.throttling import Usage, check_rate
 from memory.access.visibility import (
+    LIMITED_KEY,
     Viewer,
     changeable_beliefs,
     find_project,
@@ -75,6 +77,10 @@ class Caller:
         """Return a belief that the key may see and change."""
         return _found(changeable_beliefs(viewer=self.viewer, ids=[belief_id]).get(belief_id), belief_id)
 
+    def whole_id(self, name: str) -> str:
+        """Return the id of a memory that the key may see, named by it or by a beginning that no other has."""
+        return whole_id(name=name, viewer=self.viewer)
+
     def episode(self, episode_id: str) -> Episode:
         """Return an episode that the key may see."""
         episodes = visible_episodes(viewer=self.viewer).select_related("workspace", "project").defer("search")
@@ -94,12 +100,16 @@ def _found(row: Row | None, named: str) -> Row:
     return row
 
 
-def admit(*, key_text: str, permission: Permission, usage: Usage, now: datetime) -> Caller:
+def admit(
+    *, key_text: str, permission: Permission, usage: Usage, is_for_whole_workspace: bool = False, now: datetime
+) -> Caller:
     """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
     key = find_key(text=key_text) if key_text else None
     if key is None:
         raise NotAllowed(UNKNOWN_KEY)
     note_use(key=key, now=now)
+    if key.is_limited and is_for_whole_workspace:
+        raise NotAllowed(LIMITED_KEY)
     if not grants(key=key, permission=permission):
         raise NotAllowed(missing_permission(permission))
     check_rate(key=key, usage=usage)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from memory.access.naming import SeveralFit
 from memory.access.throttling import TooOften, Usage
 from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
@@ -15,7 +16,7 @@ from memory.consolidation.locks import Gone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
-from memory.mcp import curating, recalling, saving
+from memory.mcp import curating, recalling, reflecting, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
 from memory.models import Permission
@@ -36,7 +37,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit,
 )  # fmt: skip
 
 
@@ -57,11 +58,18 @@ class Tool:
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False
+    is_for_whole_workspace: bool = False  # not for keys that are limited to projects
 
     def call(self, *, key_text: str, arguments: dict[str, Any]) -> Told:
         """Run the tool for a key's holder on what it was told, without secrets; raise Refusal for a model to act on."""
         try:
-            caller = admit(key_text=key_text, permission=self.permission, usage=self.usage, now=timezone.now())
+            caller = admit(
+                key_text=key_text,
+                permission=self.permission,
+                usage=self.usage,
+                is_for_whole_workspace=self.is_for_whole_workspace,
+                now=timezone.now(),
+            )
             told = redact_values(workspace_id=caller.workspace.pk, values=arguments)
             return self.run(caller, **told)
         except TELLABLE as error:
@@ -101,6 +109,19 @@ TOOLS: tuple[Tool, ...] = (
             "question, and leave the rest. What is not found is not remembered; that does not make it untrue."
         ),
         run=recalling.recall,
+        permission=Permission.READ,
+        usage=Usage.RECALL,
+        is_read_only=True,
+    ),
+    Tool(
+        name="memory_context",
+        title="Gather what bears on a task",
+        description=(
+            "Gather what is remembered that bears on a task, as one text within a budget of tokens: beliefs first, "
+            "then episodes that are near enough. Use it once, when a larger task begins, where memory_recall answers "
+            "single questions as they come up. Unlike that it leaves out episodes that hardly fit."
+        ),
+        run=recalling.context,
         permission=Permission.READ,
         usage=Usage.RECALL,
         is_read_only=True,
@@ -204,5 +225,48 @@ TOOLS: tuple[Tool, ...] = (
         permission=Permission.READ,
         usage=Usage.READ,
         is_read_only=True,
+    ),
+    Tool(
+        name="memory_reflect",
+        title="Look at all beliefs",
+        description=(
+            "Look at all beliefs: which may say the same, and which have faded because nothing was said of them for "
+            "long. Nothing changes by it. Use it when somebody wants the memory looked through or tidied, not while "
+            "answering: it compares everything with everything."
+        ),
+        run=reflecting.reflect,
+        permission=Permission.READ,
+        usage=Usage.READ,
+        is_read_only=True,
+        is_for_whole_workspace=True,
+    ),
+    Tool(
+        name="memory_find_contradictions",
+        title="Find beliefs that may contradict each other",
+        description=(
+            "List pairs of beliefs that may contradict each other. With `check: true` a model is asked about them "
+            "first, which takes up to half a minute. No belief changes by it: tell the person what was found, let them "
+            "say what is right, and then use memory_correct."
+        ),
+        run=reflecting.find_contradictions,
+        permission=Permission.CURATE,
+        usage=Usage.CURATE,
+        is_for_whole_workspace=True,
+    ),
+    Tool(
+        name="memory_tidy",
+        title="Tidy all beliefs",
+        description=(
+            "Do one thing about all beliefs, when a person asks for it. `prune` takes out of recall those that have "
+            "faded to almost nothing (see them first with `dry_run: true`; restore one with memory_update_status). "
+            "`merge_duplicates` has the next consolidation ask whether those that memory_reflect found alike are one. "
+            "`make_meta_beliefs` has a model say what groups of like beliefs come down to. `backfill_subjects` fills "
+            "in whom or what a belief is about, where that is missing."
+        ),
+        run=reflecting.tidy,
+        permission=Permission.CURATE,
+        usage=Usage.CURATE,
+        is_destructive=True,
+        is_for_whole_workspace=True,
     ),
 )

@@ -75,14 +75,17 @@ def status_history(caller: Caller, *, id: MemoryId) -> StatusHistory:
 
 def _act(caller: Caller, belief_id: str, act: Act, reason: str) -> BeliefTold:
     belief = caller.belief_to_change(belief_id)
-    return _told(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
+    return told_belief(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
 
 
 def _corrected(reshaped: Reshaped) -> Corrected:
-    return Corrected(made=[_told(one) for one in reshaped.made], changed=[_told(one) for one in reshaped.changed])
+    return Corrected(
+        made=[told_belief(one) for one in reshaped.made], changed=[told_belief(one) for one in reshaped.changed]
+    )
 
 
-def _told(belief: Belief) -> BeliefTold:
+def told_belief(belief: Belief) -> BeliefTold:
+    """Tell a belief as it stands."""
     return BeliefTold(
         id=belief.pk,
         statement=belief.statement,

@@ -11,6 +11,7 @@ from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
 from memory.mcp.answers import (
     BudgetTold,
+    ContextTold,
     EvidenceTold,
     Expanded,
     Memory,
@@ -21,9 +22,10 @@ from memory.mcp.answers import (
     WordTold,
 )
 from memory.mcp.callers import Caller, Refused
-from memory.mcp.saving import DIGITS, MemoryId, ProjectName, UserName
+from memory.mcp.saving import DIGITS, MemoryName, ProjectName, UserName
 from memory.models import Belief, Episode
 from memory.recall.cards import interval_of, read_card
+from memory.recall.context import give_context
 from memory.recall.episode_cards import read_episode_card
 from memory.recall.lines import format_line
 from memory.recall.question import LINKS_ARE_OF_NOW, WRONG_ORDER, Question, RecallProfile
@@ -48,6 +50,7 @@ _Mode = Annotated[
         "category counts as."
     ),
 ]
+_Session = Annotated[str, Field(max_length=200, description="The conversation that asks; narrows nothing."), STORABLE]
 
 
 def recall(
@@ -58,8 +61,7 @@ def recall(
     user: UserName | None = None,
     agent: Annotated[str, Field(max_length=200, description="That agent's episodes, and those of none."), STORABLE]
     | None = None,
-    session: Annotated[str, Field(max_length=200, description="The conversation that asks; narrows nothing."), STORABLE]
-    | None = None,
+    session: _Session | None = None,
     limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
     types: Annotated[list[MemoryType], Field(min_length=1, description="Both if left out.")] | None = None,
     mode: _Mode = RecallMode.FULL_CONTEXT,
@@ -105,9 +107,28 @@ def _told(memory: RecalledMemory) -> Memory:
     )
 
 
-def expand(caller: Caller, *, id: MemoryId) -> Expanded:
+def context(
+    caller: Caller,
+    *,
+    query: _Query,
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    session: _Session | None = None,
+    max_tokens: Annotated[
+        int, Field(ge=1, le=settings.POLICY.context.max_tokens, description="Most tokens of the text.")
+    ] = settings.POLICY.context.tokens,
+) -> ContextTold:
+    """Give the beliefs and episodes that bear on a task, within a budget of tokens."""
+    named = caller.project(project)
+    scope = RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or "")
+    given = give_context(scope=scope, query=query, session=session or "", max_tokens=max_tokens, now=caller.now)
+    return ContextTold(text=given.text, ids=list(given.ids))
+
+
+def expand(caller: Caller, *, id: MemoryName) -> Expanded:
     """Show all that the key may see of one memory."""
-    return _episode(caller.episode(id), caller) if is_episode_id(id) else _belief(caller.belief(id), caller)
+    key = caller.whole_id(id)
+    return _episode(caller.episode(key), caller) if is_episode_id(key) else _belief(caller.belief(key), caller)
 
 
 def _episode(episode: Episode, caller: Caller) -> Expanded:

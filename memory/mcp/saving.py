@@ -6,7 +6,7 @@ from pydantic import Field
 
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
-from memory.domain.ids import IdKind, id_pattern, is_episode_id
+from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id
 from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
@@ -22,6 +22,13 @@ DIGITS = 4  # of numbers that a model reads: further ones say nothing
 
 MemoryId = Annotated[
     str, Field(pattern=f"^{id_pattern(IdKind.EPISODE, IdKind.BELIEF)}$", description="An id: ep_… or bl_….")
+]
+MemoryName = Annotated[
+    str,
+    Field(
+        pattern=f"^{beginning_pattern(IdKind.EPISODE, IdKind.BELIEF)}$",
+        description="An id: ep_… or bl_…; or the beginning of one, of four digits at least, that no other memory has.",
+    ),
 ]
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
 UserName = Annotated[str, Field(max_length=200, description="Whose memory it is, where several people share one.")]
@@ -89,20 +96,21 @@ def _remember(line: dict[str, Any], arrival: Arrival) -> Saved:
 def forget(
     caller: Caller,
     *,
-    id: MemoryId,
+    id: MemoryName,
     reason: Annotated[str, Field(max_length=200, description="Why; kept in the history."), STORABLE] = "",
 ) -> Forgotten:
     """Forget an episode or a belief."""
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
-    if is_episode_id(id):
-        gone = forget_episode(episode=caller.episode(id), **told)
+    key = caller.whole_id(id)
+    if is_episode_id(key):
+        gone = forget_episode(episode=caller.episode(key), **told)
     else:
-        gone = forget_belief(belief=caller.belief_to_change(id), even_pinned=caller.may(Permission.CURATE), **told)
+        gone = forget_belief(belief=caller.belief_to_change(key), even_pinned=caller.may(Permission.CURATE), **told)
     bereft, ids = gone.bereft, None
     if caller.may(Permission.READ):
         ids = sorted(bereft_in_sight(bereft=bereft, viewer=caller.viewer).beliefs)[:_MOST_IDS]
     return Forgotten(
-        id=id,
+        id=key,
         recomputed=len(bereft.beliefs),
         archived=len(bereft.archived),
         belief_ids=ids,

@@ -12,6 +12,7 @@ from memory.consolidation.cycle import budget_policy, check_believing
 from memory.consolidation.handmade import (
     CannotStand,
     Hand,
+    NoVector,
     Word,
     Wording,
     WordingVector,
@@ -30,7 +31,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.llm.budget import CallBudget
+from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
 from memory.llm.model import language_model
@@ -44,18 +45,17 @@ from memory.remembering.meeting import is_suppressed
 
 log = structlog.get_logger(__name__)
 
+META_REASON = "what several beliefs come down to"  # why one is made
 KNOWN = "a belief says the same, or a person put one away that does"
 CLASH = "It supports one of the beliefs that this one is about, and contradicts another."
 
 
-class GroupsUnanswered(RuntimeError):
-    """Of some groups no model said anything that could be read; of the others beliefs may have been made."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaRound:
+    """The beliefs that were made, and why not every group had its turn; empty if each had."""
 
-    def __init__(self, *, failures: Sequence[Failure], made: list[Belief]) -> None:
-        first = failures[0]
-        groups = "1 group" if len(failures) == 1 else f"{len(failures)} groups"
-        super().__init__(f"No answer about {groups}: {first.kind}: {first.message}")
-        self.made = made
+    made: Sequence[Belief]
+    unanswered: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +66,23 @@ class Group:
     vectors: Vectors
 
 
-def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> list[Belief]:
+def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
-    Rules make none. Raises what stops calls: MustWait, OutOfBudget; NoVector; and when every group had its turn,
-    GroupsUnanswered where a model failed.
+    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff.
     """
     check_believing(workspace_id=workspace.pk)
-    policy = settings.POLICY.reflection
-    groups = sorted(_groups(workspace), key=lambda group: -len(group.beliefs))[: policy.meta_groups]
-    failures: list[Failure] = []
-    made = [belief for group in groups if (belief := _make(workspace, group, hand, failures))]
-    if failures:
-        raise GroupsUnanswered(failures=failures, made=made)
-    return made
+    most = settings.POLICY.reflection.meta_groups
+    groups = sorted(_groups(workspace), key=lambda group: -len(group.beliefs))[:most]
+    answers, unanswered = _ask(workspace, groups)
+    made: list[Belief] = []
+    for place, answer in sorted(answers.items()):
+        try:
+            belief = _make(workspace, groups[place], answer, hand)
+        except NoVector as error:
+            return MetaRound(made=made, unanswered=unanswered or str(error))
+        made += [belief] if belief else []
+    return MetaRound(made=made, unanswered=unanswered)
 
 
 def _groups(workspace: Workspace) -> Iterator[Group]:
@@ -110,12 +113,11 @@ def _known_groups(workspace: Workspace) -> list[frozenset[str]]:
     return [frozenset(sources) for sources in found.values()]
 
 
-def _make(workspace: Workspace, group: Group, hand: Hand, failures: list[Failure]) -> Belief | None:
-    """Make the belief that a group comes down to, if any; what kept a model from answering goes to `failures`."""
-    answer = _ask(workspace, group, failures)
-    if answer is None or not isinstance(answer.reply, Synthesis) or not answer.reply.statement:
-        return None
+def _make(workspace: Workspace, group: Group, answer: Answer, hand: Hand) -> Belief | None:
+    """Make the belief that a model says a group comes down to, if it says one."""
     said = answer.reply
+    if not isinstance(said, Synthesis) or not said.statement:
+        return None
     if said.statement.casefold() in {belief.statement.casefold() for belief in group.beliefs}:
         return None  # it says no more than one of them
     wording = Wording(
@@ -133,27 +135,43 @@ def _make(workspace: Workspace, group: Group, hand: Hand, failures: list[Failure
     return _store(group, wording, vector, answer.call_id, hand)
 
 
-def _ask(workspace: Workspace, group: Group, failures: list[Failure]) -> Answer | None:
-    shown = group.beliefs[: settings.POLICY.reflection.meta_shown]
+def _ask(workspace: Workspace, groups: Sequence[Group]) -> tuple[dict[int, Answer], str]:
+    """Ask about all groups at once; return the answers by place, and why there are not as many as groups."""
+    answers: list[Answer] = []
+    stopped, failures = "", []
+    try:
+        failures = answer_asks(
+            asks=[Ask(key=str(place), request=_request(group)) for place, group in enumerate(groups)],
+            scope=CallScope(workspace_id=workspace.pk),
+            budget=CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy()),
+            model=language_model(),
+            store=answers.extend,
+        )
+    except (MustWait, OutOfBudget) as error:
+        stopped = str(error)
+    by_place = {int(answer.key): answer for answer in answers}
+    return by_place, _why(missing=len(groups) - len(by_place), stopped=stopped, failures=failures)
+
+
+def _why(*, missing: int, stopped: str, failures: Sequence[Failure]) -> str:
+    """Say why groups are without an answer, in no words of a server."""
+    if not missing:
+        return ""
+    reason = stopped or failures[0].kind.replace("_", " ")
+    return f"No answer about {'1 group' if missing == 1 else f'{missing} groups'}: {reason}"
+
+
+def _request(group: Group) -> MetaRequest:
     told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
-    request = MetaRequest(
+    return MetaRequest(
         beliefs=tuple(
             StatedBelief(
                 statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
             )
-            for belief in shown
+            for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]
         ),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
     )
-    answers: list[Answer] = []
-    failures += answer_asks(
-        asks=[Ask(key="", request=request)],
-        scope=CallScope(workspace_id=workspace.pk),
-        budget=CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy()),
-        model=language_model(),
-        store=answers.extend,
-    )
-    return answers[0] if answers else None
 
 
 @transaction.atomic

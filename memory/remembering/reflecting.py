@@ -104,12 +104,16 @@ def _is_kept(belief: Belief) -> bool:
     return belief.is_pinned or is_published or belief.evidence_count >= settings.POLICY.reflection.prune_evidence
 
 
+def list_prunable(*, workspace: Workspace, now: datetime) -> list[str]:
+    """Name the beliefs that pruning would take."""
+    return sorted(one.id for one in find_faded(workspace=workspace, now=now) if one.is_prunable)
+
+
 @transaction.atomic
 def prune(*, workspace: Workspace, actor: Actor, now: datetime) -> list[str]:
     """Take out of recall what has faded; a curator can restore it. Return the ids."""
     lock_workspace(workspace.pk)
-    faded = [one.id for one in find_faded(workspace=workspace, now=now) if one.is_prunable]
-    pruned = lock_beliefs(faded)
+    pruned = lock_beliefs(list_prunable(workspace=workspace, now=now))
     for belief in pruned:
         change_status(belief=belief, new=BeliefStatus.PRUNED, reason=FADED, actor=actor, now=now)
     log.info("beliefs_pruned", workspace=workspace.pk, beliefs=len(pruned))
@@ -121,9 +125,20 @@ def propose_merges(*, workspace: Workspace, now: datetime) -> list[Duplicate]:
 
     The gate asks for more than a reflection does, and a model agrees or not.
     """
-    found = [pair for pair in _find_duplicates(workspace) if pair.passes_guard]
     least = settings.POLICY.gate.merge_similarity
-    proposed = [pair for pair in found if pair.similarity > least]
+    alike = [pair for pair in _find_duplicates(workspace) if pair.passes_guard and pair.similarity > least]
+    proposed = _propose(workspace, alike, now)
+    log.info("merges_proposed", workspace=workspace.pk, pairs=len(proposed))
+    return proposed
+
+
+@transaction.atomic
+def _propose(workspace: Workspace, pairs: Sequence[Duplicate], now: datetime) -> list[Duplicate]:
+    """Store pairs, but for those of which one was erased since, or is believed no more; return the stored ones."""
+    lock_workspace(workspace.pk)
+    named = {key for pair in pairs for key in pair.ids}
+    active = set(Belief.objects.filter(pk__in=named).active().values_list("pk", flat=True))
+    proposed = [pair for pair in pairs if active.issuperset(pair.ids)]
     rows = [
         Link(
             workspace=workspace,
@@ -138,5 +153,4 @@ def propose_merges(*, workspace: Workspace, now: datetime) -> list[Duplicate]:
     Link.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["belief", "other", "kind"], update_fields=["created_at"]
     )
-    log.info("merges_proposed", workspace=workspace.pk, pairs=len(proposed))
     return proposed

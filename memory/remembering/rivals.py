@@ -16,7 +16,7 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.locks import lock_workspace
 from memory.consolidation.testimony import read_testimony
-from memory.llm.budget import CallBudget
+from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
 from memory.llm.model import language_model
@@ -47,6 +47,14 @@ class Batch:
             beliefs=tuple(as_stated(belief=belief) for belief in beliefs[1:]),
             episodes=_behind(beliefs),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """How many pairs were settled, and what stopped the asking; empty if nothing did."""
+
+    settled: int
+    stopped: str
 
 
 def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
@@ -84,23 +92,37 @@ def _list(workspace: Workspace, pairs: Sequence[Pair], now: datetime) -> list[Ri
     return Rival.objects.bulk_create(rows, ignore_conflicts=True)
 
 
+def standing_rivals(*, workspace: Workspace) -> QuerySet[Rival]:
+    """Return the pairs of which both are believed, whatever is known of them."""
+    rivals = Rival.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
+    return rivals.defer("first__search", "second__search")
+
+
 def list_rivals(*, workspace: Workspace) -> QuerySet[Rival]:
     """Return the pairs that somebody should look at: contradictions first, the most similar before others."""
     urgency = Case(*(When(state=state, then=Value(n)) for n, state in enumerate(_URGENCY)), output_field=IntegerField())
-    standing = _standing(workspace).filter(state__in=_URGENCY)
+    standing = standing_rivals(workspace=workspace).filter(state__in=_URGENCY)
     return standing.order_by(urgency, "-similarity", "first_id", "second_id")
 
 
-def check_rivals(*, workspace: Workspace, now: datetime, most: int | None = None) -> int:
-    """Have a model asked about the pairs nobody was asked about, or so many; return how many were settled.
+def check_rivals(*, workspace: Workspace, now: datetime, seconds: float, most: int | None = None) -> Checked:
+    """Have a model asked about the pairs nobody was asked about, or so many, for as long as there is time.
 
-    Where no model answers, or nobody can read what it says, the pair needs a person. Raises what stops calls, MustWait
-    or OutOfBudget: what was answered by then is stored, and the other pairs stay open.
+    Where no model answers, or nobody can read what it says, the pair needs a person. What was answered before the
+    asking stopped is stored, and the other pairs stay open.
     """
     check = _Check(workspace=workspace, now=now)
-    unasked = _standing(workspace).filter(state=RivalState.OPEN).order_by("-similarity", "first_id", "second_id")
-    check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])))
-    return len(check.settled)
+    unasked = (
+        standing_rivals(workspace=workspace)
+        .filter(state=RivalState.OPEN)
+        .order_by("-similarity", "first_id", "second_id")
+    )
+    stopped = ""
+    try:
+        check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
+    except (MustWait, OutOfBudget) as error:
+        stopped = str(error)
+    return Checked(settled=len(check.settled), stopped=stopped)
 
 
 def dismiss_rivals(*, rivals: QuerySet[Rival]) -> int:
@@ -111,11 +133,6 @@ def dismiss_rivals(*, rivals: QuerySet[Rival]) -> int:
 def reopen_rivals(*, rivals: QuerySet[Rival]) -> int:
     """Let the next check ask about pairs again, as a curator wants; return how many."""
     return rivals.update(state=RivalState.OPEN, reason="", checked_at=None, call=None)
-
-
-def _standing(workspace: Workspace) -> QuerySet[Rival]:
-    rivals = Rival.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
-    return rivals.defer("first__search", "second__search")
 
 
 def _batches(rivals: Sequence[Rival]) -> list[Batch]:
@@ -141,9 +158,9 @@ class _Check:
     now: datetime
     settled: list[int] = field(default_factory=list)
 
-    def run(self, batches: Sequence[Batch]) -> None:
+    def run(self, batches: Sequence[Batch], seconds: float) -> None:
         """Ask about all batches, then about what the replies left over, within one budget."""
-        budget = CallBudget.of_step(seconds=settings.POLICY.rivals.check_seconds, policy=budget_policy())
+        budget = CallBudget.of_step(seconds=seconds, policy=budget_policy())
         while batches:
             batches = self._ask(batches, budget)
 

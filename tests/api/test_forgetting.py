@@ -92,6 +92,14 @@ def test_what_is_not_there_is_a_404(writer: Caller, memory: str) -> None:
     assert is_problem(writer.request("DELETE", f"/memories/{memory}"), 404)
 
 
+def test_a_memory_is_forgotten_by_the_beginning_of_its_id(episode: Episode, writer: Caller, owner: Caller) -> None:
+    """R7: but never erased by it."""
+    assert is_problem(owner.request("DELETE", f"/memories/{episode.pk[:10]}?erase=true"), 422)
+    told = writer.request("DELETE", f"/memories/{episode.pk[:10]}").json()
+    assert (told["id"], told["status"]) == (episode.pk, "forgotten")
+    assert is_problem(writer.request("DELETE", f"/memories/{episode.pk[:10]}"), 404)
+
+
 @pytest.mark.parametrize("query", ["?why=so", f"?reason={'x' * 201}"])
 def test_a_bad_query_forgets_nothing(episode: Episode, writer: Caller, query: str) -> None:
     assert is_problem(writer.request("DELETE", f"/memories/{episode.pk}{query}"), 422)

@@ -35,6 +35,22 @@ def test_an_episode_is_shown_with_what_it_bears_witness_to(workspace: Workspace,
     assert word["weight"] in weights
 
 
+def test_the_beginning_of_an_id_names_a_memory(workspace: Workspace, reader: Caller) -> None:
+    """R7, R15: among what the key may see; four digits at least, and of one memory."""
+    for ending in ("00", "01"):
+        remembered("I want tea.", workspace=workspace, id=f"ep_abcd000000{ending}")
+    project, hidden = (factories.project(workspace=workspace, slug=slug) for slug in ("mill", "barn"))
+    of_mill = remembered("Of the mill.", workspace=workspace, project=project, id="ep_ccccc0000000")
+    remembered("Of the barn.", workspace=workspace, project=hidden, id="ep_cccccc000000")
+    assert reader.get("/memories/ep_abcd00000001").json()["id"] == "ep_abcd00000001"
+    several = reader.get("/memories/ep_abcd")
+    assert is_problem(several, 409)
+    assert several.json()["detail"] == "More than one id begins with ep_abcd: give more of it."
+    limited = caller("read", workspace=workspace, projects=(project,))
+    assert limited.get("/memories/ep_cccc").json()["id"] == of_mill.pk
+    assert [is_problem(reader.get(f"/memories/{name}"), 404) for name in ("ep_abc", "ep_dddd", "bl_abcd")] == [True] * 3
+
+
 def test_a_fact_is_shown_with_what_its_extraction_knew(workspace: Workspace, reader: Caller) -> None:
     """L3, L5, L6, L15, D5: on the card; the list has its kind, confidence and tier."""
     known: dict[str, Any] = {

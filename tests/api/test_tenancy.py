@@ -22,6 +22,7 @@ from memory.models import (
     Heartbeat,
     Lineage,
     Project,
+    Rival,
     Tally,
     UndoneEvidence,
     UndoneLineage,
@@ -50,6 +51,7 @@ class Rows:
     belief: Belief
     twin: Belief
     cycle: Cycle
+    rival: Rival
 
     @property
     def names(self) -> set[str]:
@@ -185,11 +187,23 @@ CALLS: dict[tuple[str, str], Call] = {
         body=lambda rows: {},
         names_a_row=True,
     ),
-    ("api/v1/memories/<memory_id:memory_id>", "GET"): Call(
+    ("api/v1/memories/<memory_name:memory_id>", "GET"): Call(
         permission="read", path=lambda rows: f"/memories/{rows.episode.pk}", names_a_row=True
     ),
-    ("api/v1/memories/<memory_id:memory_id>", "DELETE"): Call(
+    ("api/v1/memories/<memory_name:memory_id>", "DELETE"): Call(
         permission="write", path=lambda rows: f"/memories/{rows.belief.pk}", names_a_row=True
+    ),
+    ("api/v1/reflection", "GET"): Call(permission="read", path=at("/reflection")),
+    **{
+        (f"api/v1/reflection/{what}", "POST"): Call(permission="curate", path=at(f"/reflection/{what}"))
+        for what in ("merges", "meta-beliefs", "prune", "subjects")
+    },
+    ("api/v1/contradictions", "GET"): Call(permission="read", path=at("/contradictions")),
+    ("api/v1/contradictions", "POST"): Call(
+        permission="curate", path=at("/contradictions"), body=lambda rows: {"check": True}
+    ),
+    ("api/v1/contradictions/<int:pair_id>/<settling:settling>", "POST"): Call(
+        permission="curate", path=lambda rows: f"/contradictions/{rows.rival.pk}/dismiss", names_a_row=True
     ),
     ("api/v1/erase", "POST"): Call(
         permission="owner", path=at("/erase"), body=lambda rows: {"user": rows.episode.user or "nobody in particular"}
@@ -245,7 +259,13 @@ def rows(db: None) -> Rows:
     cycle = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW
     )
-    return Rows(workspace=workspace, project=project, episode=episode, belief=belief, twin=twin, cycle=cycle)
+    first, second = sorted((belief.pk, twin.pk))
+    rival = Rival.objects.create(
+        workspace=workspace, first_id=first, second_id=second, similarity=0.7, created_at=factories.NOW
+    )
+    return Rows(
+        workspace=workspace, project=project, episode=episode, belief=belief, twin=twin, cycle=cycle, rival=rival
+    )
 
 
 def routes(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -352,11 +372,12 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
         f"POST {of_belief}/<act:act>": {belief, project, SECRET},
         f"POST {of_belief}/split": {belief, project, SECRET},
         f"POST {of_belief}/correct": {belief, project, SECRET},
-        "GET memories/<memory_id:memory_id>": {belief, rows.episode.pk, project, SECRET},
+        "GET memories/<memory_name:memory_id>": {belief, rows.episode.pk, project, SECRET},
         f"GET {of_cycle}": {cycle},
-        "DELETE memories/<memory_id:memory_id>": {belief},
+        "DELETE memories/<memory_name:memory_id>": {belief},
         "POST memories/<memory_id:memory_id>/feedback": {belief},
         "POST memories/<memory_id:memory_id>/resolve": {rows.episode.pk},
+        "POST contradictions/<int:pair_id>/<settling:settling>": {belief, SECRET},
         **{f"POST {of_cycle}/{act}": {cycle} for act in ("cancel", "undo", "release")},
     }
 

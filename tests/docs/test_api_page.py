@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from rest_framework.fields import Field
 
+from memory.api.contradictions import SETTLINGS
 from memory.api.curation import ACTS
 from memory.api.recall import ContextRequest, RecallRequest, RecollectionRequest
 from memory.api.remember import RememberRequest
@@ -42,10 +43,20 @@ def _calls() -> dict[str, str]:
     found: dict[str, str] = {}
     for pattern in urlpatterns:
         route = re.sub(r"<\w+:\w+_id>", "{id}", str(pattern.pattern))
-        routes = [route.replace("<act:act>", str(act)) for act in ACTS] if "<act:act>" in route else [route]
         permissions: Mapping[str, str] = pattern.callback.view_class.permission_for  # type: ignore[attr-defined]
-        found |= {f"{method} /{path}": str(needed) for path in routes for method, needed in permissions.items()}
+        found |= {
+            f"{method} /{path}": str(needed) for path in _spelled_out(route) for method, needed in permissions.items()
+        }
     return found
+
+
+def _spelled_out(route: str) -> Iterator[str]:
+    """Yield a route once for each word that may stand in the place of one of its parts."""
+    for part, words in {"<act:act>": ACTS, "<settling:settling>": SETTLINGS}.items():
+        if part in route:
+            yield from (route.replace(part, str(word)) for word in words)
+            return
+    yield route
 
 
 def test_every_call_is_on_the_page_with_its_permission() -> None:

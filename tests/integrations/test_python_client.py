@@ -21,9 +21,9 @@ from engram_client import (
     PartlyRefused,
     Unauthorized,
     Unreachable,
-    calls,
     types,
 )
+from engram_client.call import Call
 from engram_client.operations import Blocks, Operation, Operations
 
 from memory.models import Episode, Workspace
@@ -41,7 +41,7 @@ def operations() -> dict[str, dict[str, Any]]:
     return {told["operationId"]: told for path in paths for method, told in path.items() if method != "parameters"}
 
 
-def described() -> dict[str, Callable[..., calls.Call[Any]]]:
+def described() -> dict[str, Callable[..., Call[Any]]]:
     """Return the descriptions of calls by the names of methods."""
     kinds = (Operation, Blocks)
     return {name: one.describe for name, one in vars(Operations).items() if isinstance(one, kinds)}
@@ -199,6 +199,21 @@ def test_cycles_are_started_watched_and_cancelled(engram: Engram) -> None:
     assert engram.cancel_consolidation(started)["id"] == started
     assert [cycle["id"] for cycle in engram.all_consolidations()] == [started]
     assert engram.read_consolidation(started)["id"] == started
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_beliefs_are_looked_at_and_tidied(engram: Engram) -> None:
+    """R7, R7d, R11, R13: by rules, which make no belief about others."""
+    ids = stored(engram)
+    for statement in ("Mara prefers tabs over spaces.", "Mara likes tabs in every file."):
+        engram.found_belief(statement=statement, evidence=[{"episode": ids[0]}])
+    assert engram.reflect(limit=1)["beliefs"] == 2
+    assert engram.prune_beliefs(dry_run=True) == {"pruned": [], "dry_run": True}
+    assert engram.propose_merges()["proposed"] == []
+    assert list(engram.make_meta_beliefs().values()) == [[], ""]
+    assert set(engram.backfill_subjects()["subjects"].values()) == {"mara"}
+    looked = engram.find_contradictions(check=True)
+    assert (looked["found"], looked["settled"], engram.list_contradictions()["total"]) == (1, 1, 0)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.mcp.catalogue import TOOLS, Refusal, Tool
+from memory.mcp.reflecting import Tidying
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
 from memory.recall.feedback import Feedback
 from memory.recall.question import RecallProfile
@@ -63,8 +64,13 @@ CALLS: dict[str, Arguments] = {
     "memory_update_status": lambda rows: {"id": rows.belief.pk, "reason": "x", "status": "challenged"},
     "memory_status_history": lambda rows: {"id": rows.belief.pk},
     "memory_status": lambda rows: {},
+    "memory_context": lambda rows: {"query": SECRET},
+    "memory_reflect": lambda rows: {},
+    "memory_find_contradictions": lambda rows: {"check": True},
+    "memory_tidy": lambda rows: {"what": Tidying.BACKFILL_SUBJECTS},
 }
-NAMING = set(CALLS) - {"memory_save", "memory_recall", "memory_status"}
+OF_ALL = {tool.name for tool in TOOLS if tool.is_for_whole_workspace}
+NAMING = set(CALLS) - OF_ALL - {"memory_save", "memory_recall", "memory_context", "memory_status"}
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
@@ -380,3 +386,63 @@ def test_what_has_expired_is_recalled_if_asked_for(rows: Rows) -> None:
         for wanted in (False, True)
     ]
     assert told == [[], [rows.episode.pk]] * 2
+
+
+def test_what_looks_at_all_beliefs_takes_a_key_without_limits(rows: Rows) -> None:
+    """B21: of the others each would be told but a part."""
+    key = factories.key(workspace=rows.workspace, projects=(rows.project,))[1]
+    assert {"memory_reflect", "memory_find_contradictions", "memory_tidy"} == OF_ALL
+    for name in OF_ALL:
+        with pytest.raises(Refusal, match="This key is limited to projects"):
+            call(name, key, **CALLS[name](rows))
+
+
+def test_a_context_is_a_text_with_its_ids(rows: Rows) -> None:
+    """R12: and another user's memories are not in it."""
+    key = factories.key(workspace=rows.workspace)[1]
+    told = call("memory_context", key, query=SECRET, user="ben")
+    [general] = Belief.objects.filter(project=None)
+    assert (told.ids, told.as_text()) == ([general.pk], f"[Belief (0.86): {general.statement}]")
+    assert call("memory_context", key, query=SECRET, max_tokens=1).as_text() == "Nothing bears on it."
+
+
+def test_a_memory_is_named_by_the_beginning_of_its_id(rows: Rows) -> None:
+    """R7, R15, B18: of what the key may see."""
+    key = factories.key(workspace=rows.workspace)[1]
+    assert call("memory_expand", key, id=rows.belief.pk[:9]).id == rows.belief.pk
+    for ending in ("0" * 8, "1" * 8):
+        remembered("The mill turns.", workspace=rows.workspace, id=f"ep_abcd{ending}")
+    with pytest.raises(Refusal, match="More than one id begins with ep_abcd: give more of it"):
+        call("memory_forget", key, id="ep_abcd")
+    assert call("memory_forget", key, id="ep_abcd1").id == "ep_abcd11111111"
+    with pytest.raises(Refusal, match="There is no ep_ffff here"):
+        call("memory_forget", key, id="ep_ffff")
+
+
+def test_beliefs_are_looked_at_and_tidied(rows: Rows) -> None:
+    """R7, R13: what is alike is proposed, what lacks a subject gets one."""
+    key = factories.key("curate", workspace=rows.workspace)[1]
+    tea, now = "Ben prefers green tea.", timezone.now()
+    for statement in (tea, "Ben prefers green tea!"):
+        believed(statement, workspace=rows.workspace, embedded_as=tea, created_at=now)
+    seen = call("memory_reflect", key)
+    assert (seen.beliefs, seen.duplicate_count, seen.duplicates[0].passes_guard) == (4, 1, True)
+    rehearsed = call("memory_tidy", key, what=Tidying.PRUNE, dry_run=True).pruned
+    assert rehearsed == sorted(one.id for one in seen.faded)
+    told = {what: call("memory_tidy", key, what=what) for what in reversed(Tidying)}
+    assert [pair.ids for pair in told[Tidying.MERGE_DUPLICATES].proposed] == [seen.duplicates[0].ids]
+    assert set(told[Tidying.BACKFILL_SUBJECTS].subjects.values()) >= {"ben"}
+    assert (told[Tidying.PRUNE].pruned, told[Tidying.MAKE_META_BELIEFS].made) == (rehearsed, [])
+    with pytest.raises(Refusal, match="Only prune can be tried"):
+        call("memory_tidy", key, what=Tidying.MERGE_DUPLICATES, dry_run=True)
+
+
+def test_pairs_that_may_contradict_each_other_are_told(rows: Rows) -> None:
+    """R11."""
+    key = factories.key("curate", workspace=rows.workspace)[1]
+    said = {"Ben prefers tea over coffee.", "Ben likes coffee in the morning."}
+    for statement in said:
+        believed(statement, workspace=rows.workspace)
+    told = call("memory_find_contradictions", key)
+    [pair] = told.pairs
+    assert (told.found, told.settled, told.total, pair.state, set(pair.statements)) == (1, 0, 1, "open", said)

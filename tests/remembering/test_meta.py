@@ -20,7 +20,8 @@ GENERAL = "Ana is particular about how code looks."
 
 
 def made(world: World) -> list[Belief]:
-    return make_meta_beliefs(workspace=world.workspace, hand=Hand(actor=TELLER, reason="as asked", now=world.now))
+    hand = Hand(actor=TELLER, reason="as asked", now=world.now)
+    return list(make_meta_beliefs(workspace=world.workspace, hand=hand).made)
 
 
 @pytest.fixture

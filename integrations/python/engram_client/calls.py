@@ -3,85 +3,15 @@
 Nothing here speaks to a server; `Engram` and `AsyncEngram` do, by these descriptions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
-from urllib.parse import quote
+from typing import Literal
 
 from engram_client import types
-
-T = TypeVar("T")
+from engram_client.call import Call, batch, get, given, named, post
 
 Moment = datetime | str
 Evidence = Sequence[types.Testimony]
-JSON = "application/json"
-LINES = "application/x-ndjson"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Generic[T]):
-    """One request. `T` is what its answer is; `is_repeatable`: sent twice it does what it does once.
-
-    `lines` names the list in which a batch's lines are answered, each for itself.
-    """
-
-    method: Literal["GET", "POST", "DELETE"]
-    path: str
-    query: Mapping[str, Any] = field(default_factory=dict)
-    body: Mapping[str, Any] | None = None
-    content: bytes | None = None
-    is_repeatable: bool = False
-    lines: str = ""
-
-
-def _get(path: str, **query: Any) -> Call[Any]:
-    return Call(method="GET", path=path, query=_given(query), is_repeatable=True)
-
-
-def _post(path: str, body: Mapping[str, Any] | None = None, *, is_repeatable: bool = False) -> Call[Any]:
-    return Call(method="POST", path=path, body=_given(body or {}), is_repeatable=is_repeatable)
-
-
-def _batch(path: str, name: str, given: Iterable[Mapping[str, Any]], *, known_by: str) -> Call[Any]:
-    """Send lines in one request; it may be repeated if each of them names what it is known by."""
-    lines = _lines_of(name, given)
-    is_repeatable = all(line.get(known_by) for line in lines)
-    return Call(method="POST", path=path, body={name: _as_json(lines)}, is_repeatable=is_repeatable, lines=name)
-
-
-def _lines_of(name: str, given: object) -> list[Mapping[str, Any]]:
-    """Return lines as a list; raise TypeError for what is none, before anything is sent."""
-    wanted = f"a list of dictionaries is needed, one for each of the {name}"
-    if isinstance(given, Mapping):
-        raise TypeError(f"{wanted}; this is a single one: put it into a list")
-    if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
-        raise TypeError(f"{wanted}, in their order; this is a {type(given).__name__}")
-    lines = list(given)
-    for place, line in enumerate(lines):
-        if not isinstance(line, Mapping):
-            raise TypeError(f"{wanted}; number {place} is a {type(line).__name__}")
-    return lines
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what was given, times as RFC 3339 has them."""
-    return {name: _as_json(value) for name, value in values.items() if value is not None}
-
-
-def _name(text: str) -> str:
-    """Return an id as a part of an address: nothing in it leads elsewhere."""
-    return quote(text, safe="")
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {name: _as_json(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(item) for item in value]
-    return value
 
 
 # --- What goes in
@@ -107,17 +37,17 @@ def store_episode(
     idempotency_key: str | None = None,
 ) -> Call[types.EpisodesAnswer]:
     """Store one thing that happened or was said; with an idempotency key it may be sent again."""
-    return _post("/episodes", locals(), is_repeatable=idempotency_key is not None)
+    return post("/episodes", locals(), is_repeatable=idempotency_key is not None)
 
 
 def store_episodes(episodes: Iterable[types.EpisodeLine]) -> Call[types.EpisodesAnswer]:
     """Store up to 1,000 episodes. Where some are refused, the others are stored, and PartlyRefused is raised."""
-    return _batch("/episodes", "episodes", episodes, known_by="idempotency_key")
+    return batch("/episodes", "episodes", episodes, known_by="idempotency_key")
 
 
 def accept_turns(turns: Iterable[types.TurnLine]) -> Call[types.TurnsAnswer]:
     """Send up to 1,000 turns in order. Where some are refused, the others are kept, and PartlyRefused is raised."""
-    return _batch("/turns", "turns", turns, known_by="turn_id")
+    return batch("/turns", "turns", turns, known_by="turn_id")
 
 
 def remember(
@@ -132,7 +62,7 @@ def remember(
     idempotency_key: str | None = None,
 ) -> Call[types.RememberAnswer]:
     """Remember a text: its facts meet what is believed at once, where a model can be asked."""
-    return _post("/remember", locals(), is_repeatable=idempotency_key is not None)
+    return post("/remember", locals(), is_repeatable=idempotency_key is not None)
 
 
 # --- What comes back
@@ -157,7 +87,7 @@ def recall(
     explain: bool | None = None,
 ) -> "Call[types.Recalled]":
     """Find what comes to mind, best first."""
-    return _post("/recall", locals(), is_repeatable=True)
+    return post("/recall", locals(), is_repeatable=True)
 
 
 def recollect(
@@ -169,7 +99,7 @@ def recollect(
     max_tokens: int | None = None,
 ) -> Call[types.Recollection]:
     """Return a few memories as a text to put before a conversation."""
-    return _post("/recollections", locals(), is_repeatable=True)
+    return post("/recollections", locals(), is_repeatable=True)
 
 
 def context(
@@ -181,17 +111,17 @@ def context(
     max_tokens: int | None = None,
 ) -> Call[types.Recollection]:
     """Return the beliefs and episodes that bear on a task as a text to put before it."""
-    return _post("/context", locals(), is_repeatable=True)
+    return post("/context", locals(), is_repeatable=True)
 
 
 def read_memory(memory_id: str) -> Call[types.MemoryCard]:
     """Read an episode or a belief with all that is known of it."""
-    return _get(f"/memories/{_name(memory_id)}")
+    return get(f"/memories/{named(memory_id)}")
 
 
 def read_status() -> Call[types.Status]:
     """Read how the memory stands."""
-    return _get("/status")
+    return get("/status")
 
 
 def list_episodes(
@@ -209,7 +139,7 @@ def list_episodes(
     cursor: str | None = None,
 ) -> Call[types.EpisodePage]:
     """Read a page of episodes, newest first."""
-    return _get("/episodes", **locals())
+    return get("/episodes", **locals())
 
 
 def list_beliefs(
@@ -225,24 +155,24 @@ def list_beliefs(
     cursor: str | None = None,
 ) -> Call[types.BeliefPage]:
     """Read a page of beliefs, newest first."""
-    return _get("/beliefs", **locals())
+    return get("/beliefs", **locals())
 
 
 def read_belief(belief_id: str, *, as_of: Moment | None = None) -> Call[types.BeliefCard]:
     """Read a belief with its evidence, decisions and lineage."""
-    return _get(f"/beliefs/{_name(belief_id)}", as_of=as_of)
+    return get(f"/beliefs/{named(belief_id)}", as_of=as_of)
 
 
 def read_belief_history(
     belief_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.ChangePage]:
     """Read a page of a belief's changes."""
-    return _get(f"/beliefs/{_name(belief_id)}/history", limit=limit, cursor=cursor)
+    return get(f"/beliefs/{named(belief_id)}/history", limit=limit, cursor=cursor)
 
 
 def read_lineage(belief_id: str) -> Call[types.Family]:
     """Read all that a belief came from and all that came of it."""
-    return _get(f"/beliefs/{_name(belief_id)}/lineage")
+    return get(f"/beliefs/{named(belief_id)}/lineage")
 
 
 # --- By hand
@@ -250,23 +180,23 @@ def read_lineage(belief_id: str) -> Call[types.Family]:
 
 def give_feedback(memory_id: str, *, value: types.ValueEnum) -> Call[types.Feedback]:
     """Say that a memory was useful, or wrong; each time counts."""
-    return _post(f"/memories/{_name(memory_id)}/feedback", {"value": value})
+    return post(f"/memories/{named(memory_id)}/feedback", {"value": value})
 
 
 def resolve_commitment(memory_id: str) -> Call[types.Resolved]:
     """Say that a commitment is done with."""
-    return _post(f"/memories/{_name(memory_id)}/resolve", is_repeatable=True)
+    return post(f"/memories/{named(memory_id)}/resolve", is_repeatable=True)
 
 
 def forget_memory(memory_id: str, *, reason: str | None = None, erase: bool | None = None) -> Call[types.Forgotten]:
     """Forget a memory; with `erase`, for good."""
     told = {"reason": reason, "erase": None if erase is None else str(erase).lower()}
-    return Call(method="DELETE", path=f"/memories/{_name(memory_id)}", query=_given(told))
+    return Call(method="DELETE", path=f"/memories/{named(memory_id)}", query=given(told))
 
 
 def erase_memories(*, user: str | None = None, workspace: str | None = None) -> Call[types.Erasure]:
     """Erase all that is one user's, or, by its name, every memory of the workspace."""
-    return _post("/erase", locals())
+    return post("/erase", locals())
 
 
 def found_belief(
@@ -282,14 +212,14 @@ def found_belief(
     reason: str | None = None,
 ) -> Call[types.Belief]:
     """State a belief with its evidence."""
-    return _post("/beliefs", locals())
+    return post("/beliefs", locals())
 
 
 def curate_belief(
     belief_id: str, act: Literal["pin", "unpin", "archive", "challenge", "restore"], *, reason: str
 ) -> Call[types.Belief]:
     """Pin, unpin, archive, challenge or restore a belief."""
-    return _post(f"/beliefs/{_name(belief_id)}/{act}", {"reason": reason})
+    return post(f"/beliefs/{named(belief_id)}/{act}", {"reason": reason})
 
 
 def correct_belief(
@@ -303,17 +233,60 @@ def correct_belief(
 ) -> Call[types.Reshaped]:
     """Say that a belief is wrong, and with a statement what is right instead."""
     told = {"reason": reason, "statement": statement, "subject": subject, "context": context, "timeframe": timeframe}
-    return _post(f"/beliefs/{_name(belief_id)}/correct", told)
+    return post(f"/beliefs/{named(belief_id)}/correct", told)
 
 
 def merge_beliefs(*, beliefs: tuple[str, str], reason: str, statement: str | None = None) -> Call[types.Reshaped]:
     """Make one belief of two that say the same."""
-    return _post("/beliefs/merge", locals())
+    return post("/beliefs/merge", locals())
 
 
 def split_belief(belief_id: str, *, parts: Sequence[types.Part], reason: str) -> Call[types.Reshaped]:
     """Make two to five beliefs of one."""
-    return _post(f"/beliefs/{_name(belief_id)}/split", {"parts": list(parts), "reason": reason})
+    return post(f"/beliefs/{named(belief_id)}/split", {"parts": list(parts), "reason": reason})
+
+
+# --- All beliefs
+
+
+def reflect(*, limit: int | None = None) -> Call[types.Reflection]:
+    """Look at all beliefs: which may say the same, and which have faded."""
+    return get("/reflection", limit=limit)
+
+
+def prune_beliefs(*, dry_run: bool | None = None) -> Call[types.Pruned]:
+    """Take out of recall what has faded; dry, name it."""
+    return post("/reflection/prune", locals(), is_repeatable=bool(dry_run))
+
+
+def propose_merges() -> Call[types.Proposed]:
+    """Have the next cycle ask whether beliefs that are near enough are one."""
+    return post("/reflection/merges", is_repeatable=True)
+
+
+def make_meta_beliefs() -> Call[types.MetaRound]:
+    """Have a model say what groups of like beliefs come down to."""
+    return post("/reflection/meta-beliefs")
+
+
+def backfill_subjects() -> Call[types.Subjects]:
+    """Give beliefs without a subject the one that their statement names."""
+    return post("/reflection/subjects")
+
+
+def list_contradictions(*, limit: int | None = None) -> Call[types.ContradictionList]:
+    """List pairs of beliefs that may contradict each other."""
+    return get("/contradictions", limit=limit)
+
+
+def find_contradictions(*, check: bool | None = None, limit: int | None = None) -> Call[types.ContradictionLook]:
+    """Look for such pairs; with `check` a model is asked about them."""
+    return post("/contradictions", locals())
+
+
+def settle_contradiction(pair_id: int, settling: Literal["dismiss", "reopen"]) -> Call[types.Contradiction]:
+    """Take a pair off the list for good, or let the next check ask about it again."""
+    return post(f"/contradictions/{int(pair_id)}/{settling}", is_repeatable=True)
 
 
 # --- Cycles
@@ -321,32 +294,32 @@ def split_belief(belief_id: str, *, parts: Sequence[types.Part], reason: str) ->
 
 def start_consolidation(*, dry_run: bool | None = None) -> "Call[types.CycleStarted | types.Rehearsal]":
     """Start a cycle; dry, say what one would do."""
-    return _post("/consolidations", locals(), is_repeatable=bool(dry_run))
+    return post("/consolidations", locals(), is_repeatable=bool(dry_run))
 
 
 def list_consolidations(*, limit: int | None = None, cursor: str | None = None) -> Call[types.CyclePage]:
     """Read a page of cycles, newest first."""
-    return _get("/consolidations", **locals())
+    return get("/consolidations", **locals())
 
 
 def read_consolidation(cycle_id: str) -> Call[types.Cycle]:
     """Read a cycle with steps, counts and cost."""
-    return _get(f"/consolidations/{_name(cycle_id)}")
+    return get(f"/consolidations/{named(cycle_id)}")
 
 
 def cancel_consolidation(cycle_id: str) -> Call[types.CycleStarted]:
     """Cancel a cycle: what is complete is applied."""
-    return _post(f"/consolidations/{_name(cycle_id)}/cancel")
+    return post(f"/consolidations/{named(cycle_id)}/cancel")
 
 
 def undo_consolidation(cycle_id: str, *, reason: str | None = None) -> Call[types.Undone]:
     """Take back all that a cycle did, and hold its episodes."""
-    return _post(f"/consolidations/{_name(cycle_id)}/undo", {"reason": reason})
+    return post(f"/consolidations/{named(cycle_id)}/undo", {"reason": reason})
 
 
 def release_consolidation(cycle_id: str) -> Call[types.Released]:
     """Let the episodes that are held since a cycle was undone take part again."""
-    return _post(f"/consolidations/{_name(cycle_id)}/release", is_repeatable=True)
+    return post(f"/consolidations/{named(cycle_id)}/release", is_repeatable=True)
 
 
 # --- Moving
@@ -354,7 +327,7 @@ def release_consolidation(cycle_id: str) -> Call[types.Released]:
 
 def export_workspace(*, user: str | None = None) -> Call[bytes]:
     """Export the workspace's memory, or one user's, as JSON Lines."""
-    return _get("/export", user=user)
+    return get("/export", user=user)
 
 
 def import_workspace(content: bytes) -> Call[types.Imported]:

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from engram_client.calls import JSON, LINES, Call
+from engram_client.call import JSON, LINES, Call
 from engram_client.errors import ApiError, Closed, EngramError, Unreachable, checked, error_of
 from engram_client.operations import Operations, next_cursor
 

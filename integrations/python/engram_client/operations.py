@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, g
 from urllib.parse import parse_qs, urlsplit
 
 from engram_client import calls, types
-from engram_client.calls import Call
+from engram_client.call import Call
 
 if TYPE_CHECKING:
     from engram_client.client import AsyncEngram, Engram
@@ -148,6 +148,15 @@ class Operations:
     correct_belief = Operation(calls.correct_belief)
     merge_beliefs = Operation(calls.merge_beliefs)
     split_belief = Operation(calls.split_belief)
+
+    reflect = Operation(calls.reflect)
+    prune_beliefs = Operation(calls.prune_beliefs)
+    propose_merges = Operation(calls.propose_merges)
+    make_meta_beliefs = Operation(calls.make_meta_beliefs)
+    backfill_subjects = Operation(calls.backfill_subjects)
+    list_contradictions = Operation(calls.list_contradictions)
+    find_contradictions = Operation(calls.find_contradictions)
+    settle_contradiction = Operation(calls.settle_contradiction)
 
     start_consolidation = Operation(calls.start_consolidation)
     list_consolidations = Operation(calls.list_consolidations)

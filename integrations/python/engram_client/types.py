@@ -7,6 +7,7 @@ BeliefStatus: TypeAlias = Literal[
     "active", "challenged", "revised", "merged", "split", "archived", "invalidated", "pruned", "forgotten"
 ]
 BlankEnum: TypeAlias = Literal[""]
+ContradictionStateEnum: TypeAlias = Literal["open", "contradicts", "compatible", "needs_a_person", "dismissed"]
 CycleState: TypeAlias = Literal["queued", "running", "finished", "over_budget", "cancelled", "failed"]
 EdgeKind: TypeAlias = Literal["entity", "time", "causal"]
 EpisodeCardTypeEnum: TypeAlias = Literal["episode"]
@@ -235,6 +236,41 @@ class ContextRequest(TypedDict):
     max_tokens: NotRequired[int]
 
 
+class Contradiction(TypedDict):
+    """Two beliefs of one project, user and language that may contradict each other."""
+
+    id: int
+    beliefs: list["Side"]
+    similarity: float
+    state: "ContradictionStateEnum"
+    reason: str
+    checked_at: str | None
+
+
+class ContradictionList(TypedDict):
+    """What somebody should look at."""
+
+    total: int
+    pairs: list["Contradiction"]
+
+
+class ContradictionLook(TypedDict):
+    """What a look found."""
+
+    total: int
+    pairs: list["Contradiction"]
+    found: int
+    settled: int
+    stopped: str
+
+
+class ContradictionRequest(TypedDict):
+    """What is to be done about pairs that may contradict each other."""
+
+    check: NotRequired[bool]
+    limit: NotRequired[int]
+
+
 class CorrectionRequest(TypedDict):
     """What is wrong about a belief, and, with a statement, what is right instead."""
 
@@ -300,6 +336,15 @@ class Decision(TypedDict):
     cycle: str
     is_undone: bool
     created_at: str
+
+
+class Duplicate(TypedDict):
+    """Two beliefs that may say the same."""
+
+    ids: list[str]
+    statements: list[str]
+    similarity: float
+    passes_guard: bool
 
 
 class Episode(TypedDict):
@@ -523,6 +568,15 @@ class Explanation(TypedDict):
     path: list["PathStep"]
 
 
+class Faded(TypedDict):
+    """A belief of which nothing was said for long."""
+
+    id: str
+    statement: str
+    effective_confidence: float
+    is_prunable: bool
+
+
 class Family(TypedDict):
     """All that a belief came from, and all that came of it, oldest first."""
 
@@ -657,6 +711,13 @@ class MergeRequest(TypedDict):
     reason: str
 
 
+class MetaRound(TypedDict):
+    """Beliefs about groups of beliefs."""
+
+    made: list["Belief"]
+    unanswered: str
+
+
 class Missed(TypedDict):
     """A memory that fell short."""
 
@@ -723,6 +784,25 @@ class Problem(TypedDict):
     line: NotRequired[int]
 
 
+class Proposed(TypedDict):
+    """Pairs that the next cycle's merge gate looks at."""
+
+    proposed: list["Duplicate"]
+
+
+class PruneRequest(TypedDict):
+    """Whether it is meant."""
+
+    dry_run: NotRequired[bool]
+
+
+class Pruned(TypedDict):
+    """Beliefs that faded."""
+
+    pruned: list[str]
+    dry_run: bool
+
+
 class RecallRequest(TypedDict):
     """A question to the memory."""
 
@@ -766,6 +846,16 @@ class RecollectionRequest(TypedDict):
     user: NotRequired[str | None]
     session: NotRequired[str | None]
     max_tokens: NotRequired[int]
+
+
+class Reflection(TypedDict):
+    """What a look at all active beliefs found."""
+
+    beliefs: int
+    duplicate_count: int
+    duplicates: list["Duplicate"]
+    faded_count: int
+    faded: list["Faded"]
 
 
 class Rehearsal(TypedDict):
@@ -861,6 +951,13 @@ class SaidTurn(TypedDict):
     occurred_at: str
 
 
+class Side(TypedDict):
+    """One of the two."""
+
+    id: str
+    statement: str
+
+
 class SplitRequest(TypedDict):
     """What a belief is split into."""
 
@@ -904,6 +1001,12 @@ class StoredEpisode(TypedDict):
     id: str
     deduplicated: bool
     forgotten: NotRequired[bool | None]
+
+
+class Subjects(TypedDict):
+    """Subjects that were filled in."""
+
+    subjects: dict[str, str]
 
 
 class Testimony(TypedDict):

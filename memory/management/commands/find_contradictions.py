@@ -4,10 +4,10 @@ import json
 from argparse import ArgumentTypeError
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.llm.budget import MustWait, OutOfBudget
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Rival, Workspace
@@ -49,11 +49,8 @@ class Command(BaseCommand):
 
 def _check(workspace: Workspace, limit: int | None) -> str:
     """Have a model asked; return what stopped the asking, if anything did."""
-    try:
-        check_rivals(workspace=workspace, now=timezone.now(), most=limit)
-    except (MustWait, OutOfBudget) as stopped:
-        return str(stopped)
-    return ""
+    seconds = settings.POLICY.rivals.check_seconds
+    return check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=limit).stopped
 
 
 def _as_values(rival: Rival) -> dict[str, Any]:

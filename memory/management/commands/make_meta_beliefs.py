@@ -8,13 +8,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import Hand, NoVector
-from memory.llm.budget import MustWait, OutOfBudget
+from memory.consolidation.handmade import Hand
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Belief
-from memory.remembering.meta import GroupsUnanswered, make_meta_beliefs
+from memory.remembering.meta import META_REASON, make_meta_beliefs
 
 
 class Command(BaseCommand):
@@ -28,17 +27,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        hand = Hand(actor=acting("make_meta_beliefs"), reason="what several beliefs come down to", now=timezone.now())
-        failed = None
+        hand = Hand(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
-            made = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
-        except GroupsUnanswered as unanswered:
-            made, failed = unanswered.made, unanswered
-        except (MustWait, OutOfBudget, NoVector, BeliefsAreOff) as error:
+            done = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
+        except BeliefsAreOff as error:
             raise CommandError(str(error), returncode=1) from None
-        self._tell(made, as_json=as_json)
-        if failed:
-            raise CommandError(str(failed), returncode=1)
+        self._tell(done.made, as_json=as_json)
+        if done.unanswered:
+            raise CommandError(done.unanswered, returncode=1)
 
     def _tell(self, made: Sequence[Belief], *, as_json: bool) -> None:
         if as_json:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
-from memory.remembering.reflecting import find_faded
+from memory.remembering.reflecting import list_prunable
 from memory.remembering.reflecting import prune as prune_faded
 
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     def handle(self, *, workspace: str, dry_run: bool, as_json: bool, **options: Any) -> None:
         found, now = named_workspace(workspace), timezone.now()
         if dry_run:
-            ids = sorted(one.id for one in find_faded(workspace=found, now=now) if one.is_prunable)
+            ids = list_prunable(workspace=found, now=now)
         else:
             ids = prune_faded(workspace=found, actor=acting("prune"), now=now)
         if as_json:

@@ -1,0 +1,175 @@
+"""GET and POST /contradictions, /contradictions/{id}/dismiss and /reopen: pairs for curators to look at (R11)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memory.api.authentication import holder_of
+from memory.api.reflection import FEW, MOST
+from memory.api.requests import StrictSerializer, read_body, read_query
+from memory.api.rounding import RoundedField
+from memory.api.schema import documented
+from memory.models import Permission, Rival, Workspace
+from memory.remembering.rivals import (
+    Checked,
+    check_rivals,
+    dismiss_rivals,
+    find_rivals,
+    list_rivals,
+    reopen_rivals,
+    standing_rivals,
+)
+
+# What a curator may say of a pair.
+SETTLINGS: dict[str, Callable[..., int]] = {"dismiss": dismiss_rivals, "reopen": reopen_rivals}
+
+_PAIR = {
+    "id": 31,
+    "beliefs": [
+        {"id": "bl_0c4e1f6a92d3", "statement": "Mara prefers tabs over spaces."},
+        {"id": "bl_77aa01c4d2e9", "statement": "Mara indents with spaces."},
+    ],
+    "similarity": 0.7314,
+    "state": "contradicts",
+    "reason": "One says tabs, the other spaces.",
+    "checked_at": "2026-03-02T08:00:00Z",
+}
+_LISTED = {"total": 1, "pairs": [_PAIR]}
+
+
+class ContradictionQuery(StrictSerializer):
+    """How many are listed."""
+
+    limit = serializers.IntegerField(default=FEW, min_value=1, max_value=MOST)
+
+
+class ContradictionRequest(StrictSerializer):
+    """What is to be done about pairs that may contradict each other."""
+
+    check = serializers.BooleanField(
+        default=False, help_text="Have a model asked about the pairs that nobody was asked about, within 25 s."
+    )
+    limit = serializers.IntegerField(
+        default=FEW, min_value=1, max_value=MOST, help_text="Most pairs to look for, to ask about and to list."
+    )
+
+
+class SideSerializer(serializers.Serializer[Any]):
+    """One of the two."""
+
+    id = serializers.CharField()
+    statement = serializers.CharField()
+
+
+class ContradictionSerializer(serializers.ModelSerializer[Rival]):
+    """Two beliefs of one project, user and language that may contradict each other."""
+
+    beliefs = serializers.SerializerMethodField()
+    similarity = RoundedField(help_text="On the reference scale, when the pair was found.")
+
+    class Meta:
+        model = Rival
+        fields = ("id", "beliefs", "similarity", "state", "reason", "checked_at")
+        read_only_fields = fields
+
+    @extend_schema_field(SideSerializer(many=True))
+    def get_beliefs(self, rival: Rival) -> list[dict[str, str]]:
+        return [{"id": one.pk, "statement": one.statement} for one in (rival.first, rival.second)]
+
+
+class ContradictionListSerializer(serializers.Serializer[Any]):
+    """What somebody should look at."""
+
+    total = serializers.IntegerField(help_text="Pairs to look at, more than are listed perhaps.")
+    pairs = ContradictionSerializer(many=True, help_text="Contradictions first, the most similar before others.")
+
+
+class ContradictionLookSerializer(ContradictionListSerializer):
+    """What a look found."""
+
+    found = serializers.IntegerField(help_text="Pairs that were not on the list before.")
+    settled = serializers.IntegerField(help_text="Pairs about which it is known by now what they are.")
+    stopped = serializers.CharField(allow_blank=True, help_text="Why not all were asked about; else empty.")
+
+
+class ContradictionsView(APIView):
+    """Pairs of beliefs that may contradict each other."""
+
+    permission_for = {"GET": Permission.READ, "POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="list_contradictions",
+        summary="List pairs of beliefs that may contradict each other",
+        parameters=[ContradictionQuery],
+        **documented(
+            {200: ContradictionListSerializer}, 422,
+            examples=[OpenApiExample("listed", response_only=True, status_codes=["200"], value=_LISTED)],
+        ),
+    )  # fmt: skip
+    def get(self, request: Request) -> Response:
+        most = read_query(ContradictionQuery, request)["limit"]
+        return Response(ContradictionListSerializer(_listed(holder_of(request).workspace, most)).data)
+
+    @extend_schema(
+        operation_id="find_contradictions",
+        summary="Look for pairs of beliefs that may contradict each other, and have a model asked",
+        description=(
+            "No belief changes by it, whatever a model says: a curator corrects, merges, splits or archives, or "
+            "dismisses the pair. What a check has no time for stays open: call again to go on."
+        ),
+        request=ContradictionRequest,
+        **documented(
+            {200: ContradictionLookSerializer}, 400, 413, 415, 422,
+            examples=[
+                OpenApiExample(
+                    "found", response_only=True, status_codes=["200"],
+                    value=_LISTED | {"found": 1, "settled": 1, "stopped": ""},
+                )
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        asked, workspace = read_body(ContradictionRequest, request), holder_of(request).workspace
+        most: int = asked["limit"]
+        found = len(find_rivals(workspace=workspace, now=timezone.now(), most=most))
+        checked = Checked(settled=0, stopped="")
+        if asked["check"]:
+            seconds = settings.POLICY.remember.answer_seconds
+            checked = check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=most)
+        told = {"found": found, "settled": checked.settled, "stopped": checked.stopped}
+        return Response(ContradictionLookSerializer(_listed(workspace, most) | told).data)
+
+
+def _listed(workspace: Workspace, most: int) -> dict[str, Any]:
+    rivals: QuerySet[Rival] = list_rivals(workspace=workspace)
+    return {"total": rivals.count(), "pairs": rivals[:most]}
+
+
+class ContradictionView(APIView):
+    """A curator's word on one pair."""
+
+    permission_for = {"POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="settle_contradiction",
+        summary="Take a pair off the list for good, or let the next check ask about it again",
+        parameters=[OpenApiParameter("settling", enum=list(SETTLINGS), location=OpenApiParameter.PATH)],
+        request=None,
+        **documented({200: ContradictionSerializer}, 404),
+    )
+    def post(self, request: Request, pair_id: int, settling: str) -> Response:
+        rivals = standing_rivals(workspace=holder_of(request).workspace).filter(pk=pair_id)
+        get_object_or_404(rivals)
+        SETTLINGS[settling](rivals=rivals)
+        return Response(ContradictionSerializer(rivals.get()).data)

@@ -1,0 +1,86 @@
+"""GET and POST /contradictions, and a curator's word on a pair."""
+
+import pytest
+
+from memory.models import Belief, Rival
+from tests.api.caller import Caller, caller, is_problem
+from tests.consolidation.conftest import decree, hasty, running_server, server, world
+from tests.consolidation.world import World
+
+__all__ = ["decree", "hasty", "running_server", "server", "world"]
+
+pytestmark = pytest.mark.django_db
+
+TABS = "Ana prefers tabs."
+SPACES = "Ana indents with spaces."
+LINES = "Ana wants short lines."
+
+
+@pytest.fixture
+def curator(world: World) -> Caller:
+    return caller("curate", workspace=world.workspace)
+
+
+@pytest.fixture
+def three(world: World) -> list[Belief]:
+    """Return three beliefs about one matter: 0.72, 0.63 and 0.56 alike, in this order of pairs."""
+    told = ((TABS, 0.9), (SPACES, 0.8), (LINES, 0.7))
+    return [world.hold(statement, about="code", likeness=likeness) for statement, likeness in told]
+
+
+def test_pairs_are_looked_for_and_listed(world: World, three: list[Belief], curator: Caller) -> None:
+    """R11: no model is asked unless it is said."""
+    assert curator.get("/contradictions").json() == {"total": 0, "pairs": []}
+    told = curator.post("/contradictions", {"limit": 2}).json()
+    assert (told["found"], told["settled"], told["stopped"], told["total"]) == (2, 0, "", 2)
+    assert [round(pair["similarity"], 2) for pair in told["pairs"]] == [0.72, 0.63]
+    assert {side["statement"] for side in told["pairs"][0]["beliefs"]} == {TABS, SPACES}
+    assert curator.get("/contradictions", limit=1).json() == {"total": 2, "pairs": told["pairs"][:1]}
+    assert world.calls("contradict") == 0
+
+
+def test_a_model_is_asked_and_no_belief_changes(world: World, three: list[Belief], curator: Caller) -> None:
+    """R11: what contradicts comes first, what does not is off the list."""
+    world.contradictions |= {SPACES: LINES, LINES: SPACES}
+    before = list(Belief.objects.order_by("pk").values())
+    told = curator.post("/contradictions", {"check": True}).json()
+    [pair] = told["pairs"]
+    assert (told["settled"], told["stopped"], pair["state"], pair["reason"]) == (3, "", "contradicts", "as scripted")
+    assert {side["statement"] for side in pair["beliefs"]} == {SPACES, LINES}
+    assert list(Belief.objects.order_by("pk").values()) == before
+
+
+def test_what_was_not_asked_about_stays_open(world: World, three: list[Belief], curator: Caller) -> None:
+    """R11, B9: and the answer says why."""
+    world.workspace.daily_token_cap = 1
+    world.workspace.save()
+    told = curator.post("/contradictions", {"check": True}).json()
+    assert (told["settled"], told["stopped"]) == (0, "the workspace's tokens of this day are spent")
+    assert {pair["state"] for pair in told["pairs"]} == {"open"}
+
+
+def test_a_curator_takes_a_pair_off_the_list_and_puts_it_back(
+    world: World, three: list[Belief], curator: Caller
+) -> None:
+    """R11."""
+    pair = curator.post("/contradictions").json()["pairs"][0]["id"]
+    assert curator.post(f"/contradictions/{pair}/dismiss").json()["state"] == "dismissed"
+    assert pair not in [one["id"] for one in curator.get("/contradictions").json()["pairs"]]
+    assert curator.post(f"/contradictions/{pair}/reopen").json()["state"] == "open"
+    assert curator.get("/contradictions").json()["total"] == 3
+
+
+@pytest.mark.parametrize("address", ["{other}/dismiss", "9223372036854775808/dismiss", "{own}/believe", "x/dismiss"])
+def test_what_names_no_pair_is_not_there(world: World, three: list[Belief], curator: Caller, address: str) -> None:
+    """B21: nor is another workspace's, or one of which a belief is no more believed."""
+    own, gone = curator.post("/contradictions").json()["pairs"][:2]
+    Belief.objects.filter(pk__in=[side["id"] for side in gone["beliefs"]]).update(status="revised")
+    response = curator.post(f"/contradictions/{address.format(own=own['id'], other=gone['id'])}")
+    assert is_problem(response, 404)
+    assert not Rival.objects.filter(state="dismissed").exists()
+
+
+@pytest.mark.parametrize("body", [{"limit": 0}, {"check": "perhaps"}, {"all": True}])
+def test_a_bad_body_looks_for_nothing(three: list[Belief], curator: Caller, body: dict[str, object]) -> None:
+    assert is_problem(curator.post("/contradictions", body), 422)
+    assert not Rival.objects.exists()
