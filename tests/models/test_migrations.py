@@ -118,56 +118,54 @@ def counted(apps: Any) -> dict[str, int]:
     return {name: apps.get_model("memory", name).objects.count() for name in COUNTED}
 
 
-def test_a_database_of_the_first_release_comes_along_with_its_data(old: Any) -> None:
-    """A database made by the first release migrates with its data, and every belief is what its evidence gives."""
-    fill(old)
-    before = counted(old)
-
-    migrate(latest())
-
-    assert counted(current_apps) == before
+def has_what_its_evidence_gives() -> None:
     assert find_drift(workspace=Workspace.objects.get(name="from before")) == (3, [])
     assert dict(Belief.objects.values_list("pk", "alpha")) == {f"bl_00000000000{n}": 3.0 + n for n in range(3)}
 
 
-def test_what_founded_a_belief_is_found_by_its_jobs_verdicts(old: Any) -> None:
+def knows_what_founded_a_belief() -> None:
     """R10a: two of the three rows of belief 0, and none of the others."""
-    fill(old)
-    migrate(latest())
     founding = Evidence.objects.filter(is_founding=True).order_by("episode_id")
     assert list(founding.values_list("belief_id", "episode_id")) == [
         ("bl_000000000000", "ep_000000000000"), ("bl_000000000000", "ep_000000000001")
     ]  # fmt: skip
 
 
-def test_the_additive_confidence_of_what_was_there_is_replayed(old: Any) -> None:
+def has_replayed_the_additive_confidence() -> None:
     """R10a: 0.6 − 0.2, the two founding rows left out; 0.6 + 0.1 + 0.1 − 0.2 + 0.1; and 0.1 more."""
-    fill(old)
-    migrate(latest())
     assert dict(Belief.objects.values_list("pk", "additive_confidence")) == {
         "bl_000000000000": 0.4, "bl_000000000001": 0.7, "bl_000000000002": 0.8
     }  # fmt: skip
 
 
-def test_the_twin_that_took_a_candidates_evidence_is_found_by_it(old: Any) -> None:
+def knows_the_twin_that_took_a_candidates_evidence() -> None:
     """B22: not by what the same job said of another belief itself, though that is more."""
-    fill(old)
-    migrate(latest())
     assert dict(ClusterJob.objects.values_list("number", "joined_belief")) == {1: None, 2: "bl_000000000001"}
 
 
-def test_history_begins_with_what_is_there(old: Any) -> None:
+def has_a_history_that_begins_with_what_is_there() -> None:
     """R10: a belief of an earlier release is answered as it stood when it was changed last."""
-    fill(old)
-    migrate(latest())
     found = BeliefEvent.objects.order_by("pgh_id").values_list("pgh_label", "statement", "alpha", "updated_at")
     assert list(found) == [("found", f"Wheel {n} turns.", 3.0 + n, NOW) for n in range(3)]
 
 
-def test_the_way_back_loses_nothing_that_the_first_release_knew(old: Any) -> None:
+BROUGHT_ALONG = (
+    has_what_its_evidence_gives, knows_what_founded_a_belief, has_replayed_the_additive_confidence,
+    knows_the_twin_that_took_a_candidates_evidence, has_a_history_that_begins_with_what_is_there,
+)  # fmt: skip
+
+
+def test_a_database_of_the_first_release_goes_forward_with_its_data_and_back(
+    old: Any, subtests: pytest.Subtests
+) -> None:
+    """Once for all that is looked at: the way there and back takes longer than the rest of these tests."""
     fill(old)
     before = counted(old)
     migrate(latest())
+    assert counted(current_apps) == before
+    for check in BROUGHT_ALONG:
+        with subtests.test(check.__name__):
+            check()
     apps = migrate(FIRST)
     assert counted(apps) == before
     assert apps.get_model("memory", "Belief").objects.get(pk="bl_000000000002").alpha == 5.0
