@@ -109,18 +109,18 @@ def score_sessions(*, scores: ArrayLike, sessions: Sequence[Hashable | None], be
     Scores are standardised. The mean over all episodes that have a session is taken off, so that one session alone
     changes nothing; an episode of none has 0.
     """
-    members: defaultdict[Hashable, list[int]] = defaultdict(list)
-    for place, session in enumerate(sessions):
-        if session is not None:
-            members[session].append(place)
-    array = _floats(scores)
-    found = np.zeros_like(array)
-    for places in members.values():
-        found[places] = np.sort(array[places])[-best:].sum() / best
-    if members:
-        inside = [place for places in members.values() for place in places]
-        found[inside] -= found[inside].mean()
-    return found
+    own: list[float] = _floats(scores).tolist()
+    found = [0.0] * len(own)
+    # Sessions are many and small: plain numbers take a fraction of the time that arrays of them do.
+    of_session: defaultdict[Hashable, list[float]] = defaultdict(list)
+    inside = [(place, session) for place, session in enumerate(sessions) if session is not None]
+    for place, session in inside:
+        of_session[session].append(own[place])
+    answers = {session: sum(sorted(members)[-best:]) / best for session, members in of_session.items()}
+    mean = sum(answers[session] for _, session in inside) / max(len(inside), 1)
+    for place, session in inside:
+        found[place] = answers[session] - mean
+    return _floats(found)
 
 
 def fit_among(

@@ -101,7 +101,13 @@ def rank_beliefs(
         "by_strength": scores.strength,
         "by_text": scores.text,
         "blend": np.full(len(candidates), policy.recall.belief_blend),
-        "fit": _fits(candidates, episodes, profile, policy),
+        "fit": fit_among(
+            similarity=np.nan_to_num(similarity),
+            text=_texts(candidates),
+            episode_similarity=_filled(reference_similarities(episodes, profile)),
+            episode_text=_texts(episodes),
+            weight=_text_weight([*candidates, *episodes], policy),
+        ),
     }
     blended = blend_beliefs(scores=scores.score, policy=policy.recall)
     return _ranked(MemoryType.BELIEF, candidates, blended, components)
@@ -110,18 +116,6 @@ def rank_beliefs(
 def best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
     """Return the best of all kinds, equal scores by id."""
     return sorted(ranked, key=lambda item: (-item.score, item.id))[:limit]
-
-
-def _fits(
-    candidates: Sequence[BeliefCandidate], episodes: Sequence[EpisodeCandidate], profile: Profile, policy: Policy
-) -> NDArray[np.float64]:
-    return fit_among(
-        similarity=np.nan_to_num(reference_similarities(candidates, profile)),
-        text=_texts(candidates),
-        episode_similarity=_filled(reference_similarities(episodes, profile)),
-        episode_text=_texts(episodes),
-        weight=_text_weight([*candidates, *episodes], policy),
-    )
 
 
 def _filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
