@@ -11,6 +11,7 @@ from django.db.models import Model, QuerySet
 
 from memory.domain.actor import Actor, ActorKind
 from memory.models import ApiKey, Permission, Project, Workspace
+from memory.models.numbered import run_numbered
 
 _PREFIX = "engram_"
 _LAST_USED_GRAIN = timedelta(minutes=1)
@@ -63,9 +64,7 @@ def create_key(
 
 def find_key(*, text: str) -> ApiKey | None:
     """Find the living key of this text. The lookup compares digests only, so its timing tells nothing of a key."""
-    with connection.cursor() as cursor:
-        cursor.execute(_find_statement(), [hash_key(text)])
-        row = cursor.fetchone()
+    row = run_numbered(statement=_find_statement(), parameters={"hash": hash_key(text)}, keeps_plan=True).fetchone()
     if row is None:
         return None
     key_names, workspace_names = _names(ApiKey), _names(Workspace)
@@ -78,7 +77,7 @@ def find_key(*, text: str) -> ApiKey | None:
 def _find_statement() -> str:
     """Write the statement once: every call begins with it, and a query set takes longer to write than to run."""
     keys = ApiKey.objects.select_related("workspace").order_by().filter(hash="", revoked_at=None)
-    return keys.query.sql_with_params()[0]
+    return keys.query.sql_with_params()[0] % "%(hash)s"
 
 
 def _names(model: type[Model]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from memory.access.keys import allowed_projects
@@ -11,6 +12,7 @@ from memory.models import ApiKey, Belief, Conversation, Episode, Evidence, Proje
 from memory.models.beliefs import BeliefQuerySet
 from memory.models.conversations import ConversationQuerySet
 from memory.models.episodes import EpisodeQuerySet
+from memory.models.numbered import run_numbered
 
 LIMITED_KEY = "This key is limited to projects: that takes a key without such a limit."
 _BEYOND = "This key is limited to projects, and the belief belongs to none: that takes a key without such a limit."
@@ -47,13 +49,17 @@ def viewer_of(*, key: ApiKey) -> Viewer:
 def find_project(*, viewer: Viewer, slug: str) -> Project | None:
     """Find the project of this name, if the viewer may see it; plain SQL, for many recalls begin with it."""
     allowed = None if viewer.projects is None else list(viewer.projects)
-    return next(iter(Project.objects.raw(_PROJECT, [viewer.workspace.pk, slug, allowed, allowed])), None)
+    asked = {"workspace": viewer.workspace.pk, "slug": slug, "allowed": allowed}
+    row = run_numbered(statement=_PROJECT, parameters=asked, keeps_plan=True).fetchone()
+    return None if row is None else Project.from_db(connection.alias, _PROJECT_COLUMNS, row)
 
 
-_PROJECT = """
-    SELECT * FROM memory_project
-    WHERE workspace_id = %s AND slug = %s AND (%s::bigint[] IS NULL OR id = ANY(%s::bigint[]))
-"""
+_PROJECT_COLUMNS = [field.column for field in Project._meta.concrete_fields]
+_PROJECT = f"""
+    SELECT {", ".join(_PROJECT_COLUMNS)} FROM memory_project
+    WHERE workspace_id = %(workspace)s::bigint AND slug = %(slug)s::text
+      AND (%(allowed)s::bigint[] IS NULL OR id = ANY(%(allowed)s::bigint[]))
+"""  # noqa: S608  (names of the model's columns)
 
 
 def visible_episodes(*, viewer: Viewer) -> EpisodeQuerySet:
