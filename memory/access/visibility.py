@@ -54,7 +54,7 @@ def find_project(*, viewer: Viewer, slug: str) -> Project | None:
     return None if row is None else Project.from_db(connection.alias, _PROJECT_COLUMNS, row)
 
 
-_PROJECT_COLUMNS = [field.column for field in Project._meta.concrete_fields]
+_PROJECT_COLUMNS = [str(field.column) for field in Project._meta.concrete_fields]
 _PROJECT = f"""
     SELECT {", ".join(_PROJECT_COLUMNS)} FROM memory_project
     WHERE workspace_id = %(workspace)s::bigint AND slug = %(slug)s::text
