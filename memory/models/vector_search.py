@@ -43,7 +43,7 @@ class SearchQuery:
     """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
 
     `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors. `lookup` is
-    how rows with the words are found.
+    how rows with the words are found. `is_small` where few memories of the kind are stored at all.
     """
 
     vector: Vectors | None
@@ -52,6 +52,7 @@ class SearchQuery:
     arm: VectorArm = VectorArm.NONE
     lookup: Lookup = Lookup.PLANNED
     is_further: bool = False
+    is_small: bool = False
 
 
 class Context(NamedTuple):
@@ -137,7 +138,7 @@ def search_beliefs(
 def _fetch(
     kind: type[Candidate], reach: Reach, query: SearchQuery, statement: str, parameters: dict[str, Any]
 ) -> Candidates[Candidate]:
-    """Keep a plan where no way is left to choose.
+    """Keep a plan where no way is left to choose, or where to plan takes longer than any way that is chosen.
 
     An index of one workspace would not be in a plan for all, and none for a few projects in one for any: that would
     compare all of a workspace.
@@ -148,7 +149,7 @@ def _fetch(
         statement=reach.resolve(statement),
         parameters=parameters,
         arm=query.arm,
-        keeps_plan=is_any and query.lookup != Lookup.PLANNED,
+        keeps_plan=query.is_small or (is_any and query.lookup != Lookup.PLANNED),
     )
 
 

@@ -11,10 +11,11 @@ from memory.models.vector_kinds import VectorKind
 
 
 class Ways(NamedTuple):
-    """How a kind of memory is searched by vector, and by words."""
+    """How a kind of memory is searched by vector, and by words; `is_small` where there are few, whosever they are."""
 
     arm: VectorArm
     lookup: Lookup
+    is_small: bool = False
 
 
 class Arms:
@@ -35,11 +36,14 @@ class Arms:
         if self._reach.user and size.count > most:
             count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
             size = replace(size, count=count) if count <= most else size
+        arm = choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy)
         return Ways(
-            arm=choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy),
+            arm=arm,
             lookup=choose_lookup(
                 documents=documents, stored=self._sizes[VectorKind.EPISODE].stored, policy=self._policy
             ),
+            # 0 are stored in a table that was never analysed
+            is_small=not arm.is_index and 0 < size.stored <= self._policy.exact_vectors,
         )
 
 
@@ -61,6 +65,6 @@ def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> Looku
     An index over words finds everybody's: for a workspace with few of many, all of its own are looked at instead, and
     for one that has many of far more yet, the planner weighs that for each query.
     """
-    if stored and documents >= policy.least_own_share * stored:  # 0 in a table that was never analysed
+    if stored and documents >= policy.least_own_share * stored:  # 0 as above
         return Lookup.BY_WORDS
     return Lookup.BY_WORKSPACE if documents <= policy.exact_texts else Lookup.PLANNED

@@ -143,8 +143,8 @@ class Channels:
         if query.vector is None:
             return query
         documents = query.words.documents if query.words else 0
-        arm, lookup = self._searches.ways(kind=kind, model=query.model, documents=documents)
-        return replace(query, arm=arm, lookup=lookup)
+        ways = self._searches.ways(kind=kind, model=query.model, documents=documents)
+        return replace(query, arm=ways.arm, lookup=ways.lookup, is_small=ways.is_small)
 
 
 def _note(error: SearchFailed) -> None:

@@ -13,12 +13,12 @@ from memory.models import Workspace
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, episodes_statement
 from memory.models.search_time import TimedSearch
-from memory.models.vector_counts import count_of_user, measure_reach, recount_vectors
+from memory.models.vector_counts import ReachSize, count_of_user, measure_reach, recount_vectors
 from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
 from memory.models.vector_search import Context, SearchQuery, search_episodes, search_parameters
 from memory.models.vectors import raw_cursor
-from memory.recall.arms import choose_arm, choose_lookup
+from memory.recall.arms import Arms, choose_arm, choose_lookup
 from memory.recall.terms import words_of
 from tests import factories
 from tests.factories import NOW
@@ -198,6 +198,26 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         timed.run(search, seconds=5.0)
         cursor.execute("SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting('plan_cache_mode')", [own.name])
         assert cursor.fetchone() == (1, "force_generic_plan")
+
+
+@pytest.mark.parametrize(
+    ("stored", "index", "is_small"),
+    [
+        (0, VectorArm.NONE, False),
+        (POLICY.exact_vectors, VectorArm.NONE, True),
+        (MANY, VectorArm.NONE, False),
+        (POLICY.exact_vectors, VectorArm.OWN_INDEX, False),
+    ],
+)
+def test_where_few_are_stored_one_plan_does(
+    stored: int, index: VectorArm, is_small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B17: any way through few memories is faster than a look for the best; not so where there is an index to use."""
+    size = ReachSize(count=MANY, index=index, indexed=MANY, stored=stored)
+    monkeypatch.setattr("memory.recall.arms.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
+    reach = Reach(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
+    ways = Arms(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
+    assert ways.is_small == is_small
 
 
 def _plan(workspace: Workspace, arm: VectorArm) -> str:
