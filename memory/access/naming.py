@@ -4,9 +4,10 @@ from typing import TypeVar
 
 from django.db.models import QuerySet
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access.keys import grants
+from memory.access.visibility import viewer_of, visible_beliefs, visible_episodes
 from memory.domain.ids import is_episode_id, is_whole
-from memory.models import Belief, Episode
+from memory.models import ApiKey, Belief, Episode, Permission
 
 _FEW = 6
 
@@ -21,6 +22,13 @@ class SeveralFit(LookupError):
         self.ids = ids
 
 
+class NeedsWholeId(PermissionError):
+    """Who may not read gave but the beginning of an id: by trying, it would find and forget what it never saw."""
+
+    def __init__(self) -> None:
+        super().__init__("A key that may not read names a memory by its whole id.")
+
+
 def find_beginning(*, among: QuerySet[Memory], beginning: str) -> Memory | None:
     """Find the one memory whose id begins so, None if there is none; raise SeveralFit if there are more."""
     if is_whole(beginning):
@@ -31,10 +39,16 @@ def find_beginning(*, among: QuerySet[Memory], beginning: str) -> Memory | None:
     return found[0] if found else None
 
 
-def whole_id(*, name: str, viewer: Viewer) -> str:
-    """Return the id that begins so among what a viewer may see, the beginning itself where there is none."""
+def whole_id(*, name: str, key: ApiKey) -> str:
+    """Return the id that begins so among what a key may see, the beginning itself where there is none.
+
+    Raises SeveralFit, and NeedsWholeId for a key that may not read.
+    """
     if is_whole(name):
         return name
+    if not grants(key=key, permission=Permission.READ):
+        raise NeedsWholeId
+    viewer = viewer_of(key=key)
     found: Episode | Belief | None
     if is_episode_id(name):
         found = find_beginning(among=visible_episodes(viewer=viewer).only("pk"), beginning=name)

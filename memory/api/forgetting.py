@@ -172,7 +172,7 @@ class ForgetView(APIView):
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
         if not asked["erase"]:
-            whole = whole_id(name=memory_id, viewer=viewer_from(request))
+            whole = whole_id(name=memory_id, key=holder_of(request).key)
             return Response(_forget(request, whole, asked["reason"]))
         if not is_whole(memory_id):
             raise serializers.ValidationError({"erase": ["Erasing takes a whole id."]})

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from memory.access.naming import whole_id
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
@@ -200,10 +201,9 @@ class MemoryView(ForgetView):
     )
     def get(self, request: Request, memory_id: str) -> Response:
         read_query(Nothing, request)
-        viewer = viewer_from(request)
-        whole = whole_id(name=memory_id, viewer=viewer)
+        whole = whole_id(name=memory_id, key=holder_of(request).key)
         show = _episode if is_episode_id(whole) else _belief
-        return Response(show(whole, viewer))
+        return Response(show(whole, viewer_from(request)))
 
 
 def _episode(memory_id: str, viewer: Viewer) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rest_framework.exceptions import APIException, NotAuthenticated, Validation
 from rest_framework.response import Response
 
 from memory.access.keys import NO_KEY
-from memory.access.naming import SeveralFit
+from memory.access.naming import NeedsWholeId, SeveralFit
 from memory.access.visibility import BeyondProjects
 from memory.api.requests import NoSuchProject
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
@@ -89,7 +89,7 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
         return problem(status=422, detail=str(error), errors={_INVALID[type(error)]: [str(error)]})
     if isinstance(error, BrokenFile):
         return problem(status=422, detail=str(error), line=error.line)
-    if isinstance(error, BeyondProjects):
+    if isinstance(error, (BeyondProjects, NeedsWholeId)):
         return problem(status=403, detail=str(error))
     if isinstance(error, NoVector):
         return problem(status=503, detail=str(error))

@@ -39,7 +39,8 @@ ROLES = choices_of(Role)
 MEMORY_NAME = OpenApiParameter(
     "memory_id",
     location=OpenApiParameter.PATH,
-    description="`ep_…` or `bl_…`, or the beginning of such an id, of four digits at least, that no other memory has.",
+    description="`ep_…` or `bl_…`, or the beginning of such an id, of four digits at least, that no other memory has; "
+    "for a key that may not read, a whole id.",
 )
 
 _DETAILS = {

@@ -79,7 +79,7 @@ class Caller:
 
     def whole_id(self, name: str) -> str:
         """Return the id of a memory that the key may see, named by it or by a beginning that no other has."""
-        return whole_id(name=name, viewer=self.viewer)
+        return whole_id(name=name, key=self.key)
 
     def episode(self, episode_id: str) -> Episode:
         """Return an episode that the key may see."""

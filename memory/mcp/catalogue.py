@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memory.access.naming import SeveralFit
+from memory.access.naming import NeedsWholeId, SeveralFit
 from memory.access.throttling import TooOften, Usage
 from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, NeedsWholeId,
 )  # fmt: skip
 
 

@@ -92,12 +92,21 @@ def test_what_is_not_there_is_a_404(writer: Caller, memory: str) -> None:
     assert is_problem(writer.request("DELETE", f"/memories/{memory}"), 404)
 
 
-def test_a_memory_is_forgotten_by_the_beginning_of_its_id(episode: Episode, writer: Caller, owner: Caller) -> None:
+def test_a_memory_is_forgotten_by_the_beginning_of_its_id(episode: Episode, owner: Caller) -> None:
     """R7: but never erased by it."""
     assert is_problem(owner.request("DELETE", f"/memories/{episode.pk[:10]}?erase=true"), 422)
-    told = writer.request("DELETE", f"/memories/{episode.pk[:10]}").json()
+    told = owner.request("DELETE", f"/memories/{episode.pk[:10]}").json()
     assert (told["id"], told["status"]) == (episode.pk, "forgotten")
-    assert is_problem(writer.request("DELETE", f"/memories/{episode.pk[:10]}"), 404)
+    assert is_problem(owner.request("DELETE", f"/memories/{episode.pk[:10]}"), 404)
+
+
+def test_who_may_not_read_gives_the_whole_id(episode: Episode, writer: Caller) -> None:
+    """R7: else it would find by trying what it never saw, and forget it; it is told the same of what is not there."""
+    for name in (episode.pk[:10], "ep_ffff"):
+        told = writer.request("DELETE", f"/memories/{name}")
+        assert is_problem(told, 403)
+        assert told.json()["detail"] == "A key that may not read names a memory by its whole id."
+    assert Episode.objects.get().status == "active"
 
 
 @pytest.mark.parametrize("query", ["?why=so", f"?reason={'x' * 201}"])

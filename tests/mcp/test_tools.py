@@ -417,6 +417,8 @@ def test_a_memory_is_named_by_the_beginning_of_its_id(rows: Rows) -> None:
     assert call("memory_forget", key, id="ep_abcd1").id == "ep_abcd11111111"
     with pytest.raises(Refusal, match="There is no ep_ffff here"):
         call("memory_forget", key, id="ep_ffff")
+    with pytest.raises(Refusal, match="A key that may not read names a memory by its whole id"):
+        call("memory_forget", factories.key("write", workspace=rows.workspace)[1], id="ep_abcd0")
 
 
 def test_beliefs_are_looked_at_and_tidied(rows: Rows) -> None:
