@@ -92,19 +92,23 @@ class WordingVector:
     numbers: Vectors
 
 
-def embed_wordings(*, workspace_id: int, statements: Sequence[str]) -> list[WordingVector]:
+def embed_wordings(
+    *, workspace_id: int, statements: Sequence[str], seconds: float | None = None
+) -> list[WordingVector]:
     """Check that statements can be beliefs and embed them; raise CannotStand or NoVector.
 
-    Called outside of any transaction: a server may answer.
+    Called outside of any transaction: a server may answer, within so many seconds, or those of any call.
     """
     for statement in statements:
         check_statement(statement=statement)
-    scope, timeout = CallScope(workspace_id=workspace_id), budget_policy().call_seconds
+    scope, timeout = CallScope(workspace_id=workspace_id), seconds or budget_policy().call_seconds
     model = embedder_of(workspace_id)
     try:
         vectors = embed_in_ledger(scope=scope, model=model, texts=statements, timeout=timeout)
-    except (CallFailed, DailyCapReached) as error:
-        raise NoVector(f"The embedding model does not answer: {error}") from error
+    except CallFailed as failure:  # what a server says of it stands in the ledger, from where erasing takes it
+        raise NoVector(f"The embedding model does not answer: {failure.kind.replace('_', ' ')}") from failure
+    except DailyCapReached as spent:
+        raise NoVector(f"The embedding model is not asked: {spent}") from spent
     return [WordingVector(model=model.name, numbers=vector) for vector in vectors]
 
 

@@ -1,9 +1,10 @@
 """Beliefs about beliefs: what a group of them comes down to, on the united evidence of all (R7)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import structlog
 from django.conf import settings
 from django.db import transaction
@@ -17,6 +18,7 @@ from memory.consolidation.handmade import (
     Wording,
     WordingVector,
     as_source,
+    check_statement,
     conceive_after,
     embed_wordings,
     store_handmade,
@@ -74,14 +76,17 @@ def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
     check_believing(workspace_id=workspace.pk)
     most = settings.POLICY.reflection.meta_groups
     groups = sorted(_groups(workspace), key=lambda group: -len(group.beliefs))[:most]
-    answers, unanswered = _ask(workspace, groups)
+    budget = CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy())
+    answers, unanswered = _ask(workspace, groups, budget)
+    wordings = {place: _wording_of(workspace, groups[place], answer) for place, answer in answers.items()}
+    says = {place: wording for place, wording in wordings.items() if wording}
     made: list[Belief] = []
-    for place, answer in sorted(answers.items()):
-        try:
-            belief = _make(workspace, groups[place], answer, hand)
-        except NoVector as error:
-            return MetaRound(made=made, unanswered=unanswered or str(error))
-        made += [belief] if belief else []
+    try:
+        for place, vector in _embed(workspace, says, budget).items():
+            belief = _store(groups[place], says[place], vector, answers[place].call_id, hand)
+            made += [belief] if belief else []
+    except NoVector as error:
+        unanswered = unanswered or str(error)
     return MetaRound(made=made, unanswered=unanswered)
 
 
@@ -97,8 +102,9 @@ def _groups(workspace: Workspace) -> Iterator[Group]:
     for places in scopes.values():
         threshold = float(model.profile.raw(policy.meta_similarity))
         labels = cluster(vectors=vectors[places], threshold=threshold, policy=settings.POLICY.clustering)
-        for label in range(int(labels.max()) + 1):
-            members = [place for place, own in zip(places, labels, strict=True) if own == label]
+        order = np.argsort(labels, kind="stable")
+        for own in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            members = [places[place] for place in own]
             ids = frozenset(beliefs[place].id for place in members)
             if len(members) >= policy.meta_group and not any(ids <= group for group in known):
                 central = [members[i] for i in centrality(vectors=vectors[members])]
@@ -113,29 +119,44 @@ def _known_groups(workspace: Workspace) -> list[frozenset[str]]:
     return [frozenset(sources) for sources in found.values()]
 
 
-def _make(workspace: Workspace, group: Group, answer: Answer, hand: Hand) -> Belief | None:
-    """Make the belief that a model says a group comes down to, if it says one."""
+def _wording_of(workspace: Workspace, group: Group, answer: Answer) -> Wording | None:
+    """Return what a model says that a group comes down to, if it says more than one of them does, and it can stand."""
     said = answer.reply
     if not isinstance(said, Synthesis) or not said.statement:
         return None
     if said.statement.casefold() in {belief.statement.casefold() for belief in group.beliefs}:
-        return None  # it says no more than one of them
-    wording = Wording(
+        return None
+    try:
+        check_statement(statement=said.statement)
+    except CannotStand as refused:
+        log.info("meta_belief_refused", workspace=workspace.pk, reason=str(refused))
+        return None
+    return Wording(
         statement=said.statement,
         subject=said.subject,
         predicate=said.predicate,
         context=said.context,
         timeframe=Timeframe(said.timeframe),
     )
-    try:
-        [vector] = embed_wordings(workspace_id=workspace.pk, statements=[said.statement])
-    except CannotStand as refused:
-        log.info("meta_belief_refused", workspace=workspace.pk, reason=str(refused))
-        return None
-    return _store(group, wording, vector, answer.call_id, hand)
 
 
-def _ask(workspace: Workspace, groups: Sequence[Group]) -> tuple[dict[int, Answer], str]:
+def _embed(workspace: Workspace, says: Mapping[int, Wording], budget: CallBudget) -> dict[int, WordingVector]:
+    """Embed all statements in one call, in the time that is left, the largest group first; raise NoVector.
+
+    Where too little is left nothing is lost: the replies stand in the ledger, and the next round begins with them.
+    """
+    if not says:
+        return {}
+    places = sorted(says)
+    vectors = embed_wordings(
+        workspace_id=workspace.pk,
+        statements=[says[place].statement for place in places],
+        seconds=min(max(budget.seconds_left(), budget.margin), budget.call_timeout),
+    )
+    return dict(zip(places, vectors, strict=True))
+
+
+def _ask(workspace: Workspace, groups: Sequence[Group], budget: CallBudget) -> tuple[dict[int, Answer], str]:
     """Ask about all groups at once; return the answers by place, and why there are not as many as groups."""
     answers: list[Answer] = []
     stopped, failures = "", []
@@ -143,7 +164,7 @@ def _ask(workspace: Workspace, groups: Sequence[Group]) -> tuple[dict[int, Answe
         failures = answer_asks(
             asks=[Ask(key=str(place), request=_request(group)) for place, group in enumerate(groups)],
             scope=CallScope(workspace_id=workspace.pk),
-            budget=CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy()),
+            budget=budget,
             model=language_model(),
             store=answers.extend,
         )

@@ -108,6 +108,26 @@ def test_a_group_without_an_answer_is_told_of(world: World, group: list[Belief],
     assert [one["statement"] for one in curator.post("/reflection/meta-beliefs").json()["made"]] == [GENERAL]
 
 
+def test_what_has_no_vector_is_made_the_next_time(world: World, group: list[Belief], curator: Caller) -> None:
+    """R7, B9: the model is not asked again, and what the server said stays in the ledger."""
+    world.trouble.broken["embed"] = refuse(500)
+    told = curator.post("/reflection/meta-beliefs").json()
+    assert told == {"made": [], "unanswered": "The embedding model does not answer: server"}
+    world.trouble.broken.clear()
+    assert [one["statement"] for one in curator.post("/reflection/meta-beliefs").json()["made"]] == [GENERAL]
+    assert world.calls("synthesize") == 1
+
+
+def test_all_that_groups_come_down_to_is_embedded_at_once(world: World, group: list[Belief], curator: Caller) -> None:
+    """R7, B9: somebody waits."""
+    world.statements["mill"] = "The mill is busy all day."
+    for statement in ("The mill opens at eight.", "The mill is loud.", "The mill has two shifts."):
+        world.hold(statement, about="mill", likeness=0.85, subject="mill")
+    before = world.calls("embed")
+    assert len(curator.post("/reflection/meta-beliefs").json()["made"]) == 2
+    assert world.calls("embed") == before + 1
+
+
 def test_a_spent_cap_is_told_of(world: World, group: list[Belief], curator: Caller) -> None:
     """R7, B9."""
     world.workspace.daily_token_cap = 1
