@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.calibration import Profile
+from memory.domain.category import Category
 from memory.domain.kinds import Note, confirms, supersedes
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.surprise import measure_surprise, move_importance
@@ -122,4 +123,5 @@ def as_note(episode: Episode) -> Note:
         occurred_at=episode.occurred_at,
         trust=trust_in(source=episode.source, policy=settings.POLICY.trust),
         confidence=CERTAIN if episode.confidence is None else episode.confidence,
+        is_correction=episode.category == Category.CORRECTION,
     )

@@ -33,6 +33,7 @@ from memory.domain.sentences import (
     strip_opening,
     strip_pictographs,
 )
+from memory.domain.short_facts import is_short_fact
 
 _LONG = replace(DEFAULTS, statement_words=45)  # a fact may say more than a belief
 _READ = 4_000  # characters of a turn: what comes after them was pasted
@@ -122,10 +123,13 @@ class _Voice:
         return "de" if self.german else "en"
 
     def refuses(self, text: str) -> Refusal | None:
-        """Name why a text is no fact; of what is to be remembered a short clause is enough ("Ana is vegan")."""
+        """Name why a text is no fact; a short clause is enough for what lasts, or is to be remembered."""
         refusal = refuse_statement(text, language=self.tag, policy=_LONG)
-        is_clause = self.is_wished and refusal is Refusal.FRAGMENT and has_verb(list_words(text), german=self.german)
-        return None if is_clause else refusal
+        if refusal is not Refusal.FRAGMENT:
+            return refusal
+        is_wished = self.is_wished and has_verb(list_words(text), german=self.german)
+        is_short = self.role is Role.USER and is_short_fact(text=text, names={self.name, *self.known})
+        return None if is_wished or is_short else refusal
 
 
 def find_facts(

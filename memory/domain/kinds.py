@@ -88,7 +88,10 @@ def kind_of(*, text: str, category: str = "", tags: Collection[str] = ()) -> Kin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A memory as the rule of supersession sees it; `trust` is that of its source, `confidence` the extraction's."""
+    """A memory as the rule of supersession sees it; `trust` is that of its source, `confidence` the extraction's.
+
+    `is_correction`: it says itself that something else was wrong.
+    """
 
     text: str
     kind: Kind
@@ -97,14 +100,17 @@ class Note:
     occurred_at: datetime
     trust: float
     confidence: float
+    is_correction: bool = False
 
 
 def supersedes(*, newer: Note, older: Note, similarity: float, policy: ExtractionPolicy) -> bool:
     """L18: tell whether a note puts an older one aside: same speaker, near enough, and they cannot both hold.
 
-    Never what is only guessed, nor what a source says that is trusted less: a model does not correct its user.
+    A correction does so to what was told of an event, too: "on Thursday, not Friday". Never what is only guessed, nor
+    what a source says that is trusted less: a model does not correct its user.
     """
-    if newer.kind is not Kind.NOTE or older.kind is not Kind.NOTE or newer.occurred_at <= older.occurred_at:
+    are_notes = newer.kind is Kind.NOTE and older.kind is Kind.NOTE
+    if not (newer.is_correction or are_notes) or newer.occurred_at <= older.occurred_at:
         return False
     if newer.speaker != older.speaker or newer.trust < older.trust or similarity < policy.conflict_similarity:
         return False

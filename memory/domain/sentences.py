@@ -22,6 +22,15 @@ _OPENING = re.compile(
     r"(?:,? [A-ZÄÖÜ][a-zäöüß]+)??(?:\s*[,!–—]\s*|\s+-\s+|\s*\.\.\.\s*|\s*…\s*))+",
     re.IGNORECASE,
 )
+# "Correction: the review is …", "Sorry, I meant the review is …", "Actually the review is …"
+_CORRECTING = re.compile(
+    r"(?:a )?(?:small |quick )?correction\s*[:,–—]\s*|korrektur\s*[:,–—]\s*|"
+    r"(?:(?:sorry|entschuldigung),? )?(?:i meant(?: to say)?(?: that)?|ich meinte(?: dass)?),? "
+    r"(?=[^,;]*\b(?:am|is|are|was|were|has|have|had|does?|did|will|would|can|could|should|must|lives?|works?|likes?|"
+    r"prefers?|starts?|runs?|uses?|takes?|needs?|wants?|bin|ist|sind|war|hat|habe|heißt|beginnt)\b)|"
+    r"actually (?=(?:i|we|he|she|they|the|my|our|his|her|their) )",
+    re.IGNORECASE,
+)
 _ADDRESSED = re.compile(r"[A-ZÄÖÜ][a-zäöüß]+(?:, (?=\w+(?:'\w+)? \w)|! )")
 _CONJUNCTION = re.compile(
     r"(?:and|but|plus|also|btw|und|aber)\b(?: (?:btw|also|really|auch))?[\s,–-]+(?=\w)", re.IGNORECASE
@@ -102,7 +111,7 @@ def strip_pictographs(text: str) -> str:
 
 
 def strip_opening(sentence: str, *, is_addressed: bool = False, keeps_date: bool = False) -> str:
-    """Drop interjections, the address and a dating adverb from the ends of a sentence, and capitalise what is left.
+    """Drop interjections, "Correction:", the address and a dating adverb from a sentence's ends, and capitalise it.
 
     With `is_addressed`, a turn spoken to somebody, a first word set off by a comma is taken for that name. With
     `keeps_date` the adverb stays.
@@ -110,6 +119,8 @@ def strip_opening(sentence: str, *, is_addressed: bool = False, keeps_date: bool
     rest = _VOCATIVE.sub("", sentence)
     opening = _OPENING.match(rest)
     rest = rest[opening.end() :] if opening else rest
+    correcting = _CORRECTING.match(rest)
+    rest = rest[correcting.end() :] if correcting else rest
     addressed = _ADDRESSED.match(rest) if is_addressed else None
     rest = rest[addressed.end() :] if addressed else rest
     joined = _CONJUNCTION.match(rest)

@@ -149,6 +149,59 @@ def test_a_fact_quotes_its_turn_and_feels_like_something() -> None:
     assert good.valence > 0 > bad.valence
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("I am vegan.", "Mara is vegan."),
+        ("I'm not religious.", "Mara is not religious."),
+        ("I'm 34.", "Mara is 34."),
+        ("Ida is 7.", "Ida is 7."),
+        ("Jon is vegetarian.", "Jon is vegetarian."),
+        ("We use Postgres.", "Mara: We use Postgres."),
+        ("We don't use Docker.", "Mara: We don't use Docker."),
+        ("Ich bin Vegetarierin.", "Mara ist Vegetarierin."),
+        ("Wir deployen dienstags.", "Mara: Wir deployen dienstags."),
+    ],
+)
+def test_a_short_clause_that_says_what_lasts_is_a_fact(text: str, told: str) -> None:
+    """L3: it has fewer words than other sentences need, and often matters more."""
+    assert _one(text).text == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm tired.", "I am back!", "I'm sure.", "I'm working.", "I'm done.", "We won!", "We had fun.", "We can talk.",
+        "We love it!", "We know.", "We agreed.", "Life is good.", "Dinner is ready.", "It is red.", "He is 7.",
+        "That's 7.", "Ich bin müde.", "Wir haben gewonnen.", "I'm in.", "We are here.",
+    ],
+)  # fmt: skip
+def test_a_short_clause_that_says_how_things_are_just_now_is_none(text: str) -> None:
+    """L3."""
+    assert _told(text) == []
+
+
+def test_an_assistant_says_nothing_of_itself_in_a_short_clause() -> None:
+    """L3."""
+    assert _told("I am ready.", speaker="", role=Role.ASSISTANT) == []
+    assert _told("I am multilingual.", speaker="", role=Role.ASSISTANT) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Correction: the review is on Thursday, not Friday.", "The review is on Thursday, not Friday."),
+        ("Sorry, I meant my sister is called Ada, not Ida.", "Mara's sister is called Ada, not Ida."),
+        ("Actually I prefer spaces over tabs.", "Mara prefers spaces over tabs."),
+        ("Korrektur: Die Probe beginnt am Donnerstag.", "Die Probe beginnt am Donnerstag."),
+    ],
+)
+def test_what_announces_a_correction_is_left_out(text: str, told: str) -> None:
+    """L3: the category keeps it, and the exact words (L6)."""
+    fact = _one(text)
+    assert (fact.text, fact.category) == (told, Category.CORRECTION)
+
+
 def test_an_assistant_that_announces_its_steps_promises_nothing() -> None:
     """L3: "I'll look at the parser first" is no memory."""
     assert _told("I'll look at the parser first.", speaker="", role=Role.ASSISTANT) == []

@@ -141,6 +141,32 @@ def test_an_episode_is_never_put_aside() -> None:
     assert not _puts_aside(NEWER, replace(OLDER, kind=Kind.EPISODE))
 
 
+CORRECTED = replace(OLDER, text="Mara's review is on Friday.", kind=Kind.EPISODE)
+CORRECTION = replace(NEWER, text="Mara's review is on Thursday, not Friday.", kind=Kind.EPISODE, is_correction=True)
+
+
+def test_a_correction_puts_aside_whatever_it_corrects() -> None:
+    """L18: a day makes an episode of either, and what was said before is wrong all the same."""
+    assert _puts_aside(CORRECTION, CORRECTED)
+    assert not _puts_aside(replace(CORRECTION, is_correction=False), CORRECTED)
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        replace(CORRECTION, text="Mara's review is in the barn, not in the mill."),
+        replace(CORRECTION, text=CORRECTED.text),
+        replace(CORRECTION, speaker="Jon"),
+        replace(CORRECTION, trust=0.7),
+        replace(CORRECTION, occurred_at=NOW),
+    ],
+    ids=["another matter", "the same", "another speaker", "a model's word", "no later"],
+)
+def test_a_correction_leaves_what_it_does_not_correct(correction: Note) -> None:
+    """L18."""
+    assert not _puts_aside(correction, CORRECTED)
+
+
 def test_distant_notes_are_not_compared() -> None:
     """L18: below 0.70 they are about different things."""
     assert not _puts_aside(NEWER, similarity=0.69)

@@ -222,6 +222,19 @@ def test_a_newer_note_supersedes_an_older_one_it_contradicts(workspace: Workspac
     assert Transition.objects.get(episode=old).reason == f"superseded by {new.pk}"
 
 
+def test_a_correction_supersedes_what_it_corrects(workspace: Workspace) -> None:
+    """L18, L5: though the day makes an episode of both."""
+    [old] = kept(told("Mara's review is on Friday."), turns=said("x"), workspace=workspace)
+
+    correction = told("Mara's review is on Thursday, not Friday.", 2, category=Category.CORRECTION)
+    [new] = kept(correction, turns=said("y", first=2), workspace=workspace)
+
+    old.refresh_from_db()
+    assert (old.kind, new.kind) == ("episode", "episode")
+    assert old.status == EpisodeStatus.SUPERSEDED
+    assert Transition.objects.get(episode=old).reason == f"superseded by {new.pk}"
+
+
 def test_a_model_does_not_supersede_its_user(workspace: Workspace) -> None:
     """L18, D7: what is trusted less puts nothing aside."""
     talk = Talk(session="s-1")
