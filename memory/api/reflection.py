@@ -134,15 +134,8 @@ class ReflectionView(APIView):
     )
     def get(self, request: Request) -> Response:
         most = read_query(ReflectionQuery, request)["limit"]
-        found = reflect(workspace=holder_of(request).workspace, now=timezone.now())
-        told = {
-            "beliefs": found.beliefs,
-            "duplicate_count": len(found.duplicates),
-            "duplicates": found.duplicates[:most],
-            "faded_count": len(found.faded),
-            "faded": found.faded[:most],
-        }
-        return Response(ReflectionSerializer(told).data)
+        found = reflect(workspace=holder_of(request).workspace, now=timezone.now(), most=most)
+        return Response(ReflectionSerializer(found).data)
 
 
 class PruneView(APIView):

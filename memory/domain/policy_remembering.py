@@ -42,6 +42,7 @@ class ReflectionPolicy:
     """What is told of beliefs on looking at all of them."""
 
     duplicate_similarity: Annotated[Share, "R7: similarity from which two beliefs may say the same"] = 0.85
+    pairs: Annotated[Count, "R7: most pairs that a command tells of, or that are proposed to a cycle at once"] = 1000
     meta_similarity: Annotated[Share, "R7: similarity from which beliefs are of one group"] = 0.60
     meta_group: Annotated[Count, "R7: fewest beliefs of a group that a belief is made about"] = 3
     meta_groups: Annotated[Count, "R7: most groups that are taken at once"] = 5

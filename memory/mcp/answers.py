@@ -261,8 +261,9 @@ class Reflected(Told):
 
 
 class Tidied(Told):
-    """What came of tidying, by what was asked for; the rest is null."""
+    """What came of tidying, by what was asked for; the rest is null. Of many the first 100 are told."""
 
+    count: int = Field(description="How many there are, told or not.")
     pruned: list[str] | None = Field(default=None, description="Beliefs that are recalled no more.")
     proposed: list[PairTold] | None = Field(
         default=None, description="Pairs that the next cycle's merge gate looks at."

@@ -19,6 +19,8 @@ from memory.remembering.reflecting import reflect as look_at_all
 from memory.remembering.rivals import check_rivals, find_rivals, list_rivals
 from memory.remembering.subjects import backfill_subjects
 
+_TOLD = 100  # an agent that is told more reads nothing else any more
+
 Few = Annotated[int, Field(ge=1, le=100, description="Most of each kind that are listed.")]
 
 
@@ -33,12 +35,12 @@ class Tidying(StrEnum):
 
 def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
     """Look at all active beliefs."""
-    found = look_at_all(workspace=caller.workspace, now=caller.now)
+    found = look_at_all(workspace=caller.workspace, now=caller.now, most=limit)
     return Reflected(
         beliefs=found.beliefs,
-        duplicate_count=len(found.duplicates),
-        duplicates=[_alike(pair) for pair in found.duplicates[:limit]],
-        faded_count=len(found.faded),
+        duplicate_count=found.duplicate_count,
+        duplicates=[_alike(pair) for pair in found.duplicates],
+        faded_count=found.faded_count,
         faded=[
             FadedTold(
                 id=one.id,
@@ -46,7 +48,7 @@ def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
                 effective_confidence=round(one.effective_confidence, DIGITS),
                 is_prunable=one.is_prunable,
             )
-            for one in found.faded[:limit]
+            for one in found.faded
         ],
     )
 
@@ -67,22 +69,27 @@ def tidy(
 
 def _prune(caller: Caller, is_rehearsal: bool) -> Tidied:
     if is_rehearsal:
-        return Tidied(pruned=list_prunable(workspace=caller.workspace, now=caller.now))
-    return Tidied(pruned=prune(workspace=caller.workspace, actor=caller.actor, now=caller.now))
+        pruned = list_prunable(workspace=caller.workspace, now=caller.now)
+    else:
+        pruned = prune(workspace=caller.workspace, actor=caller.actor, now=caller.now)
+    return Tidied(count=len(pruned), pruned=pruned[:_TOLD])
 
 
 def _merge_duplicates(caller: Caller) -> Tidied:
-    return Tidied(proposed=[_alike(pair) for pair in propose_merges(workspace=caller.workspace, now=caller.now)])
+    proposed = propose_merges(workspace=caller.workspace, now=caller.now)
+    return Tidied(count=len(proposed), proposed=[_alike(pair) for pair in proposed[:_TOLD]])
 
 
 def _make_meta_beliefs(caller: Caller) -> Tidied:
     hand = Hand(actor=caller.actor, reason=META_REASON, now=caller.now)
     done = make_meta_beliefs(workspace=caller.workspace, hand=hand)
-    return Tidied(made=[told_belief(belief) for belief in done.made], unanswered=done.unanswered or None)
+    made = [told_belief(belief) for belief in done.made]
+    return Tidied(count=len(made), made=made, unanswered=done.unanswered or None)
 
 
 def _backfill_subjects(caller: Caller) -> Tidied:
-    return Tidied(subjects=backfill_subjects(workspace=caller.workspace, actor=caller.actor, now=caller.now))
+    found = backfill_subjects(workspace=caller.workspace, actor=caller.actor, now=caller.now)
+    return Tidied(count=len(found), subjects=dict(list(found.items())[:_TOLD]))
 
 
 _TIDYINGS: dict[Tidying, Callable[[Caller], Tidied]] = {

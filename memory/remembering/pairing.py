@@ -2,8 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,18 @@ from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
 from memory.models.vectors import Vectors
 
-_BLOCK = 1024
+_CELLS = 2**23  # cosines that are held at once: 32 MB, whatever there is to compare
 
 Ids = tuple[str, str]
+_Hit = tuple[float, int, int]  # cosine, and the places of the two
+
+
+class _Paired(Protocol):
+    @property
+    def ids(self) -> Ids: ...
+
+
+Twosome = TypeVar("Twosome", bound=_Paired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +51,46 @@ class Band:
     high: float = math.inf
 
 
-def most_alike(
-    *, workspace: Workspace, band: Band, most: int | None = None, besides: Collection[Ids] = ()
-) -> list[Pair]:
-    """Return the most similar pairs within a band of the reference scale, or so many of them, known ones left out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """How many pairs are alike, and the most similar of them."""
+
+    count: int
+    pairs: Sequence[Pair]
+
+
+def most_alike(*, workspace: Workspace, band: Band, most: int, besides: Collection[Ids] = ()) -> Alike:
+    """Return so many pairs within a band of the reference scale, the most similar, known ones left out."""
     model = embedder_of(workspace)
     raw = _raw(band, model.profile)
     active = Belief.objects.for_workspace(workspace.pk).active()
     beliefs, vectors = read_beliefs(beliefs=active, model=model.name)
     known = set(besides)
-    found: list[tuple[float, int, int]] = []
+    count, found = 0, []
     for places in _scopes(beliefs):
         ids = [beliefs[place].id for place in places]
-        for cosine, left, right in _best(vectors[places], raw, most, _known_places(ids, known)):
-            found.append((cosine, places[left], places[right]))
-    found.sort(key=lambda each: (-each[0], each[1:]))
-    return [
+        for hits, best in _best(vectors[places], raw, most, _known_places(ids, known)):
+            count += hits
+            found += [(cosine, places[left], places[right]) for cosine, left, right in best]
+            if len(found) > 2 * most:
+                found = _foremost(found, most)
+    pairs = [
         Pair(one=beliefs[left], other=beliefs[right], similarity=float(model.profile.reference(cosine)))
-        for cosine, left, right in found[:most]
+        for cosine, left, right in _foremost(found, most)
     ]
+    return Alike(count=count, pairs=pairs)
+
+
+def _foremost(found: list[_Hit], most: int) -> list[_Hit]:
+    return sorted(found, key=lambda each: (-each[0], each[1:]))[:most]
+
+
+def still_active(pairs: Iterable[Twosome]) -> list[Twosome]:
+    """Keep the pairs of which neither was erased since they were found, or is believed no more."""
+    kept = list(pairs)
+    named = {key for pair in kept for key in pair.ids}
+    active = set(Belief.objects.filter(pk__in=named).active().values_list("pk", flat=True))
+    return [pair for pair in kept if active.issuperset(pair.ids)]
 
 
 def _raw(band: Band, profile: Profile) -> Band:
@@ -83,15 +114,20 @@ def _known_places(ids: list[str], known: set[Ids]) -> NDArray[np.intp]:
     return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
 
-def _best(vectors: Vectors, band: Band, most: int | None, known: NDArray[np.intp]) -> Iterator[tuple[float, int, int]]:
-    """Yield the most similar pairs of each block of rows: cosine, left, right, where left < right."""
-    for start in range(0, len(vectors), _BLOCK):
-        cosines = similarities(vectors[start : start + _BLOCK], vectors[start:])
-        cosines[np.tril_indices(len(cosines), m=cosines.shape[1])] = -np.inf
-        here = known[(known[:, 0] >= start) & (known[:, 0] < start + _BLOCK)] - start
+def _best(vectors: Vectors, band: Band, most: int, known: NDArray[np.intp]) -> Iterator[tuple[int, list[_Hit]]]:
+    """Yield of each block of rows how many pairs are alike, and the most similar: cosine, left < right."""
+    rows = max(_CELLS // max(len(vectors), 1), 1)
+    for start in range(0, len(vectors), rows):
+        cosines = similarities(vectors[start : start + rows], vectors[start:])
+        cosines[np.tril_indices(len(cosines))] = -np.inf
+        here = known[(known[:, 0] >= start) & (known[:, 0] < start + rows)] - start
         cosines[here[:, 0], here[:, 1]] = -np.inf
         chosen = np.flatnonzero((cosines >= band.low) & (cosines < band.high))
         values = cosines.ravel()[chosen]
-        for each in np.argsort(-values, kind="stable")[:most]:
-            left, right = divmod(int(chosen[each]), cosines.shape[1])
-            yield float(values[each]), start + left, start + right
+        hits = len(chosen)
+        if hits > most:  # the few are sorted, not all of them
+            enough = values >= np.partition(values, -most)[-most]
+            chosen, values = chosen[enough], values[enough]
+        best = np.argsort(-values, kind="stable")[:most]
+        lefts, rights = np.divmod(chosen[best], cosines.shape[1])
+        yield hits, list(zip(values[best].tolist(), (start + lefts).tolist(), (start + rights).tolist(), strict=True))

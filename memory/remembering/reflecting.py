@@ -17,7 +17,7 @@ from memory.domain.fading import effective_confidence
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matching import check_polarity
 from memory.models import Belief, Evidence, Link, LinkKind, Workspace
-from memory.remembering.pairing import Band, most_alike
+from memory.remembering.pairing import Alike, Band, Pair, most_alike, still_active
 
 log = structlog.get_logger(__name__)
 
@@ -46,32 +46,40 @@ class Faded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
-    """What a look at all beliefs found; nothing is changed by it."""
+    """What a look at all beliefs found: counts, and the first of each kind; nothing is changed by it."""
 
     beliefs: int
+    duplicate_count: int
     duplicates: Sequence[Duplicate]
+    faded_count: int
     faded: Sequence[Faded]
 
 
-def reflect(*, workspace: Workspace, now: datetime) -> Reflection:
-    """Look through a workspace's active beliefs."""
+def reflect(*, workspace: Workspace, now: datetime, most: int) -> Reflection:
+    """Look through a workspace's active beliefs; tell of so many pairs, and of so many that have faded."""
     active = Belief.objects.for_workspace(workspace.pk).active()
+    alike = _find_alike(workspace, from_similarity=settings.POLICY.reflection.duplicate_similarity, most=most)
+    faded = sorted(find_faded(workspace=workspace, now=now), key=lambda one: (one.effective_confidence, one.id))
     return Reflection(
         beliefs=active.count(),
-        duplicates=sorted(_find_duplicates(workspace), key=lambda pair: (-pair.similarity, pair.ids)),
-        faded=sorted(find_faded(workspace=workspace, now=now), key=lambda one: (one.effective_confidence, one.id)),
+        duplicate_count=alike.count,
+        duplicates=[_as_duplicate(pair) for pair in alike.pairs],
+        faded_count=len(faded),
+        faded=faded[:most],
     )
 
 
-def _find_duplicates(workspace: Workspace) -> Iterator[Duplicate]:
-    """Yield the pairs of one project, user and language that are near enough, each once."""
-    for pair in most_alike(workspace=workspace, band=Band(low=settings.POLICY.reflection.duplicate_similarity)):
-        yield Duplicate(
-            ids=pair.ids,
-            statements=(pair.one.statement, pair.other.statement),
-            similarity=pair.similarity,
-            passes_guard=check_polarity(left=pair.one.claim, right=pair.other.claim).passed,
-        )
+def _find_alike(workspace: Workspace, *, from_similarity: float, most: int) -> Alike:
+    return most_alike(workspace=workspace, band=Band(low=from_similarity), most=most)
+
+
+def _as_duplicate(pair: Pair) -> Duplicate:
+    return Duplicate(
+        ids=pair.ids,
+        statements=(pair.one.statement, pair.other.statement),
+        similarity=pair.similarity,
+        passes_guard=check_polarity(left=pair.one.claim, right=pair.other.claim).passed,
+    )
 
 
 def find_faded(*, workspace: Workspace, now: datetime) -> Iterator[Faded]:
@@ -123,11 +131,13 @@ def prune(*, workspace: Workspace, actor: Actor, now: datetime) -> list[str]:
 def propose_merges(*, workspace: Workspace, now: datetime) -> list[Duplicate]:
     """Have the next cycle's merge gate (B13) look at the pairs that may say the same; return those that it may merge.
 
-    The gate asks for more than a reflection does, and a model agrees or not.
+    The gate asks for more than a reflection does, and a model agrees or not. Of very many the most similar have their
+    turn, the others once those are merged.
     """
     least = settings.POLICY.gate.merge_similarity
-    alike = [pair for pair in _find_duplicates(workspace) if pair.passes_guard and pair.similarity > least]
-    proposed = _propose(workspace, alike, now)
+    alike = _find_alike(workspace, from_similarity=least, most=settings.POLICY.reflection.pairs)
+    nearest = [_as_duplicate(pair) for pair in alike.pairs if pair.similarity > least]
+    proposed = _propose(workspace, [pair for pair in nearest if pair.passes_guard], now)
     log.info("merges_proposed", workspace=workspace.pk, pairs=len(proposed))
     return proposed
 
@@ -136,9 +146,7 @@ def propose_merges(*, workspace: Workspace, now: datetime) -> list[Duplicate]:
 def _propose(workspace: Workspace, pairs: Sequence[Duplicate], now: datetime) -> list[Duplicate]:
     """Store pairs, but for those of which one was erased since, or is believed no more; return the stored ones."""
     lock_workspace(workspace.pk)
-    named = {key for pair in pairs for key in pair.ids}
-    active = set(Belief.objects.filter(pk__in=named).active().values_list("pk", flat=True))
-    proposed = [pair for pair in pairs if active.issuperset(pair.ids)]
+    proposed = still_active(pairs)
     rows = [
         Link(
             workspace=workspace,

@@ -24,7 +24,7 @@ from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.models import Belief, Rival, RivalState, Workspace
 from memory.remembering.meeting import as_stated
-from memory.remembering.pairing import Band, Pair, most_alike
+from memory.remembering.pairing import Band, Pair, most_alike, still_active
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None)
         most=most or policy.pairs,
         besides=list(listed.values_list("first_id", "second_id")),
     )
-    rivals = _list(workspace, found, now)
+    rivals = _list(workspace, found.pairs, now)
     log.info("rivals_found", workspace=workspace.pk, pairs=len(rivals))
     return rivals
 
@@ -76,8 +76,6 @@ def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None)
 def _list(workspace: Workspace, pairs: Sequence[Pair], now: datetime) -> list[Rival]:
     """Store pairs, but for those of which one was erased since, or is believed no more."""
     lock_workspace(workspace.pk)
-    named = {key for pair in pairs for key in pair.ids}
-    active = set(Belief.objects.filter(pk__in=named).active().values_list("pk", flat=True))
     rows = [
         Rival(
             workspace=workspace,
@@ -86,8 +84,7 @@ def _list(workspace: Workspace, pairs: Sequence[Pair], now: datetime) -> list[Ri
             similarity=pair.similarity,
             created_at=now,
         )
-        for pair in pairs
-        if active.issuperset(pair.ids)
+        for pair in still_active(pairs)
     ]
     return Rival.objects.bulk_create(rows, ignore_conflicts=True)
 

@@ -439,6 +439,16 @@ def test_beliefs_are_looked_at_and_tidied(rows: Rows) -> None:
         call("memory_tidy", key, what=Tidying.MERGE_DUPLICATES, dry_run=True)
 
 
+def test_of_much_that_was_tidied_a_part_is_told(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R13: an agent has but so much room."""
+    monkeypatch.setattr("memory.mcp.reflecting._TOLD", 1)
+    for statement in ("Ben prefers green tea.", "Ben drinks no coffee."):
+        believed(statement, workspace=rows.workspace)
+    told = call("memory_tidy", factories.key("curate", workspace=rows.workspace)[1], what=Tidying.BACKFILL_SUBJECTS)
+    assert (told.count >= 2, len(told.subjects)) == (True, 1)
+    assert Belief.objects.filter(subject="ben").count() == 2
+
+
 def test_pairs_that_may_contradict_each_other_are_told(rows: Rows) -> None:
     """R11."""
     key = factories.key("curate", workspace=rows.workspace)[1]

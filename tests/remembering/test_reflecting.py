@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.models import Belief, BeliefAccess, Episode
-from memory.remembering.reflecting import prune, reflect
+from memory.remembering.reflecting import Reflection, prune, reflect
 from tests.consolidation.world import World
 from tests.remembering.telling import TELLER
 
@@ -31,6 +31,10 @@ def name(world: World) -> str:
     return world.workspace.name
 
 
+def look(world: World, *, days: int = 0, most: int = 100) -> Reflection:
+    return reflect(workspace=world.workspace, now=world.now + days * DAY, most=most)
+
+
 def test_beliefs_that_may_say_the_same_are_reported(world: World) -> None:
     """R7: at 0.85 and more, with what the guard says; those of another project or user are not."""
     one = world.hold(TABS, about="tabs")
@@ -38,17 +42,29 @@ def test_beliefs_that_may_say_the_same_are_reported(world: World) -> None:
     swapped = world.hold("Ana prefers spaces over tabs.", about="tabs", likeness=0.86)
     world.hold("Ana likes tabs over spaces.", about="tabs", likeness=0.84)
     world.hold("Ana prefers tabs over spaces.", about="tabs", user="mara")
-    found = {
-        frozenset(pair.ids): pair.passes_guard for pair in reflect(workspace=world.workspace, now=world.now).duplicates
-    }
+    found = {frozenset(pair.ids): pair.passes_guard for pair in look(world).duplicates}
     assert found == {frozenset({one.pk, same.pk}): True, frozenset({one.pk, swapped.pk}): False}
+
+
+def test_of_many_the_most_similar_are_told_and_all_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R7: however few are compared at a time."""
+    for number, likeness in enumerate((1.0, 0.94, 0.92, 0.96)):
+        world.hold(f"{TABS}{'!' * number}", about="tabs", likeness=likeness)
+    world.hold("The mill opens at eight.", about="mill")
+    whole = look(world)
+    told = [look(world, most=2)]
+    monkeypatch.setattr("memory.remembering.pairing._CELLS", 5)  # a row at a time
+    told.append(look(world, most=2))
+    assert (whole.duplicate_count, len(whole.duplicates)) == (6, 6)
+    for one in told:
+        assert (one.duplicate_count, one.duplicates) == (6, whole.duplicates[:2])
 
 
 def test_faded_beliefs_are_reported_and_left_alone(world: World) -> None:
     """R7d: 4/5 after 90 days is 0.1, after 125 days below 0.05."""
     belief = world.hold(TABS, about="tabs")
     for days, expected in ((89, []), (91, [False]), (125, [True])):
-        faded = reflect(workspace=world.workspace, now=world.now + days * DAY).faded
+        faded = look(world, days=days).faded
         assert [one.is_prunable for one in faded] == expected
     assert world.now_of(belief).status == "active"
 
@@ -69,7 +85,7 @@ def test_stability_slows_the_fading(world: World) -> None:
     """R7d, B5."""
     world.hold(TABS, about="tabs")
     BeliefAccess.objects.update(stability=5.0)
-    assert not reflect(workspace=world.workspace, now=world.now + 125 * DAY).faded
+    assert not look(world, days=125).faded
 
 
 def test_pruning_is_a_command_and_can_be_rehearsed(world: World, name: str) -> None:

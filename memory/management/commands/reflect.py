@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
@@ -20,7 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        reflection = reflect(workspace=named_workspace(workspace), now=timezone.now())
+        most = settings.POLICY.reflection.pairs
+        reflection = reflect(workspace=named_workspace(workspace), now=timezone.now(), most=most)
         if as_json:
             self.stdout.write(json.dumps(asdict(reflection)))
         else:
@@ -33,7 +35,5 @@ class Command(BaseCommand):
         for one in reflection.faded:
             what = "may be pruned" if one.is_prunable else "stale"
             self.stdout.write(f"{one.id} {what}: {one.effective_confidence:.3f} left. {one.statement}")
-        duplicates, faded = len(reflection.duplicates), len(reflection.faded)
-        self.stdout.write(
-            f"{counted(reflection.beliefs, 'belief')}, {counted(duplicates, 'pair')} alike, {faded} faded."
-        )
+        duplicates, faded = counted(reflection.duplicate_count, "pair"), reflection.faded_count
+        self.stdout.write(f"{counted(reflection.beliefs, 'belief')}, {duplicates} alike, {faded} faded.")
