@@ -7,6 +7,7 @@ from email.utils import format_datetime
 import httpx
 import pytest
 from engram_client import ApiError, Closed, Engram, Invalid, RateLimited, ServerFailed, Unavailable, Unreachable
+from engram_client.client import Options
 
 from tests.integrations.trouble import FOUND, Troubled, client_of, refused
 
@@ -111,3 +112,22 @@ def test_a_client_that_was_closed_says_so() -> None:
     client.close()
     with pytest.raises(Closed):
         client.recall(query="ferns")
+
+
+@pytest.mark.parametrize(
+    ("options", "slow"), [(Options(), 60.0), (Options(timeout=90.0), 90.0), (Options(patience=5.0), 10.0)]
+)
+def test_what_asks_a_model_meanwhile_has_longer(options: Options, slow: float) -> None:
+    """R1, R7: a client that gave up sooner would not learn what was done."""
+    waits: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={})
+
+    with Engram("http://engram.test", key="k", transport=httpx.MockTransport(answer), options=options) as engram:
+        engram.read_status()
+        engram.reflect()
+        engram.make_meta_beliefs()
+        engram.remember("The mill turns.")
+    assert waits == [options.timeout, slow, slow, slow]

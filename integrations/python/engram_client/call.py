@@ -16,7 +16,8 @@ LINES = "application/x-ndjson"
 class Call(Generic[T]):
     """One request. `T` is what its answer is; `is_repeatable`: sent twice it does what it does once.
 
-    `lines` names the list in which a batch's lines are answered, each for itself.
+    `is_slow`: the server asks a model meanwhile, or looks at all that is believed. `lines` names the list in which a
+    batch's lines are answered, each for itself.
     """
 
     method: Literal["GET", "POST", "DELETE"]
@@ -25,6 +26,7 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | None = None
     content: bytes | None = None
     is_repeatable: bool = False
+    is_slow: bool = False
     lines: str = ""
 
 
@@ -33,9 +35,11 @@ def get(path: str, **query: Any) -> Call[Any]:
     return Call(method="GET", path=path, query=given(query), is_repeatable=True)
 
 
-def post(path: str, body: Mapping[str, Any] | None = None, *, is_repeatable: bool = False) -> Call[Any]:
+def post(
+    path: str, body: Mapping[str, Any] | None = None, *, is_repeatable: bool = False, is_slow: bool = False
+) -> Call[Any]:
     """Describe sending a body to an address."""
-    return Call(method="POST", path=path, body=given(body or {}), is_repeatable=is_repeatable)
+    return Call(method="POST", path=path, body=given(body or {}), is_repeatable=is_repeatable, is_slow=is_slow)
 
 
 def batch(path: str, name: str, rows: Iterable[Mapping[str, Any]], *, known_by: str) -> Call[Any]:

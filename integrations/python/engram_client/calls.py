@@ -4,6 +4,7 @@ Nothing here speaks to a server; `Engram` and `AsyncEngram` do, by these descrip
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -62,7 +63,7 @@ def remember(
     idempotency_key: str | None = None,
 ) -> Call[types.RememberAnswer]:
     """Remember a text: its facts meet what is believed at once, where a model can be asked."""
-    return post("/remember", locals(), is_repeatable=idempotency_key is not None)
+    return post("/remember", locals(), is_repeatable=idempotency_key is not None, is_slow=True)
 
 
 # --- What comes back
@@ -251,27 +252,27 @@ def split_belief(belief_id: str, *, parts: Sequence[types.Part], reason: str) ->
 
 def reflect(*, limit: int | None = None) -> Call[types.Reflection]:
     """Look at all beliefs: which may say the same, and which have faded."""
-    return get("/reflection", limit=limit)
+    return replace(get("/reflection", limit=limit), is_slow=True)
 
 
 def prune_beliefs(*, dry_run: bool | None = None) -> Call[types.Pruned]:
     """Take out of recall what has faded; dry, name it."""
-    return post("/reflection/prune", locals(), is_repeatable=bool(dry_run))
+    return post("/reflection/prune", locals(), is_repeatable=bool(dry_run), is_slow=True)
 
 
 def propose_merges() -> Call[types.Proposed]:
     """Have the next cycle ask whether beliefs that are near enough are one."""
-    return post("/reflection/merges", is_repeatable=True)
+    return post("/reflection/merges", is_repeatable=True, is_slow=True)
 
 
 def make_meta_beliefs() -> Call[types.MetaRound]:
     """Have a model say what groups of like beliefs come down to."""
-    return post("/reflection/meta-beliefs")
+    return post("/reflection/meta-beliefs", is_slow=True)
 
 
 def backfill_subjects() -> Call[types.Subjects]:
     """Give beliefs without a subject the one that their statement names."""
-    return post("/reflection/subjects")
+    return post("/reflection/subjects", is_slow=True)
 
 
 def list_contradictions(*, limit: int | None = None) -> Call[types.ContradictionList]:
@@ -281,7 +282,7 @@ def list_contradictions(*, limit: int | None = None) -> Call[types.Contradiction
 
 def find_contradictions(*, check: bool | None = None, limit: int | None = None) -> Call[types.ContradictionLook]:
     """Look for such pairs; with `check` a model is asked about them."""
-    return post("/contradictions", locals())
+    return post("/contradictions", locals(), is_slow=True)
 
 
 def settle_contradiction(pair_id: int, settling: Literal["dismiss", "reopen"]) -> Call[types.Contradiction]:

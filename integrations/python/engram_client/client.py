@@ -24,9 +24,13 @@ _TRANSIENT = {429, 500, 502, 503, 504}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How long a call may take, how often one that may be repeated is, and the longest wait that a server may ask."""
+    """How long a call may take, how often one that may be repeated is, and the longest wait that a server may ask.
+
+    `patience` is for calls that ask a model meanwhile, or look at all that is believed.
+    """
 
     timeout: float = 10.0
+    patience: float = 60.0
     retries: int = 2
     longest_wait: float = 30.0
 
@@ -47,9 +51,10 @@ def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any], options: O
         raise Closed("This client is closed.")
     headers = {} if call.content is None else {"Content-Type": LINES}
     headers |= {"Accept": f"{JSON}, {LINES}"}
+    timeout = max(options.timeout, options.patience) if call.is_slow else options.timeout
     return http.build_request(
         call.method, call.path.lstrip("/"), params=dict(call.query), json=call.body, content=call.content,
-        headers=headers, timeout=options.timeout,
+        headers=headers, timeout=timeout,
     )  # fmt: skip
 
 
