@@ -172,4 +172,4 @@ class ContradictionView(APIView):
         rivals = standing_rivals(workspace=holder_of(request).workspace).filter(pk=pair_id)
         get_object_or_404(rivals)
         SETTLINGS[settling](rivals=rivals)
-        return Response(ContradictionSerializer(rivals.get()).data)
+        return Response(ContradictionSerializer(get_object_or_404(rivals)).data)  # a belief may have gone meanwhile

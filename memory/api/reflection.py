@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefSerializer
-from memory.api.requests import StrictSerializer, read_body, read_query
+from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
 from memory.consolidation.handmade import Hand
@@ -170,10 +170,11 @@ class MergesView(APIView):
         operation_id="propose_merges",
         summary="Have the next cycle ask whether beliefs that are near enough are one",
         description="Its gate decides, and a model; nothing is merged here. `POST /beliefs/merge` merges two at once.",
-        request=None,
-        **documented({200: ProposedSerializer}, examples=_example({"proposed": [_PAIR]})),
+        request=Nothing,
+        **documented({200: ProposedSerializer}, 400, 413, 415, 422, examples=_example({"proposed": [_PAIR]})),
     )
     def post(self, request: Request) -> Response:
+        read_body(Nothing, request)
         proposed: list[Duplicate] = propose_merges(workspace=holder_of(request).workspace, now=timezone.now())
         return Response({"proposed": DuplicateSerializer([asdict(pair) for pair in proposed], many=True).data})
 
@@ -192,10 +193,11 @@ class MetaBeliefsView(APIView):
             "evidence of all. A group that a belief is about already is left alone; rules make none. Called again it "
             "goes on with the groups that got no answer."
         ),
-        request=None,
-        **documented({200: MetaRoundSerializer}, 409),
+        request=Nothing,
+        **documented({200: MetaRoundSerializer}, 400, 409, 413, 415, 422),
     )
     def post(self, request: Request) -> Response:
+        read_body(Nothing, request)
         holder = holder_of(request)
         hand = Hand(actor=holder.actor, reason=META_REASON, now=timezone.now())
         return Response(MetaRoundSerializer(make_meta_beliefs(workspace=holder.workspace, hand=hand)).data)
@@ -211,10 +213,13 @@ class SubjectsView(APIView):
         operation_id="backfill_subjects",
         summary="Give beliefs without a subject the one that their statement names",
         description="By rules; done again it finds nothing to do.",
-        request=None,
-        **documented({200: SubjectsSerializer}, examples=_example({"subjects": {"bl_0c4e1f6a92d3": "mara"}})),
+        request=Nothing,
+        **documented(
+            {200: SubjectsSerializer}, 400, 413, 415, 422, examples=_example({"subjects": {"bl_0c4e1f6a92d3": "mara"}})
+        ),
     )
     def post(self, request: Request) -> Response:
+        read_body(Nothing, request)
         holder = holder_of(request)
         found = backfill_subjects(workspace=holder.workspace, actor=holder.actor, now=timezone.now())
         return Response({"subjects": found})

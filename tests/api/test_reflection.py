@@ -143,6 +143,14 @@ def test_where_beliefs_are_off_none_is_made(world: World, group: list[Belief], c
     assert is_problem(curator.post("/reflection/meta-beliefs"), 409)
 
 
+@pytest.mark.parametrize("what", ["merges", "meta-beliefs", "subjects"])
+def test_what_cannot_be_rehearsed_is_not_taken_for_a_rehearsal(world: World, curator: Caller, what: str) -> None:
+    world.hold(TABS, about="tabs", subject="")
+    before = world.rows()
+    assert is_problem(curator.post(f"/reflection/{what}", {"dry_run": True}), 422)
+    assert world.rows() == before
+
+
 def test_subjects_are_filled_in_once(world: World, curator: Caller) -> None:
     """R13."""
     belief = world.hold(TABS, about="tabs", subject="")
