@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_field
@@ -15,10 +14,10 @@ from rest_framework.views import APIView
 
 from memory.api.authentication import holder_of
 from memory.api.reflection import FEW, MOST
-from memory.api.requests import StrictSerializer, read_body, read_query
+from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
-from memory.models import Permission, Rival, Workspace
+from memory.models import Permission, Rival, RivalState, Workspace
 from memory.remembering.rivals import (
     Checked,
     check_rivals,
@@ -47,8 +46,11 @@ _LISTED = {"total": 1, "pairs": [_PAIR]}
 
 
 class ContradictionQuery(StrictSerializer):
-    """How many are listed."""
+    """Which are listed, and how many."""
 
+    state = serializers.ChoiceField(
+        RivalState.choices, required=False, help_text="Those in this state, instead of those to look at."
+    )
     limit = serializers.IntegerField(default=FEW, min_value=1, max_value=MOST)
 
 
@@ -57,6 +59,9 @@ class ContradictionRequest(StrictSerializer):
 
     check = serializers.BooleanField(
         default=False, help_text="Have a model asked about the pairs that nobody was asked about, within 25 s."
+    )
+    again = serializers.BooleanField(
+        default=False, help_text="With `check`: also about those of which no model could tell."
     )
     limit = serializers.IntegerField(
         default=FEW, min_value=1, max_value=MOST, help_text="Most pairs to look for, to ask about and to list."
@@ -97,8 +102,10 @@ class ContradictionLookSerializer(ContradictionListSerializer):
     """What a look found."""
 
     found = serializers.IntegerField(help_text="Pairs that were not on the list before.")
-    settled = serializers.IntegerField(help_text="Pairs about which it is known by now what they are.")
-    stopped = serializers.CharField(allow_blank=True, help_text="Why not all were asked about; else empty.")
+    outcomes = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Of a check: how many pairs came to which state."
+    )
+    stopped = serializers.CharField(allow_blank=True, help_text="Why not all were answered; else empty.")
 
 
 class ContradictionsView(APIView):
@@ -117,23 +124,25 @@ class ContradictionsView(APIView):
         ),
     )  # fmt: skip
     def get(self, request: Request) -> Response:
-        most = read_query(ContradictionQuery, request)["limit"]
-        return Response(ContradictionListSerializer(_listed(holder_of(request).workspace, most)).data)
+        asked, workspace = read_query(ContradictionQuery, request), holder_of(request).workspace
+        return Response(ContradictionListSerializer(_listed(workspace, asked["limit"], asked.get("state"))).data)
 
     @extend_schema(
         operation_id="find_contradictions",
         summary="Look for pairs of beliefs that may contradict each other, and have a model asked",
         description=(
             "No belief changes by it, whatever a model says: a curator corrects, merges, splits or archives, or "
-            "dismisses the pair. What a check has no time for stays open: call again to go on."
+            "dismisses the pair. What a check has no time for stays open: call again to go on. A pair of which no "
+            "model could tell needs a person, and is asked about once more with `again`. Offline, rules see but a part "
+            "of what contradicts, and leave the rest open."
         ),
         request=ContradictionRequest,
         **documented(
-            {200: ContradictionLookSerializer}, 400, 413, 415, 422,
+            {200: ContradictionLookSerializer}, 400, 409, 413, 415, 422,
             examples=[
                 OpenApiExample(
                     "found", response_only=True, status_codes=["200"],
-                    value=_LISTED | {"found": 1, "settled": 1, "stopped": ""},
+                    value=_LISTED | {"found": 1, "outcomes": {"contradicts": 1, "compatible": 3}, "stopped": ""},
                 )
             ],
         ),
@@ -142,16 +151,16 @@ class ContradictionsView(APIView):
         asked, workspace = read_body(ContradictionRequest, request), holder_of(request).workspace
         most: int = asked["limit"]
         found = len(find_rivals(workspace=workspace, now=timezone.now(), most=most))
-        checked = Checked(settled=0, stopped="")
+        checked = Checked(outcomes={}, stopped="")
         if asked["check"]:
-            seconds = settings.POLICY.remember.answer_seconds
-            checked = check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=most)
-        told = {"found": found, "settled": checked.settled, "stopped": checked.stopped}
+            seconds, again = settings.POLICY.remember.answer_seconds, asked["again"]
+            checked = check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=most, again=again)
+        told = {"found": found, "outcomes": checked.outcomes, "stopped": checked.stopped}
         return Response(ContradictionLookSerializer(_listed(workspace, most) | told).data)
 
 
-def _listed(workspace: Workspace, most: int) -> dict[str, Any]:
-    rivals: QuerySet[Rival] = list_rivals(workspace=workspace)
+def _listed(workspace: Workspace, most: int, state: str | None = None) -> dict[str, Any]:
+    rivals = list_rivals(workspace=workspace, state=RivalState(state) if state else None)
     return {"total": rivals.count(), "pairs": rivals[:most]}
 
 
@@ -163,12 +172,13 @@ class ContradictionView(APIView):
 
     @extend_schema(
         operation_id="settle_contradiction",
-        summary="Take a pair off the list for good, or let the next check ask about it again",
+        summary="Take a pair off the list, or let the next check ask about it again",
         parameters=[OpenApiParameter("settling", enum=list(SETTLINGS), location=OpenApiParameter.PATH)],
         request=None,
-        **documented({200: ContradictionSerializer}, 404),
+        **documented({200: ContradictionSerializer}, 400, 404, 413, 415, 422),
     )
     def post(self, request: Request, pair_id: int, settling: str) -> Response:
+        read_body(Nothing, request)
         rivals = standing_rivals(workspace=holder_of(request).workspace).filter(pk=pair_id)
         get_object_or_404(rivals)
         SETTLINGS[settling](rivals=rivals)

@@ -23,7 +23,7 @@ from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
 from memory.consolidation.held import NotUndone
-from memory.consolidation.locks import Gone
+from memory.consolidation.locks import Gone, Occupied
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
@@ -35,7 +35,7 @@ from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, SeveralFit,
+    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, SeveralFit, Occupied,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

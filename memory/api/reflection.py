@@ -65,7 +65,10 @@ class DuplicateSerializer(serializers.Serializer[Any]):
     ids = serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2)
     statements = serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2)
     similarity = RoundedField(help_text="On the reference scale, 0 to 1.")
-    passes_guard = serializers.BooleanField(help_text="Whether no rule tells the two apart.")
+    passes_guard = serializers.BooleanField(
+        help_text="Whether they may be merged: a rule (a negation, another order, other numbers or names) tells them "
+        "apart otherwise, and they may contradict each other."
+    )
 
 
 class FadedSerializer(serializers.Serializer[Any]):
@@ -96,7 +99,7 @@ class PruneRequest(StrictSerializer):
 class PrunedSerializer(serializers.Serializer[Any]):
     """Beliefs that faded."""
 
-    pruned = serializers.ListField(child=serializers.CharField())
+    pruned = FadedSerializer(many=True)
     dry_run = serializers.BooleanField()
 
 
@@ -109,7 +112,8 @@ class ProposedSerializer(serializers.Serializer[Any]):
 class MetaRoundSerializer(serializers.Serializer[Any]):
     """Beliefs about groups of beliefs."""
 
-    made = BeliefSerializer(many=True)
+    groups = serializers.IntegerField(help_text="Groups that no belief is about yet, of which a model was asked.")
+    made = BeliefSerializer(many=True, help_text="What says no more than a source, or what is known, is not made.")
     unanswered = serializers.CharField(allow_blank=True, help_text="Why not every group had its turn; else empty.")
 
 
@@ -130,7 +134,7 @@ class ReflectionView(APIView):
         summary="Look at all beliefs: which may say the same, and which have faded",
         description="Nothing changes by it. All active beliefs are compared with each other: no call for every prompt.",
         parameters=[ReflectionQuery],
-        **documented({200: ReflectionSerializer}, 422, examples=_example(_REFLECTION)),
+        **documented({200: ReflectionSerializer}, 409, 422, examples=_example(_REFLECTION)),
     )
     def get(self, request: Request) -> Response:
         most = read_query(ReflectionQuery, request)["limit"]
@@ -154,10 +158,10 @@ class PruneView(APIView):
     def post(self, request: Request) -> Response:
         is_rehearsal, holder = read_body(PruneRequest, request)["dry_run"], holder_of(request)
         if is_rehearsal:
-            ids = list_prunable(workspace=holder.workspace, now=timezone.now())
+            pruned = list_prunable(workspace=holder.workspace, now=timezone.now())
         else:
-            ids = prune(workspace=holder.workspace, actor=holder.actor, now=timezone.now())
-        return Response({"pruned": ids, "dry_run": is_rehearsal})
+            pruned = prune(workspace=holder.workspace, actor=holder.actor, now=timezone.now())
+        return Response(PrunedSerializer({"pruned": pruned, "dry_run": is_rehearsal}).data)
 
 
 class MergesView(APIView):
@@ -171,7 +175,7 @@ class MergesView(APIView):
         summary="Have the next cycle ask whether beliefs that are near enough are one",
         description="Its gate decides, and a model; nothing is merged here. `POST /beliefs/merge` merges two at once.",
         request=Nothing,
-        **documented({200: ProposedSerializer}, 400, 413, 415, 422, examples=_example({"proposed": [_PAIR]})),
+        **documented({200: ProposedSerializer}, 400, 409, 413, 415, 422, examples=_example({"proposed": [_PAIR]})),
     )
     def post(self, request: Request) -> Response:
         read_body(Nothing, request)

@@ -157,7 +157,10 @@ def _check_unsaid(belief: Belief, vector: WordingVector) -> None:
     alike = _alike(belief)
     archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
     for among, message in (
-        (alike.filter(status__in=LIVE), "{} says the same: give it your evidence by a correction, or reword yours."),
+        (
+            alike.filter(status__in=LIVE),
+            "{} says the same, as far as rules can tell: reword yours, or store what bears it out as episodes.",
+        ),
         (archived, "{} says the same, and a person archived it: restore that one."),
     ):
         if same := _find_same(belief, vector, among):

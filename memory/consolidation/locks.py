@@ -1,7 +1,7 @@
 """Locks, always taken in one order: workspace, cycle, job, beliefs by id."""
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from django.db import connection
@@ -12,6 +12,7 @@ from memory.models import Belief
 # The first of the two numbers that name an advisory lock.
 _WORKSPACE_LOCKS = 1
 _EARLY_LOCKS = 2
+_LOOK_LOCKS = 5
 
 
 class Gone(LookupError):
@@ -32,10 +33,27 @@ def try_lock_workspace(workspace_id: int) -> bool:
     return is_held
 
 
-@contextmanager
-def alone_at_gate(workspace_id: int) -> Iterator[bool]:
+class Occupied(RuntimeError):
+    """Somebody else is at what one does alone; the message says what."""
+
+
+def alone_at_gate(workspace_id: int) -> AbstractContextManager[bool]:
     """Tell whether nobody else applies this workspace's jobs early, and keep it so; never waits."""
-    key = [_EARLY_LOCKS, workspace_id % 2**31]
+    return _alone(_EARLY_LOCKS, workspace_id)
+
+
+@contextmanager
+def alone_looking(workspace_id: int) -> Iterator[None]:
+    """Look at all beliefs of a workspace alone, since that takes a processor for seconds; raise Occupied."""
+    with _alone(_LOOK_LOCKS, workspace_id) as is_alone:
+        if not is_alone:
+            raise Occupied("Somebody is looking at all beliefs of this workspace: try again when that is done.")
+        yield
+
+
+@contextmanager
+def _alone(kind: int, workspace_id: int) -> Iterator[bool]:
+    key = [kind, workspace_id % 2**31]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
         is_alone: bool = cursor.fetchone()[0]

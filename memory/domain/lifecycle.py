@@ -139,7 +139,7 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
 def check_transition(*, old: State, new: State) -> None:
     """Raise IllegalTransitionError unless `new` may follow `old`."""
     if new not in next_states(state=old):
-        raise IllegalTransitionError(f"{type(old).__name__}: {old} cannot become {new}")
+        raise IllegalTransitionError(f"What is {old} cannot become {new}.")
 
 
 def next_states(*, state: State) -> frozenset[State]:

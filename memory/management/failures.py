@@ -7,6 +7,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import CommandError
 
 from memory.access.workspaces import UnknownWorkspace, find_workspace
+from memory.consolidation.locks import Occupied
 from memory.models import Project, Workspace
 
 
@@ -29,6 +30,15 @@ def _by_field(error: ValidationError) -> str:
     reasons = error.message_dict.items()
     named = [f"{field}: {text}" if field != NON_FIELD_ERRORS else text for field, texts in reasons for text in texts]
     return " ".join(named)
+
+
+@contextmanager
+def failing_while_occupied() -> Iterator[None]:
+    """Fail where somebody else is at what one does alone."""
+    try:
+        yield
+    except Occupied as error:
+        raise CommandError(str(error), returncode=1) from None
 
 
 def named_workspace(name: str) -> Workspace:

@@ -82,7 +82,7 @@ class ContextTold(Told):
     ids: list[str] = Field(description="Of the memories in the text, in its order.")
 
     def as_text(self) -> str:
-        return self.text or "Nothing bears on it."
+        return f"{self.text}\nIDs, in this order: {', '.join(self.ids)}" if self.ids else "Nothing bears on it."
 
 
 class EvidenceTold(Told):
@@ -231,10 +231,13 @@ class StatusHistory(Told):
 class PairTold(Told):
     """Two beliefs that may say the same, or contradict each other."""
 
+    pair: int | None = Field(default=None, description="Of rivals: the number by which memory_tidy names them.")
     ids: list[str] = Field(description="The two.")
     statements: list[str]
     similarity: float
-    passes_guard: bool | None = Field(default=None, description="Of a duplicate: whether no rule tells the two apart.")
+    passes_guard: bool | None = Field(
+        default=None, description="Of a duplicate: whether it may be merged; else a rule tells the two apart."
+    )
     state: str | None = Field(
         default=None, description="Of rivals: open, contradicts, or needs_a_person where no model could tell."
     )
@@ -264,20 +267,23 @@ class Tidied(Told):
     """What came of tidying, by what was asked for; the rest is null. Of many the first 100 are told."""
 
     count: int = Field(description="How many there are, told or not.")
-    pruned: list[str] | None = Field(default=None, description="Beliefs that are recalled no more.")
+    dry_run: bool = Field(default=False, description="Nothing was changed.")
+    pruned: list[FadedTold] | None = Field(default=None, description="Beliefs that are recalled no more.")
     proposed: list[PairTold] | None = Field(
         default=None, description="Pairs that the next cycle's merge gate looks at."
     )
     made: list[BeliefTold] | None = Field(default=None, description="Beliefs about groups of beliefs.")
     subjects: dict[str, str] | None = Field(default=None, description="Subjects that were filled in, by belief.")
+    groups: int | None = Field(default=None, description="Groups of beliefs that a model was to be asked about.")
     unanswered: str | None = Field(default=None, description="Why not every group had its turn; call again to go on.")
+    pair: PairTold | None = Field(default=None, description="The pair that was dismissed or opened again.")
 
 
 class RivalsTold(Told):
     """Pairs of beliefs that may contradict each other."""
 
     found: int = Field(description="Pairs that were not on the list before.")
-    settled: int = Field(description="Pairs about which it is known by now what they are.")
-    stopped: str | None = Field(default=None, description="Why not all were asked about; call again to go on.")
+    outcomes: dict[str, int] = Field(description="Of a check: how many pairs came to which state.")
+    stopped: str | None = Field(default=None, description="Why not all were answered; call again to go on.")
     total: int
     pairs: list[PairTold] = Field(description="Contradictions first.")

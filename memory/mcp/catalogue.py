@@ -12,7 +12,7 @@ from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
-from memory.consolidation.locks import Gone
+from memory.consolidation.locks import Gone, Occupied
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, NeedsWholeId,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, Occupied, NeedsWholeId,
 )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ TOOLS: tuple[Tool, ...] = (
         description=(
             "Gather what is remembered that bears on a task, as one text within a budget of tokens: beliefs first, "
             "then episodes that are near enough. Use it once, when a larger task begins, where memory_recall answers "
-            "single questions as they come up. Unlike that it leaves out episodes that hardly fit."
+            "single questions as they come up. Unlike that it leaves out episodes that are unlike the task in meaning."
         ),
         run=recalling.context,
         permission=Permission.READ,
@@ -230,9 +230,10 @@ TOOLS: tuple[Tool, ...] = (
         name="memory_reflect",
         title="Look at all beliefs",
         description=(
-            "Look at all beliefs: which may say the same, and which have faded because nothing was said of them for "
-            "long. Nothing changes by it. Use it when somebody wants the memory looked through or tidied, not while "
-            "answering: it compares everything with everything."
+            "Look at all beliefs: which may say the same (those that do not pass the guard may contradict each other "
+            "instead), and which have faded because nothing was said of them for long. Nothing changes by it. Use it "
+            "when somebody wants the memory looked through or tidied, not while answering: it compares everything with "
+            "everything."
         ),
         run=reflecting.reflect,
         permission=Permission.READ,
@@ -261,7 +262,8 @@ TOOLS: tuple[Tool, ...] = (
             "faded to almost nothing (see them first with `dry_run: true`; restore one with memory_update_status). "
             "`merge_duplicates` has the next consolidation ask whether those that memory_reflect found alike are one. "
             "`make_meta_beliefs` has a model say what groups of like beliefs come down to. `backfill_subjects` fills "
-            "in whom or what a belief is about, where that is missing."
+            "in whom or what a belief is about, where that is missing. `dismiss_pair` takes a pair of "
+            "memory_find_contradictions off its list, `reopen_pair` puts it back."
         ),
         run=reflecting.tidy,
         permission=Permission.CURATE,

@@ -14,7 +14,7 @@ from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
 from memory.mcp.callers import Caller
-from memory.mcp.saving import DIGITS, MemoryId
+from memory.mcp.saving import DIGITS, MemoryName
 from memory.models import Belief, Transition
 from memory.models.beliefs import Timeframe
 
@@ -65,12 +65,13 @@ def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Re
     return _act(caller, id, _ACTS[status], reason)
 
 
-def status_history(caller: Caller, *, id: MemoryId) -> StatusHistory:
+def status_history(caller: Caller, *, id: MemoryName) -> StatusHistory:
     """List the changes of a memory's status."""
-    memory = caller.memory(id)
-    changes = Transition.objects.for_workspace(caller.workspace).filter(Q(episode=id) | Q(belief=id)).order_by("pk")
+    memory = caller.memory(caller.whole_id(id))
+    own = Q(episode=memory.pk) | Q(belief=memory.pk)
+    changes = Transition.objects.for_workspace(caller.workspace).filter(own).order_by("pk")
     told = [ChangeTold(at=row.at, old=row.old, new=row.new, reason=row.reason, actor=row.actor) for row in changes]
-    return StatusHistory(id=id, status=memory.status, changes=told)
+    return StatusHistory(id=memory.pk, status=memory.status, changes=told)
 
 
 def _act(caller: Caller, belief_id: str, act: Act, reason: str) -> BeliefTold:

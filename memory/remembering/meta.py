@@ -24,7 +24,7 @@ from memory.consolidation.handmade import (
     store_handmade,
     trace_by_hand,
 )
-from memory.consolidation.locks import lock_beliefs, lock_workspace
+from memory.consolidation.locks import alone_looking, lock_beliefs, lock_workspace
 from memory.consolidation.sayings import find_same
 from memory.consolidation.sources import BeliefSource, read_beliefs
 from memory.consolidation.testimony import Testimony, read_testimony
@@ -35,7 +35,7 @@ from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
-from memory.llm.ledger import CallScope
+from memory.llm.ledger import CallScope, find_replies
 from memory.llm.model import language_model
 from memory.llm.replies import Synthesis
 from memory.llm.requests import MetaRequest, StatedBelief
@@ -48,14 +48,20 @@ from memory.remembering.meeting import is_suppressed
 log = structlog.get_logger(__name__)
 
 META_REASON = "what several beliefs come down to"  # why one is made
+_LOOKED_AT = 10  # times as many groups as have their turn
 KNOWN = "a belief says the same, or a person put one away that does"
+NEEDS_A_MODEL = "Rules make no beliefs about others: that takes a language model."
 CLASH = "It supports one of the beliefs that this one is about, and contradicts another."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaRound:
-    """The beliefs that were made, and why not every group had its turn; empty if each had."""
+    """How many groups there were to ask about, the beliefs that were made, and why not every group had its turn.
 
+    `unanswered` is empty if each had.
+    """
+
+    groups: int
     made: Sequence[Belief]
     unanswered: str
 
@@ -71,11 +77,14 @@ class Group:
 def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
-    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff.
+    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff, or Occupied
+    where somebody looks at all beliefs already.
     """
     check_believing(workspace_id=workspace.pk)
-    most = settings.POLICY.reflection.meta_groups
-    groups = sorted(_groups(workspace), key=lambda group: -len(group.beliefs))[:most]
+    with alone_looking(workspace.pk):
+        groups = _with_a_turn(workspace, sorted(_groups(workspace), key=lambda group: -len(group.beliefs)))
+    if groups and language_model().is_offline:
+        return MetaRound(groups=len(groups), made=[], unanswered=NEEDS_A_MODEL)
     budget = CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy())
     answers, unanswered = _ask(workspace, groups, budget)
     wordings = {place: _wording_of(workspace, groups[place], answer) for place, answer in answers.items()}
@@ -87,7 +96,7 @@ def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
             made += [belief] if belief else []
     except NoVector as error:
         unanswered = unanswered or str(error)
-    return MetaRound(made=made, unanswered=unanswered)
+    return MetaRound(groups=len(groups), made=made, unanswered=unanswered)
 
 
 def _groups(workspace: Workspace) -> Iterator[Group]:
@@ -109,6 +118,27 @@ def _groups(workspace: Workspace) -> Iterator[Group]:
             if len(members) >= policy.meta_group and not any(ids <= group for group in known):
                 central = [members[i] for i in centrality(vectors=vectors[members])]
                 yield Group(beliefs=[beliefs[place] for place in central], vectors=vectors[central])
+
+
+def _with_a_turn(workspace: Workspace, groups: Sequence[Group]) -> list[Group]:
+    """Return the first groups that no model was asked about as they are, and of the others those it said something of.
+
+    What it said may have waited for a vector. A group of which it saw nothing stands in no other's way.
+    """
+    most = settings.POLICY.reflection.meta_groups
+    looked_at = groups[: _LOOKED_AT * most]
+    stored = find_replies(
+        scope=CallScope(workspace_id=workspace.pk),
+        requests=[_request(group) for group in looked_at],
+        model=language_model(),
+    )
+    fresh = [group for group, reply in zip(looked_at, stored, strict=True) if reply is None]
+    told = [
+        group
+        for group, known in zip(looked_at, stored, strict=True)
+        if known is not None and isinstance(known.reply, Synthesis) and known.reply.statement
+    ]
+    return [*fresh[:most], *told[:most]]
 
 
 def _known_groups(workspace: Workspace) -> list[frozenset[str]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.calibration import Profile
+from memory.domain.matching import check_polarity
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
 from memory.models.vectors import Vectors
@@ -83,6 +84,11 @@ def most_alike(*, workspace: Workspace, band: Band, most: int, besides: Collecti
 
 def _foremost(found: list[_Hit], most: int) -> list[_Hit]:
     return sorted(found, key=lambda each: (-each[0], each[1:]))[:most]
+
+
+def passes_guard(*, pair: Pair) -> bool:
+    """Tell whether no rule tells two beliefs apart."""
+    return check_polarity(left=pair.one.claim, right=pair.other.claim).passed
 
 
 def still_active(pairs: Iterable[Twosome]) -> list[Twosome]:

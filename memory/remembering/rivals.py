@@ -3,8 +3,8 @@
 Nothing here changes a belief, its evidence or its status, whatever a model says.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,21 +14,23 @@ from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
-from memory.consolidation.locks import lock_workspace
+from memory.consolidation.locks import alone_looking, lock_workspace
 from memory.consolidation.testimony import read_testimony
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
-from memory.llm.model import language_model
+from memory.llm.model import FailureKind, LanguageModel, language_model
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.models import Belief, Rival, RivalState, Workspace
+from memory.models.rivals import RivalQuerySet
 from memory.remembering.meeting import as_stated
-from memory.remembering.pairing import Band, Pair, most_alike, still_active
+from memory.remembering.pairing import Band, Pair, most_alike, passes_guard, still_active
 
 log = structlog.get_logger(__name__)
 
-NO_ANSWER = "no answer that could be read"
+NO_ANSWER = "no answer"
+UNREADABLE = "no answer that could be read"
 NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
 _URGENCY = (RivalState.CONTRADICTS, RivalState.NEEDS_A_PERSON, RivalState.OPEN)
 
@@ -51,23 +53,28 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """How many pairs were settled, and what stopped the asking; empty if nothing did."""
+    """How many pairs came to which state, and why not all were answered; empty if all were."""
 
-    settled: int
+    outcomes: Mapping[RivalState, int]
     stopped: str
 
 
 def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
-    """List the most similar pairs that may contradict each other and are not listed yet; return those."""
+    """List the most similar pairs that may contradict each other and are not listed yet; return those.
+
+    What is too alike for that may say the same, unless a rule tells the two apart. Raises Occupied where somebody is
+    looking already.
+    """
     policy = settings.POLICY.rivals
+    most = most or policy.pairs
     listed = Rival.objects.for_workspace(workspace.pk).standing()
-    found = most_alike(
-        workspace=workspace,
-        band=Band(low=policy.from_similarity, high=policy.to_similarity),
-        most=most or policy.pairs,
-        besides=list(listed.values_list("first_id", "second_id")),
-    )
-    rivals = _list(workspace, found.pairs, now)
+    known = list(listed.values_list("first_id", "second_id"))
+    upper, lower = Band(low=policy.to_similarity), Band(low=policy.from_similarity, high=policy.to_similarity)
+    with alone_looking(workspace.pk):
+        nearest = most_alike(workspace=workspace, band=upper, most=settings.POLICY.reflection.pairs, besides=known)
+        told_apart = [pair for pair in nearest.pairs if not passes_guard(pair=pair)][:most]
+        others = most_alike(workspace=workspace, band=lower, most=most, besides=known).pairs
+    rivals = _list(workspace, [*told_apart, *others][:most], now)
     log.info("rivals_found", workspace=workspace.pk, pairs=len(rivals))
     return rivals
 
@@ -89,41 +96,44 @@ def _list(workspace: Workspace, pairs: Sequence[Pair], now: datetime) -> list[Ri
     return Rival.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def standing_rivals(*, workspace: Workspace) -> QuerySet[Rival]:
+def standing_rivals(*, workspace: Workspace) -> RivalQuerySet:
     """Return the pairs of which both are believed, whatever is known of them."""
     rivals = Rival.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
     return rivals.defer("first__search", "second__search")
 
 
-def list_rivals(*, workspace: Workspace) -> QuerySet[Rival]:
-    """Return the pairs that somebody should look at: contradictions first, the most similar before others."""
+def list_rivals(*, workspace: Workspace, state: RivalState | None = None) -> QuerySet[Rival]:
+    """Return the pairs in a state, or those that somebody should look at: contradictions first.
+
+    Of each state the most similar come before others.
+    """
     urgency = Case(*(When(state=state, then=Value(n)) for n, state in enumerate(_URGENCY)), output_field=IntegerField())
-    standing = standing_rivals(workspace=workspace).filter(state__in=_URGENCY)
+    standing = standing_rivals(workspace=workspace).filter(state__in=[state] if state else _URGENCY)
     return standing.order_by(urgency, "-similarity", "first_id", "second_id")
 
 
-def check_rivals(*, workspace: Workspace, now: datetime, seconds: float, most: int | None = None) -> Checked:
+def check_rivals(
+    *, workspace: Workspace, now: datetime, seconds: float, most: int | None = None, again: bool = False
+) -> Checked:
     """Have a model asked about the pairs nobody was asked about, or so many, for as long as there is time.
 
-    Where no model answers, or nobody can read what it says, the pair needs a person. What was answered before the
-    asking stopped is stored, and the other pairs stay open.
+    Where no model answers, or nobody can read what it says, the pair needs a person; `again` has it asked about once
+    more. What was answered before the asking stopped is stored, and the other pairs stay open. Rules see but a part of
+    what contradicts: what they do not see stays open, too.
     """
-    check = _Check(workspace=workspace, now=now)
-    unasked = (
-        standing_rivals(workspace=workspace)
-        .filter(state=RivalState.OPEN)
-        .order_by("-similarity", "first_id", "second_id")
-    )
-    stopped = ""
+    if again:
+        reopen_rivals(rivals=standing_rivals(workspace=workspace).filter(state=RivalState.NEEDS_A_PERSON))
+    check = _Check(workspace=workspace, now=now, model=language_model())
+    unasked = standing_rivals(workspace=workspace).unasked().order_by("-similarity", "first_id", "second_id")
     try:
         check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
     except (MustWait, OutOfBudget) as error:
-        stopped = str(error)
-    return Checked(settled=len(check.settled), stopped=stopped)
+        check.stopped = str(error)
+    return Checked(outcomes=check.outcomes, stopped=check.stopped)
 
 
 def dismiss_rivals(*, rivals: QuerySet[Rival]) -> int:
-    """Take pairs off the list for good, as a curator wants; return how many."""
+    """Take pairs off the list until somebody opens them again, as a curator wants; return how many."""
     return rivals.exclude(state=RivalState.DISMISSED).update(state=RivalState.DISMISSED)
 
 
@@ -153,7 +163,9 @@ class _Check:
 
     workspace: Workspace
     now: datetime
-    settled: list[int] = field(default_factory=list)
+    model: LanguageModel
+    outcomes: Counter[RivalState] = field(default_factory=Counter)
+    stopped: str = ""
 
     def run(self, batches: Sequence[Batch], seconds: float) -> None:
         """Ask about all batches, then about what the replies left over, within one budget."""
@@ -174,19 +186,22 @@ class _Check:
             asks=[Ask(key=key, request=batch.request()) for key, batch in by_key.items()],
             scope=CallScope(workspace_id=self.workspace.pk),
             budget=budget,
-            model=language_model(),
+            model=self.model,
             store=store,
         )
         for failure in failures:
-            self._settle(by_key[failure.key].rivals, RivalState.NEEDS_A_PERSON, reason=_why(failure))
+            self.stopped = _why(failure)
+            self._settle(by_key[failure.key].rivals, RivalState.NEEDS_A_PERSON, reason=self.stopped)
         return left
 
     def _hear(self, batch: Batch, answer: Answer) -> Iterator[Batch]:
         """Write down what a reply says; yield what it says nothing of."""
         reply = answer.reply
         assert isinstance(reply, Contradiction)  # it was asked about a contradiction
-        if reply.contradicts is None:
+        if reply.contradicts is None and not self.model.is_offline:
             self._settle(batch.rivals, RivalState.COMPATIBLE, reason=reply.reason, call_id=answer.call_id)
+        elif reply.contradicts is None:
+            return
         elif not 1 <= reply.contradicts <= len(batch.rivals):
             self._settle(batch.rivals, RivalState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
         else:
@@ -198,11 +213,11 @@ class _Check:
     def _settle(self, rivals: Sequence[Rival], state: RivalState, *, reason: str, call_id: int | None = None) -> None:
         """Write down what became of pairs, unless a curator was faster."""
         open_ones = Rival.objects.unasked().filter(pk__in=[rival.pk for rival in rivals])
-        self.settled += [rival.pk for rival in rivals]
-        open_ones.update(state=state, reason=reason, call=call_id, checked_at=self.now)
+        self.outcomes[state] += open_ones.update(state=state, reason=reason, call=call_id, checked_at=self.now)
         log.info("rivals_checked", workspace=self.workspace.pk, pairs=len(rivals), state=state)
 
 
 def _why(failure: Failure) -> str:
     """Say why a call failed, in no words of a server: they stand in the ledger, from where erasing takes them."""
-    return f"{NO_ANSWER}: {failure.kind.replace('_', ' ')}"
+    is_unreadable = failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)
+    return f"{UNREADABLE if is_unreadable else NO_ANSWER}: {failure.kind.replace('_', ' ')}"

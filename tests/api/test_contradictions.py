@@ -6,6 +6,7 @@ from memory.models import Belief, Rival
 from tests.api.caller import Caller, caller, is_problem
 from tests.consolidation.conftest import decree, hasty, running_server, server, world
 from tests.consolidation.world import World
+from tests.model_server import refuse
 
 __all__ = ["decree", "hasty", "running_server", "server", "world"]
 
@@ -32,7 +33,7 @@ def test_pairs_are_looked_for_and_listed(world: World, three: list[Belief], cura
     """R11: no model is asked unless it is said."""
     assert curator.get("/contradictions").json() == {"total": 0, "pairs": []}
     told = curator.post("/contradictions", {"limit": 2}).json()
-    assert (told["found"], told["settled"], told["stopped"], told["total"]) == (2, 0, "", 2)
+    assert (told["found"], told["outcomes"], told["stopped"], told["total"]) == (2, {}, "", 2)
     assert [round(pair["similarity"], 2) for pair in told["pairs"]] == [0.72, 0.63]
     assert {side["statement"] for side in told["pairs"][0]["beliefs"]} == {TABS, SPACES}
     assert curator.get("/contradictions", limit=1).json() == {"total": 2, "pairs": told["pairs"][:1]}
@@ -45,7 +46,9 @@ def test_a_model_is_asked_and_no_belief_changes(world: World, three: list[Belief
     before = list(Belief.objects.order_by("pk").values())
     told = curator.post("/contradictions", {"check": True}).json()
     [pair] = told["pairs"]
-    assert (told["settled"], told["stopped"], pair["state"], pair["reason"]) == (3, "", "contradicts", "as scripted")
+    assert (told["outcomes"], told["stopped"]) == ({"contradicts": 1, "compatible": 2}, "")
+    assert (pair["state"], pair["reason"]) == ("contradicts", "as scripted")
+    assert curator.get("/contradictions", state="compatible").json()["total"] == 2
     assert {side["statement"] for side in pair["beliefs"]} == {SPACES, LINES}
     assert list(Belief.objects.order_by("pk").values()) == before
 
@@ -55,8 +58,20 @@ def test_what_was_not_asked_about_stays_open(world: World, three: list[Belief], 
     world.workspace.daily_token_cap = 1
     world.workspace.save()
     told = curator.post("/contradictions", {"check": True}).json()
-    assert (told["settled"], told["stopped"]) == (0, "the workspace's tokens of this day are spent")
+    assert (told["outcomes"], told["stopped"]) == ({}, "the workspace's tokens of this day are spent")
     assert {pair["state"] for pair in told["pairs"]} == {"open"}
+
+
+def test_pairs_that_no_model_could_tell_are_asked_about_again(
+    world: World, three: list[Belief], curator: Caller, hasty: None
+) -> None:
+    """R11: and the answer says what went wrong."""
+    world.trouble.broken["contradict"] = refuse(500)
+    told = curator.post("/contradictions", {"check": True}).json()
+    assert (told["outcomes"], told["stopped"]) == ({"needs_a_person": 3}, "no answer: server")
+    world.trouble.broken.clear()
+    assert curator.post("/contradictions", {"check": True}).json()["outcomes"] == {}
+    assert curator.post("/contradictions", {"check": True, "again": True}).json()["outcomes"] == {"compatible": 3}
 
 
 def test_a_curator_takes_a_pair_off_the_list_and_puts_it_back(
@@ -66,6 +81,7 @@ def test_a_curator_takes_a_pair_off_the_list_and_puts_it_back(
     pair = curator.post("/contradictions").json()["pairs"][0]["id"]
     assert curator.post(f"/contradictions/{pair}/dismiss").json()["state"] == "dismissed"
     assert pair not in [one["id"] for one in curator.get("/contradictions").json()["pairs"]]
+    assert [one["id"] for one in curator.get("/contradictions", state="dismissed").json()["pairs"]] == [pair]
     assert curator.post(f"/contradictions/{pair}/reopen").json()["state"] == "open"
     assert curator.get("/contradictions").json()["total"] == 3
 
@@ -84,3 +100,10 @@ def test_what_names_no_pair_is_not_there(world: World, three: list[Belief], cura
 def test_a_bad_body_looks_for_nothing(three: list[Belief], curator: Caller, body: dict[str, object]) -> None:
     assert is_problem(curator.post("/contradictions", body), 422)
     assert not Rival.objects.exists()
+
+
+def test_a_body_that_says_something_dismisses_nothing(three: list[Belief], curator: Caller) -> None:
+    pair = curator.post("/contradictions").json()["pairs"][0]["id"]
+    assert is_problem(curator.post(f"/contradictions/{pair}/dismiss", {"reason": "so"}), 422)
+    assert is_problem(curator.get("/contradictions", state="settled"), 422)
+    assert not Rival.objects.filter(state="dismissed").exists()

@@ -73,10 +73,22 @@ def test_what_has_faded_is_pruned_when_it_is_meant(world: World, curator: Caller
     old = said_last(world.hold(TABS, about="tabs"), days_ago=400)
     kept = said_last(world.hold("The mill opens at eight.", about="mill"), days_ago=1)
     rehearsed = curator.post("/reflection/prune", {"dry_run": True}).json()
-    assert (rehearsed, world.now_of(old).status) == ({"pruned": [old.pk], "dry_run": True}, "active")
-    assert curator.post("/reflection/prune").json() == {"pruned": [old.pk], "dry_run": False}
+    assert ([one["id"] for one in rehearsed["pruned"]], rehearsed["dry_run"]) == ([old.pk], True)
+    assert (rehearsed["pruned"][0]["statement"], world.now_of(old).status) == (TABS, "active")
+    pruned = curator.post("/reflection/prune").json()
+    assert ([one["id"] for one in pruned["pruned"]], pruned["dry_run"]) == ([old.pk], False)
     assert (world.now_of(old).status, world.now_of(kept).status) == ("pruned", "active")
     assert old.transitions.get().actor.startswith("key engram_")
+
+
+def test_what_a_person_restored_is_not_pruned_again(world: World, curator: Caller) -> None:
+    """R7d, B14: for 90 days, though nothing was said of it since."""
+    old = said_last(world.hold(TABS, about="tabs"), days_ago=400)
+    curator.post("/reflection/prune")
+    assert curator.post(f"/beliefs/{old.pk}/restore", {"reason": "still so"}).status_code == 200
+    assert curator.post("/reflection/prune").json()["pruned"] == []
+    Belief.objects.filter(pk=old.pk).update(restored_by_person_at=timezone.now() - timedelta(days=91))
+    assert [one["id"] for one in curator.post("/reflection/prune").json()["pruned"]] == [old.pk]
 
 
 def test_duplicates_are_proposed_to_the_next_cycle(world: World, curator: Caller) -> None:
@@ -94,7 +106,7 @@ def test_a_belief_is_made_of_a_group(world: World, group: list[Belief], curator:
     told = curator.post("/reflection/meta-beliefs").json()
     assert ([one["statement"] for one in told["made"]], told["unanswered"]) == ([GENERAL], "")
     assert told["made"][0]["fact_type"] == "meta"
-    assert curator.post("/reflection/meta-beliefs").json() == {"made": [], "unanswered": ""}
+    assert curator.post("/reflection/meta-beliefs").json() == {"groups": 0, "made": [], "unanswered": ""}
     event = BeliefEvent.objects.filter(pgh_obj_id=told["made"][0]["id"]).earliest("pgh_id")
     assert event.pgh_context["actor"].startswith("key engram_")
 
@@ -103,7 +115,7 @@ def test_a_group_without_an_answer_is_told_of(world: World, group: list[Belief],
     """R7: and has its turn the next time."""
     world.trouble.broken["synthesize"] = refuse(500)
     told = curator.post("/reflection/meta-beliefs").json()
-    assert told == {"made": [], "unanswered": "No answer about 1 group: server"}
+    assert told == {"groups": 1, "made": [], "unanswered": "No answer about 1 group: server"}
     world.trouble.broken.clear()
     assert [one["statement"] for one in curator.post("/reflection/meta-beliefs").json()["made"]] == [GENERAL]
 
@@ -112,7 +124,7 @@ def test_what_has_no_vector_is_made_the_next_time(world: World, group: list[Beli
     """R7, B9: the model is not asked again, and what the server said stays in the ledger."""
     world.trouble.broken["embed"] = refuse(500)
     told = curator.post("/reflection/meta-beliefs").json()
-    assert told == {"made": [], "unanswered": "The embedding model does not answer: server"}
+    assert told == {"groups": 1, "made": [], "unanswered": "The embedding model does not answer: server"}
     world.trouble.broken.clear()
     assert [one["statement"] for one in curator.post("/reflection/meta-beliefs").json()["made"]] == [GENERAL]
     assert world.calls("synthesize") == 1

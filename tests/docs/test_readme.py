@@ -275,9 +275,17 @@ def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
 
 
 @pytest.mark.slow
+def test_all_beliefs_are_looked_through(printed: list[str]) -> None:
+    """R7, R7d, R11: and none is changed by it."""
+    assert re.search(r"^\d+ beliefs?, \d+ pairs? alike, 0 faded\.$", printed[13], re.MULTILINE)
+    assert re.search(r"^\d+ pairs? to look at\.$", printed[13], re.MULTILINE)
+    assert printed[13].endswith("0 beliefs would be pruned.\n")
+
+
+@pytest.mark.slow
 def test_claude_code_is_given_recollections_and_a_line_at_the_start(printed: list[str]) -> None:
     """B16: by the plugin's own scripts, run as the README shows."""
-    recollections, start = _documents(printed[13])
+    recollections, start = _documents(printed[14])
     added = dict(recollections["hookSpecificOutput"])  # type: ignore[call-overload]  # JSON
 
     assert added["hookEventName"] == "UserPromptSubmit"

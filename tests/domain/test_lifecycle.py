@@ -73,7 +73,7 @@ def test_legal_transitions_pass(old: StrEnum, new: StrEnum) -> None:
 )
 def test_illegal_transitions_name_both_states(old: StrEnum, new: StrEnum) -> None:
     """D3: an illegal transition is an error naming both states."""
-    with pytest.raises(IllegalTransitionError, match=f"{type(old).__name__}: {old.value} cannot become {new.value}"):
+    with pytest.raises(IllegalTransitionError, match=f"What is {old.value} cannot become {new.value}"):
         check_transition(old=old, new=new)
 
 

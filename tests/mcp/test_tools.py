@@ -388,21 +388,13 @@ def test_what_has_expired_is_recalled_if_asked_for(rows: Rows) -> None:
     assert told == [[], [rows.episode.pk]] * 2
 
 
-def test_what_looks_at_all_beliefs_takes_a_key_without_limits(rows: Rows) -> None:
-    """B21: of the others each would be told but a part."""
-    key = factories.key(workspace=rows.workspace, projects=(rows.project,))[1]
-    assert {"memory_reflect", "memory_find_contradictions", "memory_tidy"} == OF_ALL
-    for name in OF_ALL:
-        with pytest.raises(Refusal, match="This key is limited to projects"):
-            call(name, key, **CALLS[name](rows))
-
-
 def test_a_context_is_a_text_with_its_ids(rows: Rows) -> None:
     """R12: and another user's memories are not in it."""
     key = factories.key(workspace=rows.workspace)[1]
     told = call("memory_context", key, query=SECRET, user="ben")
     [general] = Belief.objects.filter(project=None)
-    assert (told.ids, told.as_text()) == ([general.pk], f"[Belief (0.86): {general.statement}]")
+    assert (told.ids, told.text) == ([general.pk], f"[Belief (0.86): {general.statement}]")
+    assert told.as_text() == f"{told.text}\nIDs, in this order: {general.pk}"
     assert call("memory_context", key, query=SECRET, max_tokens=1).as_text() == "Nothing bears on it."
 
 
@@ -419,42 +411,3 @@ def test_a_memory_is_named_by_the_beginning_of_its_id(rows: Rows) -> None:
         call("memory_forget", key, id="ep_ffff")
     with pytest.raises(Refusal, match="A key that may not read names a memory by its whole id"):
         call("memory_forget", factories.key("write", workspace=rows.workspace)[1], id="ep_abcd0")
-
-
-def test_beliefs_are_looked_at_and_tidied(rows: Rows) -> None:
-    """R7, R13: what is alike is proposed, what lacks a subject gets one."""
-    key = factories.key("curate", workspace=rows.workspace)[1]
-    tea, now = "Ben prefers green tea.", timezone.now()
-    for statement in (tea, "Ben prefers green tea!"):
-        believed(statement, workspace=rows.workspace, embedded_as=tea, created_at=now)
-    seen = call("memory_reflect", key)
-    assert (seen.beliefs, seen.duplicate_count, seen.duplicates[0].passes_guard) == (4, 1, True)
-    rehearsed = call("memory_tidy", key, what=Tidying.PRUNE, dry_run=True).pruned
-    assert rehearsed == sorted(one.id for one in seen.faded)
-    told = {what: call("memory_tidy", key, what=what) for what in reversed(Tidying)}
-    assert [pair.ids for pair in told[Tidying.MERGE_DUPLICATES].proposed] == [seen.duplicates[0].ids]
-    assert set(told[Tidying.BACKFILL_SUBJECTS].subjects.values()) >= {"ben"}
-    assert (told[Tidying.PRUNE].pruned, told[Tidying.MAKE_META_BELIEFS].made) == (rehearsed, [])
-    with pytest.raises(Refusal, match="Only prune can be tried"):
-        call("memory_tidy", key, what=Tidying.MERGE_DUPLICATES, dry_run=True)
-
-
-def test_of_much_that_was_tidied_a_part_is_told(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R13: an agent has but so much room."""
-    monkeypatch.setattr("memory.mcp.reflecting._TOLD", 1)
-    for statement in ("Ben prefers green tea.", "Ben drinks no coffee."):
-        believed(statement, workspace=rows.workspace)
-    told = call("memory_tidy", factories.key("curate", workspace=rows.workspace)[1], what=Tidying.BACKFILL_SUBJECTS)
-    assert (told.count >= 2, len(told.subjects)) == (True, 1)
-    assert Belief.objects.filter(subject="ben").count() == 2
-
-
-def test_pairs_that_may_contradict_each_other_are_told(rows: Rows) -> None:
-    """R11."""
-    key = factories.key("curate", workspace=rows.workspace)[1]
-    said = {"Ben prefers tea over coffee.", "Ben likes coffee in the morning."}
-    for statement in said:
-        believed(statement, workspace=rows.workspace)
-    told = call("memory_find_contradictions", key)
-    [pair] = told.pairs
-    assert (told.found, told.settled, told.total, pair.state, set(pair.statements)) == (1, 0, 1, "open", said)

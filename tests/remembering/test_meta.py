@@ -1,5 +1,7 @@
 """Beliefs about beliefs."""
 
+from dataclasses import replace
+
 import pytest
 from django.core.management import CommandError
 from pytest_django import Settings
@@ -56,6 +58,19 @@ def test_a_group_is_taken_once(world: World, group: list[Belief]) -> None:
     assert made(world) == []
 
 
+def test_a_group_of_which_a_model_sees_nothing_stands_in_no_other_ones_way(
+    world: World, group: list[Belief], settings: Settings
+) -> None:
+    """R7: it is not asked about again as it is, and the next has its turn."""
+    settings.POLICY = replace(settings.POLICY, reflection=replace(settings.POLICY.reflection, meta_groups=1))
+    world.statements["code"] = ""
+    world.statements["mill"] = "The mill is busy."
+    for hour in ("nine", "noon"):
+        world.hold(f"The mill grinds at {hour}.", about="mill", likeness=0.9)
+    assert sorted(belief.statement for _ in range(3) for belief in made(world)) == ["The mill is busy."]
+    assert world.calls("synthesize") == 2
+
+
 def test_two_beliefs_are_no_group(world: World) -> None:
     """R7."""
     for statement in ("Ana prefers tabs.", "Ana wants short lines."):
@@ -73,7 +88,10 @@ def test_what_says_no_more_than_a_source_is_not_made(world: World, group: list[B
 def test_rules_make_none(world: World, group: list[Belief], settings: Settings) -> None:
     """R7."""
     settings.ENGRAM_LLM = "offline"
-    assert made(world) == []
+    hand = Hand(actor=TELLER, reason="as asked", now=world.now)
+    done = make_meta_beliefs(workspace=world.workspace, hand=hand)
+    assert (done.groups, done.made) == (1, [])
+    assert done.unanswered == "Rules make no beliefs about others: that takes a language model."
 
 
 def test_what_counts_for_one_and_against_another_is_partial(world: World, group: list[Belief]) -> None:

@@ -2,12 +2,15 @@
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
+from memory.consolidation.locks import Occupied, alone_looking
 from memory.models import Belief, BeliefAccess, Episode
 from memory.remembering.reflecting import Reflection, prune, reflect
 from tests.consolidation.world import World
@@ -81,6 +84,19 @@ def test_what_others_keep_is_never_pruned(world: World, given: dict[str, Any]) -
     assert world.now_of(belief).status == "active"
 
 
+def test_what_is_borne_out_while_others_are_pruned_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R7d: each few are looked at once more before they go."""
+    kept, gone = world.hold(TABS, about="tabs"), world.hold("The mill opens at eight.", about="mill")
+    later = world.now + 400 * DAY
+
+    def bear_out(workspace_id: int) -> None:
+        kept.evidence.update(created_at=later)
+
+    monkeypatch.setattr("memory.remembering.reflecting.lock_workspace", bear_out)
+    assert [one.id for one in prune(workspace=world.workspace, actor=TELLER, now=later)] == [gone.pk]
+    assert (world.now_of(kept).status, world.now_of(gone).status) == ("active", "pruned")
+
+
 def test_stability_slows_the_fading(world: World) -> None:
     """R7d, B5."""
     world.hold(TABS, about="tabs")
@@ -93,9 +109,11 @@ def test_pruning_is_a_command_and_can_be_rehearsed(world: World, name: str) -> N
     belief = world.hold(TABS, about="tabs")
     Belief.objects.update(created_at=world.now - 400 * DAY)
     belief.evidence.update(created_at=world.now - 400 * DAY)
-    assert run("prune", "--workspace", name, "--dry-run") == {"pruned": [belief.pk], "is_dry_run": True}
+    rehearsed = run("prune", "--workspace", name, "--dry-run")
+    assert ([one["id"] for one in rehearsed["pruned"]], rehearsed["dry_run"]) == ([belief.pk], True)
     assert world.now_of(belief).status == "active"
-    assert run("prune", "--workspace", name)["pruned"] == [belief.pk]
+    pruned = run("prune", "--workspace", name)
+    assert ([one["statement"] for one in pruned["pruned"]], pruned["dry_run"]) == ([TABS], False)
     assert world.now_of(belief).status == "pruned"
     assert belief.transitions.get().actor.startswith("command prune of ")
 
@@ -157,6 +175,9 @@ def test_a_context_is_printed_by_command(world: World, name: str) -> None:
     with pytest.raises(CommandError) as refused:
         run("context", "x", "--workspace", name, "--max-tokens", "0")
     assert refused.value.returncode == 2
+    with pytest.raises(CommandError, match="The query is empty") as refused:
+        run("context", " ", "--workspace", name)
+    assert refused.value.returncode == 2
 
 
 @pytest.mark.parametrize("command", ["reflect", "merge_duplicates", "prune", "backfill_subjects"])
@@ -171,3 +192,22 @@ def test_a_reflection_is_told(world: World, name: str) -> None:
     """R7, R15."""
     world.hold(TABS, about="tabs")
     assert run("reflect", "--workspace", name)["beliefs"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_looks_at_all_beliefs_at_a_time(world: World) -> None:
+    """R7, R11: it takes a processor for seconds, and others are told instead of made to wait."""
+    with ThreadPoolExecutor(1) as pool, alone_looking(world.workspace.pk):
+        refused = pool.submit(_look, world).result()
+    assert refused == "Somebody is looking at all beliefs of this workspace: try again when that is done."
+    assert reflect(workspace=world.workspace, now=world.now, most=1).beliefs == 0
+
+
+def _look(world: World) -> str:
+    try:
+        reflect(workspace=world.workspace, now=world.now, most=1)
+    except Occupied as occupied:
+        return str(occupied)
+    finally:
+        connection.close()
+    return ""

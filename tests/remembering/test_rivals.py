@@ -40,8 +40,10 @@ def find(world: World, most: int | None = None) -> list[frozenset[str]]:
     return [frozenset({rival.first.statement, rival.second.statement}) for rival in found]
 
 
-def check(world: World) -> int:
-    return check_rivals(workspace=world.workspace, now=world.now, seconds=60).settled
+def check(world: World, *, again: bool = False) -> int:
+    """Have a model asked; return how many pairs came to a state."""
+    done = check_rivals(workspace=world.workspace, now=world.now, seconds=60, again=again)
+    return sum(done.outcomes.values())
 
 
 def outcomes() -> dict[frozenset[str], Outcome]:
@@ -81,6 +83,8 @@ def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[B
         (0.41, {}, 1),
         (0.84, {}, 1),
         (0.86, {}, 0),
+        (0.99, {"statement": "Ana never prefers tabs."}, 1),
+        (0.99, {"statement": "Ana never prefers tabs.", "user": "mara"}, 0),
         (0.7, {"user": "mara"}, 0),
         (0.7, {"language": "de"}, 0),
         (0.7, {"status": "challenged"}, 0),
@@ -89,9 +93,9 @@ def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[B
 def test_pairs_are_of_one_scope_and_alike_enough(
     world: World, likeness: float, given: dict[str, Any], listed: int
 ) -> None:
-    """R11: at 0.40 to 0.85; above, they may say the same (R7)."""
+    """R11: at 0.40 to 0.85; above, they may say the same (R7), unless a rule tells them apart."""
     world.hold(TABS, about="code")
-    world.hold(SPACES, about="code", likeness=likeness, **given)
+    world.hold(**{"statement": "Ana prefers tabs!"} | given, about="code", likeness=likeness)
     assert len(find(world)) == listed
 
 
@@ -142,7 +146,18 @@ def test_a_refused_key_needs_a_person(world: World, three: list[Belief]) -> None
     world.server.script = lambda asked: refuse(401)
     find(world)
     check(world)
-    assert set(outcomes().values()) == {("needs_a_person", "no answer that could be read: auth")}
+    assert set(outcomes().values()) == {("needs_a_person", "no answer: auth")}
+
+
+def test_what_no_model_could_tell_is_asked_about_again_if_that_is_wanted(world: World, three: list[Belief]) -> None:
+    """R11: a wrong key, or a server that is away, parks no pair for good."""
+    script, world.server.script = world.server.script, lambda asked: refuse(401)
+    find(world)
+    done = check_rivals(workspace=world.workspace, now=world.now, seconds=60)
+    assert (done.outcomes, done.stopped) == ({RivalState.NEEDS_A_PERSON: 3}, "no answer: auth")
+    world.server.script = script
+    assert (check(world), check(world, again=True)) == (0, 3)
+    assert set(states()) == {"compatible"}
 
 
 def test_a_belief_that_was_not_asked_about_needs_a_person(world: World, three: list[Belief]) -> None:
@@ -169,7 +184,7 @@ def test_a_spent_cap_leaves_pairs_open(world: World, three: list[Belief]) -> Non
     world.workspace.save()
     find(world)
     done = check_rivals(workspace=world.workspace, now=world.now, seconds=60)
-    assert (done.settled, done.stopped) == (0, "the workspace's tokens of this day are spent")
+    assert (done.outcomes, done.stopped) == ({}, "the workspace's tokens of this day are spent")
     assert states() == ["open"] * 3
 
 
@@ -207,6 +222,14 @@ def test_rules_find_contradictions_offline(world: World, settings: Settings) -> 
     assert states() == ["contradicts"]
 
 
+def test_what_rules_do_not_see_stays_open(world: World, three: list[Belief], settings: Settings) -> None:
+    """R11: they see but a part of what contradicts, and find nothing compatible."""
+    settings.ENGRAM_LLM = "offline"
+    find(world)
+    assert check(world) == 0
+    assert states() == ["open"] * 3
+
+
 def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: list[Belief]) -> None:
     """R11, B19: nor with the pairs of others that were asked about in the same call."""
     contradict(world, TABS, SPACES)
@@ -230,11 +253,25 @@ def test_the_command_lists_and_asks(world: World, three: list[Belief]) -> None:
     assert (set(told["statements"]), told["state"], told["reason"]) == ({TABS, SPACES}, "contradicts", "as scripted")
 
 
+def test_the_command_dismisses_and_reopens_by_number(world: World, three: list[Belief]) -> None:
+    """R11, R15."""
+    name = world.workspace.name
+    first, *others = run("find_contradictions", "--workspace", name)
+    number = str(first["pair"])
+    assert run("find_contradictions", "--workspace", name, "--dismiss", number) == others
+    assert run("find_contradictions", "--workspace", name, "--reopen", number)[0] == first
+    with pytest.raises(CommandError, match="There is no pair 0") as refused:
+        run("find_contradictions", "--workspace", name, "--dismiss", number, "--dismiss", "0")
+    assert refused.value.returncode == 2
+    assert not Rival.objects.filter(state="dismissed").exists()
+
+
 def test_the_command_says_what_there_is_to_look_at(world: World, three: list[Belief]) -> None:
     """R11, R15."""
     out = io.StringIO()
     call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", stdout=out)
-    assert out.getvalue().startswith("open, 0.72 alike\n")
+    [only] = Rival.objects.all()
+    assert out.getvalue().startswith(f"{only.pk}: open, 0.72 alike\n")
     assert out.getvalue().endswith("1 pair to look at.\n")
 
 

@@ -275,18 +275,22 @@ def backfill_subjects() -> Call[types.Subjects]:
     return post("/reflection/subjects", is_slow=True)
 
 
-def list_contradictions(*, limit: int | None = None) -> Call[types.ContradictionList]:
-    """List pairs of beliefs that may contradict each other."""
-    return get("/contradictions", limit=limit)
+def list_contradictions(
+    *, state: types.ContradictionStateEnum | None = None, limit: int | None = None
+) -> Call[types.ContradictionList]:
+    """List pairs of beliefs that may contradict each other: those to look at, or those in a state."""
+    return get("/contradictions", state=state, limit=limit)
 
 
-def find_contradictions(*, check: bool | None = None, limit: int | None = None) -> Call[types.ContradictionLook]:
-    """Look for such pairs; with `check` a model is asked about them."""
+def find_contradictions(
+    *, check: bool | None = None, again: bool | None = None, limit: int | None = None
+) -> Call[types.ContradictionLook]:
+    """Look for such pairs; with `check` a model is asked about them, with `again` also where none could tell."""
     return post("/contradictions", locals(), is_slow=True)
 
 
 def settle_contradiction(pair_id: int, settling: Literal["dismiss", "reopen"]) -> Call[types.Contradiction]:
-    """Take a pair off the list for good, or let the next check ask about it again."""
+    """Take a pair off the list, or let the next check ask about it again."""
     return post(f"/contradictions/{int(pair_id)}/{settling}", is_repeatable=True)
 
 

@@ -260,7 +260,7 @@ class ContradictionLook(TypedDict):
     total: int
     pairs: list["Contradiction"]
     found: int
-    settled: int
+    outcomes: dict[str, int]
     stopped: str
 
 
@@ -268,6 +268,7 @@ class ContradictionRequest(TypedDict):
     """What is to be done about pairs that may contradict each other."""
 
     check: NotRequired[bool]
+    again: NotRequired[bool]
     limit: NotRequired[int]
 
 
@@ -714,6 +715,7 @@ class MergeRequest(TypedDict):
 class MetaRound(TypedDict):
     """Beliefs about groups of beliefs."""
 
+    groups: int
     made: list["Belief"]
     unanswered: str
 
@@ -799,7 +801,7 @@ class PruneRequest(TypedDict):
 class Pruned(TypedDict):
     """Beliefs that faded."""
 
-    pruned: list[str]
+    pruned: list["Faded"]
     dry_run: bool
 
 

@@ -39,6 +39,8 @@ class Command(BaseCommand):
         most = settings.POLICY.context.max_tokens
         if max_tokens is not None and not 1 <= max_tokens <= most:
             raise usage_error(f"--max-tokens: 1 to {most} is expected.")
+        if not query.strip():
+            raise usage_error("The query is empty.")
         found = named_workspace(workspace)
         scope = RecallScope(
             viewer=Viewer(workspace=found),

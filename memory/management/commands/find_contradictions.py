@@ -6,12 +6,20 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from memory.management.failures import named_workspace
+from memory.management.failures import failing_while_occupied, named_workspace, usage_error
 from memory.management.wording import counted
 from memory.models import Rival, Workspace
-from memory.remembering.rivals import check_rivals, find_rivals, list_rivals
+from memory.remembering.rivals import (
+    check_rivals,
+    dismiss_rivals,
+    find_rivals,
+    list_rivals,
+    reopen_rivals,
+    standing_rivals,
+)
 
 
 class Command(BaseCommand):
@@ -23,38 +31,53 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True)
         parser.add_argument("--check", action="store_true", help="have a model asked about what is open")
+        parser.add_argument("--again", action="store_true", help="with --check: and about what no model could tell")
         parser.add_argument("--limit", type=_at_least_one, help="most pairs to look for, to ask about and to list")
+        parser.add_argument("--dismiss", type=int, action="append", metavar="N", help="take this pair off the list")
+        parser.add_argument("--reopen", type=int, action="append", metavar="N", help="put this pair back on it")
         parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, workspace: str, check: bool, limit: int | None, as_json: bool, **options: Any) -> None:
+    def handle(self, *, workspace: str, limit: int | None, as_json: bool, **options: Any) -> None:
         place = named_workspace(workspace)
-        find_rivals(workspace=place, now=timezone.now(), most=limit)
-        stopped = _check(place, limit) if check else ""
+        for settle, numbers in ((dismiss_rivals, options["dismiss"]), (reopen_rivals, options["reopen"])):
+            settle(rivals=_named(place, numbers or []))
+        with failing_while_occupied():
+            find_rivals(workspace=place, now=timezone.now(), most=limit)
+        stopped = _check(place, limit, again=options["again"]) if options["check"] else ""
         rivals = list(list_rivals(workspace=place)[:limit])
         if as_json:
             self.stdout.write(json.dumps([_as_values(rival) for rival in rivals]))
         else:
             self._show(rivals)
         if stopped:
-            raise CommandError(f"Not all were asked about: {stopped}", returncode=1)
+            raise CommandError(f"Not all were answered: {stopped}", returncode=1)
 
     def _show(self, rivals: list[Rival]) -> None:
         for rival in rivals:
             why = f" ({rival.reason})" if rival.reason else ""
-            self.stdout.write(f"{rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
+            self.stdout.write(f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
             for belief in (rival.first, rival.second):
                 self.stdout.write(f"  {belief.pk} {belief.statement}")
         self.stdout.write(f"{counted(len(rivals), 'pair')} to look at.")
 
 
-def _check(workspace: Workspace, limit: int | None) -> str:
+def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:
+    """Return the pairs of these numbers, all of which must be there."""
+    rivals = standing_rivals(workspace=workspace).filter(pk__in=numbers)
+    if missing := sorted(set(numbers) - set(rivals.values_list("pk", flat=True))):
+        raise usage_error(f"There is no pair {missing[0]}.")
+    return rivals
+
+
+def _check(workspace: Workspace, limit: int | None, *, again: bool) -> str:
     """Have a model asked; return what stopped the asking, if anything did."""
     seconds = settings.POLICY.rivals.check_seconds
-    return check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=limit).stopped
+    return check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=limit, again=again).stopped
 
 
 def _as_values(rival: Rival) -> dict[str, Any]:
     return {
+        "pair": rival.pk,
         "ids": [rival.first_id, rival.second_id],
         "statements": [rival.first.statement, rival.second.statement],
         "similarity": rival.similarity,

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import Hand
+from memory.consolidation.locks import Occupied
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
@@ -30,7 +31,7 @@ class Command(BaseCommand):
         hand = Hand(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
             done = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
-        except BeliefsAreOff as error:
+        except (BeliefsAreOff, Occupied) as error:
             raise CommandError(str(error), returncode=1) from None
         self._tell(done.made, as_json=as_json)
         if done.unanswered:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.management.failures import named_workspace
+from memory.management.failures import failing_while_occupied, named_workspace
 from memory.management.wording import counted
 from memory.remembering.reflecting import propose_merges
 
@@ -23,7 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        proposed = propose_merges(workspace=named_workspace(workspace), now=timezone.now())
+        with failing_while_occupied():
+            proposed = propose_merges(workspace=named_workspace(workspace), now=timezone.now())
         if as_json:
             self.stdout.write(json.dumps([asdict(pair) for pair in proposed]))
             return

@@ -1,6 +1,7 @@
 """Take out of recall the beliefs that have faded (R7d)."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -27,12 +28,12 @@ class Command(BaseCommand):
     def handle(self, *, workspace: str, dry_run: bool, as_json: bool, **options: Any) -> None:
         found, now = named_workspace(workspace), timezone.now()
         if dry_run:
-            ids = list_prunable(workspace=found, now=now)
+            faded = list_prunable(workspace=found, now=now)
         else:
-            ids = prune_faded(workspace=found, actor=acting("prune"), now=now)
+            faded = prune_faded(workspace=found, actor=acting("prune"), now=now)
         if as_json:
-            self.stdout.write(json.dumps({"pruned": ids, "is_dry_run": dry_run}))
+            self.stdout.write(json.dumps({"pruned": [asdict(one) for one in faded], "dry_run": dry_run}))
             return
-        for key in ids:
-            self.stdout.write(key)
-        self.stdout.write(f"{counted(len(ids), 'belief')} {'would be ' if dry_run else ''}pruned.")
+        for one in faded:
+            self.stdout.write(f"{one.id} {one.statement}")
+        self.stdout.write(f"{counted(len(faded), 'belief')} {'would be ' if dry_run else ''}pruned.")

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.management.failures import named_workspace
+from memory.management.failures import failing_while_occupied, named_workspace
 from memory.management.wording import counted
 from memory.remembering.reflecting import Reflection, reflect
 
@@ -22,7 +22,8 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         most = settings.POLICY.reflection.pairs
-        reflection = reflect(workspace=named_workspace(workspace), now=timezone.now(), most=most)
+        with failing_while_occupied():
+            reflection = reflect(workspace=named_workspace(workspace), now=timezone.now(), most=most)
         if as_json:
             self.stdout.write(json.dumps(asdict(reflection)))
         else:
@@ -30,8 +31,10 @@ class Command(BaseCommand):
 
     def _show(self, reflection: Reflection) -> None:
         for pair in reflection.duplicates:
-            same = "" if pair.passes_guard else ", the guard tells them apart"
-            self.stdout.write(f"{pair.ids[0]} and {pair.ids[1]}: {pair.similarity:.2f} alike{same}")
+            same = "" if pair.passes_guard else ", but a rule tells them apart: they may contradict each other"
+            self.stdout.write(f"{pair.similarity:.2f} alike{same}")
+            for key, statement in zip(pair.ids, pair.statements, strict=True):
+                self.stdout.write(f"  {key} {statement}")
         for one in reflection.faded:
             what = "may be pruned" if one.is_prunable else "stale"
             self.stdout.write(f"{one.id} {what}: {one.effective_confidence:.3f} left. {one.statement}")
