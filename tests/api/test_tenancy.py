@@ -80,6 +80,14 @@ def at(path: str) -> Callable[[Rows], str]:
     return lambda rows: path
 
 
+def at_cycle(made: Callable[[Rows], str], act: str) -> Callable[[Rows], str]:
+    return lambda rows: f"/consolidations/{made(rows)}/{act}"
+
+
+def ended(rows: Rows) -> str:
+    return rows.cycle.pk
+
+
 def reopened(rows: Rows) -> str:
     """Let the cycle be one that can still be cancelled."""
     Cycle.objects.filter(pk=rows.cycle.pk).update(state="queued", finished_at=None)
@@ -147,24 +155,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ("api/v1/consolidations/<cycle_id:cycle_id>", "GET"): Call(
         permission="read", path=lambda rows: f"/consolidations/{rows.cycle.pk}", names_a_row=True
     ),
-    ("api/v1/consolidations/<cycle_id:cycle_id>/cancel", "POST"): Call(
-        permission="curate",
-        path=lambda rows: f"/consolidations/{reopened(rows)}/cancel",
-        body=lambda rows: {},
-        names_a_row=True,
-    ),
-    ("api/v1/consolidations/<cycle_id:cycle_id>/undo", "POST"): Call(
-        permission="curate",
-        path=lambda rows: f"/consolidations/{rows.cycle.pk}/undo",
-        body=lambda rows: {},
-        names_a_row=True,
-    ),
-    ("api/v1/consolidations/<cycle_id:cycle_id>/release", "POST"): Call(
-        permission="curate",
-        path=lambda rows: f"/consolidations/{undone(rows)}/release",
-        body=lambda rows: {},
-        names_a_row=True,
-    ),
+    **{
+        (f"api/v1/consolidations/<cycle_id:cycle_id>/{act}", "POST"): Call(
+            permission="curate", path=at_cycle(made, act), body=lambda rows: {}, names_a_row=True
+        )
+        for act, made in {"cancel": reopened, "undo": ended, "release": undone}.items()
+    },
     ("api/v1/recall", "POST"): Call(
         permission="read", path=at("/recall"), body=lambda rows: {"query": SECRET, "limit": 100}
     ),
