@@ -1,6 +1,10 @@
 """Fixtures of the whole suite."""
 
+import os
+
+import psycopg
 import pytest
+from django.conf import settings
 
 
 @pytest.fixture(scope="session")
@@ -9,3 +13,19 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     from beliefsite.services import ensure_services
 
     ensure_services()
+    if settings.EMBEDDED_DATABASE and os.environ.get("ENGRAM_REAL_TIMEOUTS") != "1":
+        _wait_for_no_disk()
+
+
+def _wait_for_no_disk() -> None:
+    """Let the suite's own server leave it to the system when to write: nothing in it outlives the suite.
+
+    Faults that are timed as in production have a server as in production.
+    """
+    known = settings.DATABASES["default"]
+    with psycopg.connect(
+        host=known["HOST"], port=known["PORT"], dbname=known["NAME"], user=known["USER"], autocommit=True
+    ) as server:
+        for setting in ("fsync", "full_page_writes"):
+            server.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+        server.execute("SELECT pg_reload_conf()")
