@@ -11,7 +11,7 @@ from datetime import datetime
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.locks import alone_looking, lock_workspace
@@ -119,12 +119,13 @@ def check_rivals(
 
     Where no model answers, or nobody can read what it says, the pair needs a person; `again` has it asked about once
     more. What was answered before the asking stopped is stored, and the other pairs stay open. Rules see but a part of
-    what contradicts: what they do not see stays open, too.
+    what contradicts: what they do not see stays open, too, and others have their turn first the next time.
     """
     if again:
         reopen_rivals(rivals=standing_rivals(workspace=workspace).filter(state=RivalState.NEEDS_A_PERSON))
     check = _Check(workspace=workspace, now=now, model=language_model())
-    unasked = standing_rivals(workspace=workspace).unasked().order_by("-similarity", "first_id", "second_id")
+    turn = (F("checked_at").asc(nulls_first=True), "-similarity", "first_id", "second_id")
+    unasked = standing_rivals(workspace=workspace).unasked().order_by(*turn)
     try:
         check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
     except (MustWait, OutOfBudget) as error:
@@ -201,7 +202,7 @@ class _Check:
         if reply.contradicts is None and not self.model.is_offline:
             self._settle(batch.rivals, RivalState.COMPATIBLE, reason=reply.reason, call_id=answer.call_id)
         elif reply.contradicts is None:
-            return
+            Rival.objects.unasked().filter(pk__in=[rival.pk for rival in batch.rivals]).update(checked_at=self.now)
         elif not 1 <= reply.contradicts <= len(batch.rivals):
             self._settle(batch.rivals, RivalState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
         else:

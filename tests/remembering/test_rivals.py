@@ -230,6 +230,19 @@ def test_what_rules_do_not_see_stays_open(world: World, three: list[Belief], set
     assert states() == ["open"] * 3
 
 
+def test_what_rules_do_not_see_keeps_no_others_from_their_turn(
+    world: World, three: list[Belief], settings: Settings
+) -> None:
+    """R11: each check goes on with the pairs that were looked at least lately."""
+    settings.ENGRAM_LLM = "offline"
+    find(world)
+    looked_at = set()
+    for _ in range(3):
+        check_rivals(workspace=world.workspace, now=world.now, seconds=60, most=1)
+        looked_at.add(Rival.objects.filter(checked_at=world.now).count())
+    assert looked_at == {1, 2, 3}
+
+
 def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: list[Belief]) -> None:
     """R11, B19: nor with the pairs of others that were asked about in the same call."""
     contradict(world, TABS, SPACES)
