@@ -129,11 +129,11 @@ EMBEDDED_BROKER = not REDIS_URL
 def _database() -> dict[str, Any]:
     """Read DATABASE_URL, or name the socket of the embedded server."""
     if EMBEDDED_DATABASE:
-        return {"ENGINE": "django.db.backends.postgresql", **database_settings(DATA_DIR)}
+        return {"ENGINE": "beliefsite.database", **database_settings(DATA_DIR)}
     parsed: dict[str, Any] = env.db_url("DATABASE_URL")
     if parsed.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgresql://…)")
-    return parsed
+    return parsed | {"ENGINE": "beliefsite.database"}
 
 
 DATABASES = {"default": _database()}
