@@ -67,9 +67,9 @@ def inverse_document_frequency(*, documents: int, frequency: int) -> float:
     return math.log1p(max(documents - frequency + 0.5, 0.0) / (frequency + 0.5))
 
 
-def text_weight(*, coverage: ArrayLike, policy: RecallPolicy) -> float:
+def text_weight(*, coverage: Sequence[float], policy: RecallPolicy) -> float:
     """Return the text arm's weight for a query: the more of it the best text covers, the more words are trusted."""
-    best = float(_floats(coverage).max(initial=0.0))
+    best = max(coverage, default=0.0)
     span = policy.enough_coverage - policy.least_coverage
     trust = min(max((best - policy.least_coverage) / span, 0.0), 1.0)
     return policy.least_text_weight + (policy.most_text_weight - policy.least_text_weight) * trust
@@ -109,18 +109,19 @@ def score_sessions(*, scores: ArrayLike, sessions: Sequence[Hashable | None], be
     Scores are standardised. The mean over all episodes that have a session is taken off, so that one session alone
     changes nothing; an episode of none has 0.
     """
-    own: list[float] = _floats(scores).tolist()
-    found = [0.0] * len(own)
+    own = _floats(scores)
     # Sessions are many and small: plain numbers take a fraction of the time that arrays of them do.
     of_session: defaultdict[Hashable, list[float]] = defaultdict(list)
-    inside = [(place, session) for place, session in enumerate(sessions) if session is not None]
-    for place, session in inside:
-        of_session[session].append(own[place])
+    for score, session in zip(own.tolist(), sessions, strict=bool(sessions)):
+        if session is not None:
+            of_session[session].append(score)
+    if not of_session:
+        return np.zeros_like(own)
     answers = {session: sum(sorted(members)[-best:]) / best for session, members in of_session.items()}
-    mean = sum(answers[session] for _, session in inside) / max(len(inside), 1)
-    for place, session in inside:
-        found[place] = answers[session] - mean
-    return _floats(found)
+    found = [answers.get(session) for session in sessions]
+    inside = [answer for answer in found if answer is not None]
+    mean = sum(inside) / len(inside)
+    return _floats([0.0 if answer is None else answer - mean for answer in found])
 
 
 def fit_among(
@@ -159,17 +160,25 @@ def standardise(*, values: ArrayLike, by: ArrayLike | None = None) -> Scores:
     """Return the values less the mean, in standard deviations, of themselves or of others; all 0 if these are equal."""
     array = _floats(values)
     measure = array if by is None else _floats(by)
-    deviation = measure.std() if measure.size else 0.0
-    if not deviation > 0 or measure.min() == measure.max():
+    if not measure.size or (measure == measure[0]).all():
         return np.zeros_like(array)
-    return np.asarray((array - measure.mean()) / deviation)
+    mean, deviation = _mean_and_deviation(measure)
+    return np.asarray((array - mean) / deviation) if deviation > 0 else np.zeros_like(array)
 
 
 def _stretch(values: Scores, *, least: float) -> Scores:
     """Return values of mean 0 and deviation 1; of less, if theirs is below `least`: rounding must not stand out."""
     if not values.size:
         return values
-    return np.asarray((values - values.mean()) / max(float(values.std()), least))
+    mean, deviation = _mean_and_deviation(values)
+    return np.asarray((values - mean) / max(deviation, least))
+
+
+def _mean_and_deviation(values: Scores) -> tuple[float, float]:
+    """Return what `mean` and `std` do, which take longer to be called than a query's few values to be added."""
+    mean = np.add.reduce(values) / values.size
+    apart = values - mean
+    return float(mean), math.sqrt(np.add.reduce(apart * apart) / values.size)
 
 
 def _floats(values: Any) -> Scores:

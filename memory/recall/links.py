@@ -44,6 +44,8 @@ def follow_links(*, timed: TimedSearch, reach: Reach, found: Found, profile: Pro
 
 def raise_linked(*, ranked: Sequence[Ranked], spread: Spread, policy: GraphPolicy) -> list[Ranked]:
     """Give episodes that edges lead to a share of what their scores lack to 1, by what the graph says of them."""
+    if not spread.scores:
+        return list(ranked)
     return [
         _raised(item, spread.scores[item.id], policy)
         if item.type == MemoryType.EPISODE and item.id in spread.scores

@@ -1,8 +1,10 @@
 """From candidates to scores, and from the two kinds of memory to one list (B17)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from memory.domain.scoring import blend_beliefs, fit_among, score_beliefs, score
 from memory.domain.strength import retrieval_strength
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 
-Components = Mapping[str, NDArray[np.float64]]
+Column = Sequence[float] | NDArray[np.float64]
 
 
 class MemoryType(StrEnum):
@@ -34,17 +36,17 @@ class Ranked(NamedTuple):
     type: MemoryType
     id: str
     score: float
-    columns: Mapping[str, Sequence[float]]
+    columns: Mapping[str, Column]
     place: int
 
     def part(self, name: str) -> float:
         """Return one number that the score is made of."""
-        return self.columns[name][self.place]
+        return float(self.columns[name][self.place])
 
     @property
     def components(self) -> dict[str, float]:
         """Return all numbers that the score is made of."""
-        return {name: values[self.place] for name, values in self.columns.items()}
+        return {name: float(values[self.place]) for name, values in self.columns.items()}
 
     def gain(self, amount: float, **numbers: float) -> "Ranked":
         """Return it with a score higher by that, within 0..1, and with the numbers that this is made of."""
@@ -63,13 +65,13 @@ def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, p
         weight=_text_weight(candidates, policy),
         policy=policy.recall,
     )
-    components = {
+    components: dict[str, Column] = {
         "similarity": similarity,
-        "text": np.array(_texts(candidates)),
-        "context": np.array([candidate.context_score for candidate in candidates]),
+        "text": _texts(candidates),
+        "context": [candidate.context_score for candidate in candidates],
         "standard_vector": scores.vector,
         "standard_text": scores.text,
-        "text_weight": np.full(len(candidates), scores.text_weight),
+        "text_weight": [scores.text_weight] * len(candidates),
         "session": scores.session,
         "standard_sum": scores.together,
     }
@@ -86,26 +88,28 @@ def rank_beliefs(
 ) -> list[Ranked]:
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
     similarity = reference_similarities(candidates, profile)
+    likeness = np.where(np.isnan(similarity), 0.0, similarity)
+    text, text_beside = _texts(candidates), _texts(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
-        similarity=np.nan_to_num(similarity),
+        similarity=likeness,
         strength=[_strength(candidate, now, policy) for candidate in candidates],
-        text=_texts(candidates),
-        text_beside=_texts(episodes),
+        text=text,
+        text_beside=text_beside,
         policy=policy.recall,
     )
-    components = {
+    components: dict[str, Column] = {
         "similarity": similarity,
-        "text": np.array(_texts(candidates)),
+        "text": text,
         "by_likeness": scores.likeness,
         "by_strength": scores.strength,
         "by_text": scores.text,
-        "blend": np.full(len(candidates), policy.recall.belief_blend),
+        "blend": [policy.recall.belief_blend] * len(candidates),
         "fit": fit_among(
-            similarity=np.nan_to_num(similarity),
-            text=_texts(candidates),
+            similarity=likeness,
+            text=text,
             episode_similarity=_filled(reference_similarities(episodes, profile)),
-            episode_text=_texts(episodes),
+            episode_text=text_beside,
             weight=_text_weight([*candidates, *episodes], policy),
         ),
     }
@@ -115,12 +119,19 @@ def rank_beliefs(
 
 def best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
     """Return the best of all kinds, equal scores by id."""
-    return sorted(ranked, key=lambda item: (-item.score, item.id))[:limit]
+    by_id = sorted(ranked, key=attrgetter("id"))  # sorted twice by what is there: quicker than once by pairs to be made
+    return sorted(by_id, key=attrgetter("score"), reverse=True)[:limit]
+
+
+def of_kind(*, ranked: Sequence[Ranked], kind: MemoryType) -> list[Ranked]:
+    """Return those of one kind, in their order."""
+    return [item for item in ranked if item.type == kind]
 
 
 def _filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = similarity[~np.isnan(similarity)]
-    return np.nan_to_num(similarity, nan=float(known.mean()) if known.size else 0.0)
+    is_unknown = np.isnan(similarity)
+    known = similarity[~is_unknown]
+    return np.where(is_unknown, known.mean() if known.size else 0.0, similarity)
 
 
 def _text_weight(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
@@ -135,8 +146,8 @@ def reference_similarities(
     candidates: Sequence[EpisodeCandidate | BeliefCandidate], profile: Profile
 ) -> NDArray[np.float64]:
     """Put raw cosines on the reference scale; NaN where there is none."""
-    raw = np.array([np.nan if c.similarity is None else c.similarity for c in candidates], dtype=np.float64)
-    return np.array(profile.reference(raw), dtype=np.float64)
+    raw = np.array([candidate.similarity for candidate in candidates], dtype=np.float64)  # None becomes NaN
+    return np.asarray(profile.reference(raw), dtype=np.float64)
 
 
 def _strength(candidate: BeliefCandidate, now: datetime, policy: Policy) -> float:
@@ -152,25 +163,24 @@ def _ranked(
     kind: MemoryType,
     candidates: Sequence[EpisodeCandidate | BeliefCandidate],
     scores: NDArray[np.float64],
-    components: Components,
+    components: Mapping[str, Column],
 ) -> list[Ranked]:
-    kinds = [kind] * len(candidates)
-    return collect_ranked(kinds=kinds, candidates=candidates, scores=scores, components=components)
+    return collect_ranked(
+        kinds=repeat(kind, len(candidates)), candidates=candidates, scores=scores, components=components
+    )
 
 
 def collect_ranked(
     *,
-    kinds: Sequence[MemoryType],
+    kinds: Iterable[MemoryType],
     candidates: Sequence[EpisodeCandidate | BeliefCandidate],
     scores: NDArray[np.float64],
-    components: Components,
+    components: Mapping[str, Column],
 ) -> list[Ranked]:
     """Put each candidate's score and its components together; all of one length."""
-    columns = {name: values.tolist() for name, values in components.items()}
-    return [
-        Ranked(kind, candidate.id, score, columns, place)
-        for place, (kind, candidate, score) in enumerate(zip(kinds, candidates, scores.tolist(), strict=True))
-    ]
+    ids = [candidate.id for candidate in candidates]
+    rows = zip(kinds, ids, scores.tolist(), repeat(components, len(ids)), range(len(ids)), strict=True)
+    return list(map(Ranked._make, rows))
 
 
 def boost_ranked(
@@ -179,9 +189,9 @@ def boost_ranked(
     """Add to episodes' scores what their policy state gives, within 0..1; what has none is untouched (L14)."""
     if not policy.enabled:
         return list(ranked)
-    boosts = {
-        episode.id: boost
-        for episode in episodes
-        if (boost := boost_of(state=episode.lifecycle_state, verification=episode.verification, policy=policy))
-    }
-    return [item.gain(boosts[item.id], boost=boosts[item.id]) if item.id in boosts else item for item in ranked]
+    marks = {(episode.lifecycle_state, episode.verification) for episode in episodes}
+    boost_by = {mark: boost_of(state=mark[0], verification=mark[1], policy=policy) for mark in marks}
+    if not any(boost_by.values()):
+        return list(ranked)
+    boosts = {episode.id: boost_by[episode.lifecycle_state, episode.verification] for episode in episodes}
+    return [item.gain(boost, boost=boost) if (boost := boosts.get(item.id)) else item for item in ranked]

@@ -22,7 +22,7 @@ from memory.recall.channels import Channel
 from memory.recall.links import follow_links, paths_of, raise_linked
 from memory.recall.neighbours import bring_neighbours
 from memory.recall.question import Question, RecallProfile
-from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, rank_beliefs, rank_episodes
+from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, of_kind, rank_beliefs, rank_episodes
 from memory.recall.reading import RecalledMemory, read_memories
 from memory.recall.search import Found, RecallScope, find_candidates, reach_of
 from memory.recall.succession import Successions, give_way, successors_of
@@ -149,15 +149,15 @@ def _rank(
     """Score both kinds, bar what does not belong, and share out the places."""
     scored = _score(found, question, profile, now, policy)
     boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
-    candidates = raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph)
+    candidates = best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
     successions = _successions(candidates, question, scope, now, policy)
     # With quotas no kind takes another's places.
     unfit = set() if question.quotas else _unfit(candidates, found, question.limit, policy)
     if unfit and successions:  # what would be shown of the past brings along what holds now
-        shown = best(ranked=[item for item in candidates if item.id not in unfit], limit=question.limit)
-        unfit -= set(successors_of(ranked=shown, successions=successions))
+        shown = [item for item in candidates if item.id not in unfit]
+        unfit -= set(successors_of(ranked=shown[: question.limit], successions=successions))
     return _settled(candidates, dict.fromkeys(unfit, FITS_NO_BETTER), successions, question)
 
 
@@ -179,12 +179,12 @@ def _successions(
     candidates: Sequence[Ranked], question: Question, scope: RecallScope, now: datetime, policy: Policy
 ) -> Successions:
     """Ask which of the best episodes were superseded; where nothing is believed, none is (B22)."""
-    episodes = [item for item in candidates if item.type == MemoryType.EPISODE]
+    episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
     if not episodes or not scope.viewer.workspace.is_believing:
         return {}
     looked_at = max(2 * question.limit, policy.recall.successions)
     return read_successions(
-        episodes=[item.id for item in best(ranked=episodes, limit=looked_at)],
+        episodes=[item.id for item in episodes[:looked_at]],
         reach=reach_of(scope=scope, now=now),
         at=question.as_of,
     )
@@ -234,9 +234,8 @@ def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Polic
     """
     if not found.episodes or not found.beliefs or len(candidates) <= limit or found.degraded:
         return set()
-    beliefs = best(ranked=[item for item in candidates if item.type == MemoryType.BELIEF])
-    episodes = [item for item in candidates if item.type == MemoryType.EPISODE]
-    top = best(ranked=episodes, limit=policy.recall.belief_rivals)
+    beliefs = of_kind(ranked=candidates, kind=MemoryType.BELIEF)
+    top = of_kind(ranked=candidates, kind=MemoryType.EPISODE)[: policy.recall.belief_rivals]
     near = max(policy.recall.belief_floor, top[-1].part("standard_sum") - policy.recall.belief_gap)
     others = beliefs[1:] if beliefs[0].part("fit") >= near else beliefs
     resting = resting_on(episodes=[item.id for item in top], beliefs=[item.id for item in others]) if others else {}

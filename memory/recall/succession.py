@@ -12,6 +12,8 @@ def give_way(*, ranked: Sequence[Ranked], successions: Successions) -> list[Rank
 
     Scores are only shared out anew.
     """
+    if not successions:
+        return list(ranked)
     here = {item.id: item for item in ranked}
     changed: dict[str, Ranked] = {}
     for leader, followers in _lines(here, successions).items():
