@@ -62,25 +62,20 @@ def episodes_statement(
     return f"""
         WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active)},
         matching AS MATERIALIZED ({_matching("episode", words, lookup, EPISODE_SCOPE, live)}),
-        beside AS (
-            SELECT n.id, sum(m.score * n.share)::float8 AS score
-            FROM (SELECT * FROM matching ORDER BY score DESC, id LIMIT %(context_matches)s) m
-            CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
-            WHERE m.session <> ''
-            GROUP BY n.id
-        )
-        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(found.score, s.score) AS text_score,
-            coalesce(found.coverage, s.coverage) AS coverage, found.context_score, p.session, p.project_id,
-            p.lifecycle_state, p.verification
-        FROM (
-            SELECT id, max(score) AS score, max(coverage) AS coverage, max(context_score) AS context_score FROM (
-                SELECT id, NULL::float8 AS score, NULL::float8 AS coverage, 0::float8 AS context_score FROM near
-                UNION ALL SELECT id, score, coverage, 0 FROM matching
-                UNION ALL SELECT id, NULL, NULL, score FROM beside
+        found AS (
+            SELECT id, {_known("episode")}, sum(context_score) AS context_score FROM (
+                SELECT id, {_row("episode", "n")}, distance, {_UNSCORED}, 0::float8 AS context_score FROM near n
+                UNION ALL SELECT id, {_row("episode", "m")}, NULL, score, coverage, 0 FROM matching m
+                UNION ALL SELECT n.id, {_row("episode", "n")}, NULL, NULL, NULL, m.score * n.share
+                FROM (SELECT * FROM matching ORDER BY score DESC, id LIMIT %(context_matches)s) m
+                CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
+                WHERE m.session <> ''
             ) ways GROUP BY id  -- to join them would compare all with all: their sizes are not known beforehand
-        ) found
-        JOIN memory_episode p ON p.id = found.id {score_of("p", unless="found.score IS NOT NULL")}
-        {join_vectors("episode", arm)}
+        )
+        SELECT {_COUNTS}, p.id, {_similarity("episode", arm)} AS similarity, coalesce(p.score, s.score) AS text_score,
+            coalesce(p.coverage, s.coverage) AS coverage, p.context_score, p.session, p.project_id,
+            p.lifecycle_state, p.verification
+        FROM found p {score_of("p", unless="p.score IS NOT NULL")}
     """
 
 
@@ -89,51 +84,82 @@ def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLA
     """Return the statement that finds beliefs by these arms."""
     return f"""
         WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
-        matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)})
-        SELECT {_COUNTS}, p.id, {similarity_of(arm)} AS similarity, coalesce(m.score, s.score) AS text_score,
-            coalesce(m.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
-        FROM (SELECT id FROM near UNION SELECT id FROM matching) found
-        JOIN memory_belief p ON p.id = found.id
-        LEFT JOIN matching m ON m.id = p.id {score_of("p", unless="m.id IS NOT NULL")}
-        {join_vectors("belief", arm)}
+        matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)}),
+        found AS (
+            SELECT id, {_known("belief")} FROM (
+                SELECT id, {_row("belief", "n")}, distance, {_UNSCORED} FROM near n
+                UNION ALL SELECT id, {_row("belief", "m")}, NULL, score, coverage FROM matching m
+            ) ways GROUP BY id
+        )
+        SELECT {_COUNTS}, p.id, {_similarity("belief", arm)} AS similarity, coalesce(p.score, s.score) AS text_score,
+            coalesce(p.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
+        FROM found p {score_of("p", unless="p.score IS NOT NULL")}
         LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
     """
+
+
+# What is read of a memory's row when it is found, so that nobody has to look it up again.
+_READ = {
+    "episode": ("search", "session", "project_id", "lifecycle_state", "verification"),
+    "belief": ("search", "confidence", "created_at"),
+}
+_UNSCORED = "NULL::float8 AS score, NULL::float8 AS coverage"
+
+
+def _row(kind: str, row: str) -> str:
+    """Name what is read of a row."""
+    return ", ".join(f"{row}.{column}" for column in _READ[kind])
+
+
+def _known(kind: str) -> str:
+    """Put together what is known of a memory that was found in more than one way."""
+    read = ", ".join(f"any_value({column}) AS {column}" for column in _READ[kind])
+    return f"{read}, min(distance) AS distance, max(score) AS score, max(coverage) AS coverage"
+
+
+def _similarity(kind: str, arm: VectorArm) -> str:
+    """Name the cosine of the query's vector and that of p; the distance may be known."""
+    if arm == VectorArm.NONE:
+        return similarity_of(arm)
+    return f"""1 - coalesce(p.distance, (
+            SELECT {_DISTANCE} FROM memory_{kind}embedding v WHERE v.{kind}_id = p.id AND v.model = %(model)s))"""
 
 
 _COUNTS = "(SELECT count(*) FROM nearest) AS seen, (SELECT count(*) FROM near) AS near"
 _DISTANCE = "v.vector <=> %(vector)b::halfvec"
 
 
-def _by_distance(arm: VectorArm) -> str:
-    """Order by distance; a sum is nothing that an index knows, so that all vectors are compared, whatever they cost."""
-    return _DISTANCE if arm.is_index else f"({_DISTANCE}) + 0"
-
-
 def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> str:
     """Choose the memories nearest by vector (near), of those looked at (nearest)."""
+    row = _row(kind, "p")
     if arm == VectorArm.NONE:
-        return "nearest AS (SELECT NULL::varchar AS id WHERE false), near AS (SELECT id FROM nearest)"
-    vectors = f"""FROM memory_{kind}embedding v {{join}}
-        WHERE {scope.format(row="v")} AND {active} AND v.model = %(model)s"""
+        nothing = f"SELECT p.id, {row}, 0::float8 AS distance FROM memory_{kind} p WHERE false"
+        return f"nearest AS ({nothing}), near AS (SELECT * FROM nearest)"
+    vectors = f"""memory_{kind}embedding v {{join}}
+            WHERE {scope.format(row="v")} AND {active} AND v.model = %(model)s"""
     if arm == VectorArm.SHARED_INDEX:
         vectors += f" AND {IN_SHARED_INDEX}"
     if arm == VectorArm.JOIN:
         return f"""nearest AS MATERIALIZED (
-            SELECT p.id {vectors.format(join=f"JOIN memory_{kind} p ON p.id = v.{kind}_id")}
-                AND {scope.format(row="p")} AND {live.format(row="p")}
-            ORDER BY {_by_distance(arm)} LIMIT %(candidates)s
-        ), near AS (SELECT id FROM nearest)"""
-    own = f"v.{kind}_id AS id, {_DISTANCE} AS distance {vectors.format(join='')} ORDER BY {_by_distance(arm)}"
+            SELECT * FROM (
+                SELECT p.id, {row}, {_DISTANCE} AS distance
+                FROM {vectors.format(join=f"JOIN memory_{kind} p ON p.id = v.{kind}_id")}
+                    AND {scope.format(row="p")} AND {live.format(row="p")} OFFSET 0
+            ) v ORDER BY distance LIMIT %(candidates)s
+        ), near AS (SELECT * FROM nearest)"""
+    own = f"SELECT v.{kind}_id AS id, {_DISTANCE} AS distance FROM {vectors.format(join='')}"
     # Each is looked up by itself (OFFSET 0): the planner would rather read a whole scope than some hundred rows.
-    counting = f"""nearest n CROSS JOIN LATERAL (
-                SELECT p.id FROM memory_{kind} p
+    counting = f"""SELECT p.*, n.distance FROM nearest n CROSS JOIN LATERAL (
+                SELECT p.id, {row} FROM memory_{kind} p
                 WHERE p.id = n.id AND {scope.format(row="p")} AND {live.format(row="p")} OFFSET 0
             ) p"""
     if arm.is_index:  # the order of an index is only about right
-        tie, near = "", f"SELECT p.id FROM {counting} ORDER BY n.distance + 0, p.id LIMIT %(candidates)s"
-    else:  # the nearest are looked up in their order, and no more of them than are wanted
-        tie, near = ", 1", f"SELECT p.id FROM {counting} LIMIT %(candidates)s"
-    return f"nearest AS MATERIALIZED (SELECT {own}{tie} LIMIT %(seen)s), near AS ({near})"
+        nearest = f"{own} ORDER BY {_DISTANCE}"
+        near = f"{counting} ORDER BY n.distance + 0, p.id LIMIT %(candidates)s"
+    else:  # all are compared (OFFSET 0: no index orders them); the nearest are looked up in their order, while wanted
+        nearest = f"SELECT * FROM ({own} OFFSET 0) v ORDER BY distance, id"
+        near = f"{counting} LIMIT %(candidates)s"
+    return f"nearest AS MATERIALIZED ({nearest} LIMIT %(seen)s), near AS ({near})"
 
 
 def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> str:
@@ -141,14 +167,14 @@ def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> s
 
     Only what would be best if no word came twice is scored in full, which takes ten times as long.
     """
-    place = "p.session, p.occurred_at, p.number, p.project_id," if kind == "episode" else ""
+    row = _row(kind, "p") + (", p.occurred_at, p.number" if kind == "episode" else "")
     if not words:
-        return f"SELECT p.id, {place} 0::float8 AS score, 0::float8 AS coverage FROM memory_{kind} p WHERE false"
+        return f"SELECT p.id, {row}, 0::float8 AS score, 0::float8 AS coverage FROM memory_{kind} p WHERE false"
     held = " + ".join(f"%(weight_{n})s * (p.search @@ %(word_{n})s::tsquery)::int" for n in range(words))
     return f"""
-        SELECT p.id, {place} s.score, s.coverage FROM (
+        SELECT p.id, {row}, s.score, s.coverage FROM (
             SELECT * FROM (
-                SELECT p.id, {place} p.search, ({held})::float8 AS held FROM memory_{kind} p
+                SELECT p.id, {row}, ({held})::float8 AS held FROM memory_{kind} p
                 WHERE {_holding(lookup, scope.format(row="p"))} AND {live.format(row="p")}
                 LIMIT %(matching)s
             ) p
@@ -182,7 +208,8 @@ def score_of(row: str, *, unless: str = "false") -> str:
     """Score a row's text, and tell the share of the query that it covers; a lateral table named s.
 
     Most rows that were found by vector share no word with the query: to see that is cheaper than to take them apart.
-    What is known already is not scored again: it has 0 here.
+    Of the others only the query's lexemes are taken apart, marked with a weight that no stored text has. What is known
+    already is not scored again: it has 0 here.
     """
     return f"""CROSS JOIN LATERAL (
         SELECT coalesce(sum(w.weight * w.times * 2.2
@@ -192,8 +219,8 @@ def score_of(row: str, *, unless: str = "false") -> str:
         FROM (
             SELECT max((%(weights)s::float8[])[u.place]) AS weight, sum(u.times) AS times FROM (
                 SELECT array_position(%(lexemes)s::text[], lexeme) AS place, cardinality(positions) AS times
-                FROM unnest(CASE WHEN {row}.search @@ %(any)s::tsquery AND NOT {unless} THEN {row}.search END)
-                WHERE lexeme = ANY(%(lexemes)s::text[])
+                FROM unnest(CASE WHEN {row}.search @@ %(any)s::tsquery AND NOT {unless}
+                    THEN ts_filter(setweight({row}.search, 'A', %(lexemes)s::text[]), '{{a}}') END)
             ) u
             GROUP BY (%(words)s::int[])[u.place]
         ) w
@@ -203,8 +230,9 @@ def score_of(row: str, *, unless: str = "false") -> str:
 def _beside(direction: str, order: str, live: str) -> str:
     """Take the two live episodes of a match's session that come next in one direction, and their shares."""
     return f"""(
-        SELECT t.id, CASE t.place WHEN 1 THEN %(next_share)s::float8 ELSE %(second_share)s::float8 END AS share FROM (
-            SELECT p.id, row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
+        SELECT t.*, CASE t.place WHEN 1 THEN %(next_share)s::float8 ELSE %(second_share)s::float8 END AS share FROM (
+            SELECT p.id, {_row("episode", "p")},
+                row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
             FROM memory_episode p
             WHERE {EPISODE_SCOPE.format(row="p")} AND {live.format(row="p")}
               AND NOT p.session = '' AND p.session = m.session  -- the first for the index, which is partial
