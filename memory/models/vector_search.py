@@ -1,13 +1,15 @@
 """Searches that need pgvector's operators: candidates by vector and by text, each kind in one statement."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pgvector import HalfVector
 
-from memory.models.numbered import run_numbered
+from memory.models.numbered import Constant, run_numbered
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, beliefs_statement, episodes_statement
 from memory.models.vectors import Vectors
@@ -138,19 +140,27 @@ def search_beliefs(
 def _fetch(
     kind: type[Candidate], reach: Reach, query: SearchQuery, statement: str, parameters: dict[str, Any]
 ) -> Candidates[Candidate]:
-    """Keep a plan where no way is left to choose, or where to plan takes longer than any way that is chosen.
-
-    An index of one workspace would not be in a plan for all, and none for a few projects in one for any: that would
-    compare all of a workspace.
-    """
-    is_any = reach.projects is None and query.arm in (VectorArm.SCAN, VectorArm.SHARED_INDEX)
+    """Keep a plan unless it goes by the very words that are asked for, or comes after another that fell short."""
     return fetch_candidates(
         kind=kind,
         statement=reach.resolve(statement),
         parameters=parameters,
         arm=query.arm,
-        keeps_plan=query.is_small or (is_any and query.lookup != Lookup.PLANNED),
+        keeps_plan=query.is_small or (query.lookup != Lookup.PLANNED and query.arm != VectorArm.JOIN),
+        constants=_scope(reach, query),
     )
+
+
+def _scope(reach: Reach, query: SearchQuery) -> dict[str, Constant]:
+    """Name whose memories a plan is made for, where it goes by that.
+
+    An index of one workspace would not be in a plan for all, and none for a few projects in one for any: that would
+    compare all of a workspace.
+    """
+    suits_anybody = reach.projects is None and query.arm != VectorArm.OWN_INDEX
+    if suits_anybody or query.is_small:
+        return {}
+    return {"workspace": reach.workspace_id, "projects": reach.projects or (), "model": query.model}
 
 
 def fetch_candidates(
@@ -160,9 +170,10 @@ def fetch_candidates(
     parameters: dict[str, Any],
     arm: VectorArm,
     keeps_plan: bool = False,
+    constants: Mapping[str, Constant] = MappingProxyType({}),
 ) -> Candidates[Candidate]:
     """Run a search's statement; its plan is kept only where that would know how much a scope holds."""
-    constants = {name: parameters[name] for name in _LIMITS if name in parameters}
+    constants = {name: parameters[name] for name in _LIMITS if name in parameters} | dict(constants)
     cursor = run_numbered(statement=statement, parameters=parameters, keeps_plan=keeps_plan, constants=constants)
     rows = cursor.fetchall()
     names = tuple(column.name for column in cursor.description or ())[2:]

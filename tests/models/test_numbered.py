@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.models.numbered import run_numbered
+from memory.models.numbered import Constant, run_numbered
 from memory.models.search_time import TimedSearch
 
 pytestmark = pytest.mark.django_db
@@ -21,3 +21,14 @@ def test_what_is_not_kept_is_planned_for_its_values() -> None:
     with TimedSearch(effort=64) as timed:
         found = timed.run(modes, seconds=5.0)
     assert found == [(0, "force_generic_plan"), (1, "force_custom_plan"), (2, "force_generic_plan")]
+
+
+def test_constants_are_part_of_the_statement() -> None:
+    constants: dict[str, Constant] = {"ids": (1, 2), "nobody": (), "number": 3, "name": "it's %(number)s"}
+    row = run_numbered(
+        statement="SELECT %(ids)s, %(nobody)s, %(number)s, %(name)s, %(given)s::text",
+        parameters={"given": "$1"},
+        keeps_plan=True,
+        constants=constants,
+    ).fetchone()
+    assert row == ([1, 2], [], 3, "it's %(number)s", "$1")

@@ -1,5 +1,6 @@
 """How vectors are searched goes by how many there are, and never costs a result."""
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.llm.embeddings import static_embedder
-from memory.models import Workspace
+from memory.models import Project, Workspace
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, episodes_statement
 from memory.models.search_time import TimedSearch
@@ -198,6 +199,40 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         timed.run(search, seconds=5.0)
         cursor.execute("SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting('plan_cache_mode')", [own.name])
         assert cursor.fetchone() == (1, "force_generic_plan")
+
+
+@pytest.mark.django_db
+def test_a_plan_for_some_projects_is_kept_for_these() -> None:
+    """B17: a plan made for any project would compare all of a workspace; each has its own, made once."""
+    workspace = factories.workspace()
+    projects = [factories.project(workspace=workspace, slug=slug) for slug in ("tuna", "otter")]
+    notes = {project: remembered("Note.", workspace=workspace, project=project).pk for project in projects}
+    query = SearchQuery(
+        vector=static_embedder().embed(["note"])[0],
+        model=MODEL,
+        words=words_of(query="note", workspace_id=workspace.pk, policy=POLICY),
+        arm=VectorArm.SCAN,
+        lookup=Lookup.BY_WORDS,
+    )
+
+    def search(project: Project) -> set[str]:
+        reach = replace(_reach(workspace), projects=(project.pk,))
+        found = search_episodes(
+            reach=reach, query=query, candidates=50, matching=100,
+            context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+        )  # fmt: skip
+        return {candidate.id for candidate in found.found}
+
+    with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:
+        for project in (*projects, *projects):
+            assert timed.run(partial(search, project), seconds=5.0) == {notes[project]}
+        for project in projects:
+            statement = f"v.project_id = ANY('{{{project.pk}}}'::bigint[])"
+            cursor.execute(_PLANS, [statement])
+            assert cursor.fetchall() == [(2, 0)]
+
+
+_PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE strpos(statement, %s) > 0"
 
 
 @pytest.mark.parametrize(
