@@ -269,7 +269,9 @@ class RecallPolicy:
         Share, "B17: share of all texts from which an index over words finds mostly one's own"
     ] = 0.1
     exact_texts: Annotated[Count, "B17: texts of a workspace up to which all are looked at for words"] = 5_000
-    search_effort: Annotated[Count, "B17: vectors that an index keeps in view while it searches (ef_search)"] = 64
+    search_effort: Annotated[
+        Count, "B17: vectors in question that an index keeps in view while it searches (ef_search)"
+    ] = 64
     index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
     index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10

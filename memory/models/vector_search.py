@@ -44,8 +44,9 @@ class Words:
 class SearchQuery:
     """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
 
-    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors. `lookup` is
-    how rows with the words are found. `is_small` where few memories of the kind are stored at all.
+    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors, `effort` is
+    how many it keeps in view (None: as many as before). `lookup` is how rows with the words are found. `is_small` where
+    few memories of the kind are stored at all.
     """
 
     vector: Vectors | None
@@ -54,6 +55,7 @@ class SearchQuery:
     arm: VectorArm = VectorArm.NONE
     lookup: Lookup = Lookup.PLANNED
     is_further: bool = False
+    effort: int | None = None
     is_small: bool = False
 
 
@@ -205,6 +207,7 @@ def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, matc
         "vector": None if query.vector is None else HalfVector(query.vector),
         "candidates": candidates,
         "seen": round(candidates * (_SEEN_FURTHER if query.is_further else _SEEN.get(query.arm, 1.0))),
+        "effort": query.effort,
         "matching": matching,
         "scored": candidates * _SCORED,
         "rare": words.rare,

@@ -11,11 +11,15 @@ from memory.models.vector_kinds import VectorKind
 
 
 class Ways(NamedTuple):
-    """How a kind of memory is searched by vector, and by words; `is_small` where there are few, whosever they are."""
+    """How a kind of memory is searched by vector, and by words; `is_small` where there are few, whosever they are.
+
+    `effort` is how many vectors an index keeps in view.
+    """
 
     arm: VectorArm
     lookup: Lookup
     is_small: bool = False
+    effort: int | None = None
 
 
 class Arms:
@@ -44,6 +48,7 @@ class Arms:
             ),
             # 0 are stored in a table that was never analysed
             is_small=not arm.is_index and 0 < size.stored <= self._policy.exact_vectors,
+            effort=choose_effort(count=size.count, indexed=size.indexed, policy=self._policy) if arm.is_index else None,
         )
 
 
@@ -53,10 +58,29 @@ def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPoli
     `count` vectors are in question, `indexed` in the index; `index` is NONE where there is no index. To search an index
     costs as much as to compare `exact_vectors`, and that as often as it takes to come upon enough that is asked for.
     """
-    share = min(count / max(indexed, 1), 1.0)
+    share = _share(count, indexed)
     if index == VectorArm.NONE or share <= policy.least_index_share or count * share <= policy.exact_vectors:
         return VectorArm.SCAN
     return index
+
+
+def choose_effort(*, count: int, indexed: int, policy: RecallPolicy) -> int:
+    """Choose how many vectors an index keeps in view: so many more, where some are not asked for, that enough are left.
+
+    A second pass, for what the first one lacks, takes longer. A quarter more are spare, for what is not asked for lies
+    unevenly; where it is most of an index it may lie far off, and a second pass be needless.
+    """
+    share = _share(count, indexed)
+    spare = min(1 + 3 * (1 - share), 1.25)
+    return round(policy.search_effort * min(spare / max(share, 0.01), _MOST_EFFORT))
+
+
+_MOST_EFFORT = 2.5  # times that of an index which holds nothing else
+
+
+def _share(count: int, indexed: int) -> float:
+    """Return the share of an index's vectors that is asked for, by counts that may not agree."""
+    return min(count / max(indexed, 1), 1.0)
 
 
 def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> Lookup:

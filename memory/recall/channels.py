@@ -144,7 +144,7 @@ class Channels:
             return query
         documents = query.words.documents if query.words else 0
         ways = self._searches.ways(kind=kind, model=query.model, documents=documents)
-        return replace(query, arm=ways.arm, lookup=ways.lookup, is_small=ways.is_small)
+        return replace(query, arm=ways.arm, lookup=ways.lookup, is_small=ways.is_small, effort=ways.effort)
 
 
 def _note(error: SearchFailed) -> None:

@@ -19,7 +19,7 @@ from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
 from memory.models.vector_search import Context, SearchQuery, search_episodes, search_parameters
 from memory.models.vectors import raw_cursor
-from memory.recall.arms import Arms, choose_arm, choose_lookup
+from memory.recall.arms import Arms, choose_arm, choose_effort, choose_lookup
 from memory.recall.terms import words_of
 from tests import factories
 from tests.factories import NOW
@@ -44,6 +44,22 @@ MANY = POLICY.exact_vectors + 1
 def test_the_arm_goes_by_the_size_of_the_scope(count: int, index: VectorArm, indexed: int, arm: VectorArm) -> None:
     """B17: few vectors are all compared, and so is what is too small a share of an index, at least a hundredth."""
     assert choose_arm(count=count, index=index, indexed=indexed, policy=POLICY) == arm
+
+
+@pytest.mark.parametrize(
+    ("count", "indexed", "effort"),
+    [
+        (10_000, 10_000, 64),
+        (10_500, 10_000, 64),
+        (9_900, 10_000, 67),
+        (9_000, 10_000, 89),
+        (10, 1_000, 160),
+        (0, 0, 160),
+    ],
+)
+def test_an_index_keeps_as_many_more_in_view_as_are_not_asked_for(count: int, indexed: int, effort: int) -> None:
+    """B17: to find by a second pass what the first one lacks takes longer."""
+    assert choose_effort(count=count, indexed=indexed, policy=POLICY) == effort
 
 
 @pytest.mark.parametrize(
@@ -188,6 +204,7 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
             model=MODEL,
             words=words_of(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
             arm=VectorArm.OWN_INDEX,
+            effort=80,
         ),
         candidates=50,
         matching=100,
@@ -197,8 +214,12 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(own.definition().as_string(None).replace(" CONCURRENTLY", ""))
         timed.run(search, seconds=5.0)
-        cursor.execute("SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting('plan_cache_mode')", [own.name])
-        assert cursor.fetchone() == (1, "force_generic_plan")
+        settings = ("plan_cache_mode", "hnsw.ef_search")
+        cursor.execute(
+            "SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting(%s), current_setting(%s)",
+            [own.name, *settings],
+        )
+        assert cursor.fetchone() == (1, "force_generic_plan", "80")
 
 
 @pytest.mark.django_db
