@@ -80,6 +80,7 @@ def _find_statement() -> str:
     return keys.query.sql_with_params()[0] % "%(hash)s"
 
 
+@cache
 def _names(model: type[Model]) -> list[str]:
     return [field.attname for field in model._meta.concrete_fields]
 

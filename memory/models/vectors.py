@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -48,11 +48,12 @@ def raw_cursor(*, is_numbered: bool = False) -> psycopg.Cursor[Any]:
     Queries through it do not show in Django's query log. It shares Django's transaction. With `is_numbered`, parameters
     are a list, and named $1, $2, … in the statement.
     """
-    connection.close_if_health_check_failed()  # as Django's own cursors do
-    connection.ensure_connection()
-    raw = connection.connection
+    own = connections[DEFAULT_DB_ALIAS]  # looked up once: `connection` asks for itself at each name
+    own.close_if_health_check_failed()  # as Django's own cursors do
+    own.ensure_connection()
+    raw = own.connection
     if raw not in _KNOWING:
-        register_halfvec_info(raw, _halfvec_type(connection.alias, str(connection.settings_dict["NAME"])))
+        register_halfvec_info(raw, _halfvec_type(own.alias, str(own.settings_dict["NAME"])))
         _KNOWING.add(raw)
     return psycopg.RawCursor(raw) if is_numbered else psycopg.Cursor(raw)
 

@@ -5,6 +5,7 @@ from typing import Any
 from memory.redaction.redact import redact
 
 _REQUEST = "request"  # the method and address of a call, as the middleware names it
+_OF_THE_LINE = {"level", "logger", "timestamp"}  # what code alone says, and the clock
 
 
 def redact_event(logger: Any, method: str, event: Any) -> Any:
@@ -14,4 +15,7 @@ def redact_event(logger: Any, method: str, event: Any) -> Any:
     """
     if isinstance(event.get(_REQUEST), str):
         event[_REQUEST] = event[_REQUEST].partition("?")[0]
-    return {name: redact(value).text if isinstance(value, str) else value for name, value in event.items()}
+    return {
+        name: redact(value).text if isinstance(value, str) and name not in _OF_THE_LINE else value
+        for name, value in event.items()
+    }

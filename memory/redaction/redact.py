@@ -25,8 +25,10 @@ def redact(text: str, *, is_name: bool = False, patterns: Sequence[CustomPattern
     Names that differ still do afterwards. `patterns` are this place's own; those of the settings if left out.
     """
     own = settings.ENGRAM_REDACTION_PATTERNS if patterns is None else patterns
-    counts: Counter[str] = Counter()
     found = _redact_once(text, own, is_name)
+    if not found.counts:  # as nearly always
+        return found
+    counts: Counter[str] = Counter()
     while found.counts:  # a marker may be the edge that another secret lacked; each round leaves less to look at
         text = found.text
         counts.update(found.counts)
@@ -46,7 +48,9 @@ def _redact_once(text: str, patterns: Sequence[CustomPattern], is_name: bool) ->
         if end - start >= _SHORTEST
         for finding in _find(text[start:end], patterns, is_name)
     ]
-    return replace_findings(text=text, findings=findings, is_name=is_name)
+    return (
+        replace_findings(text=text, findings=findings, is_name=is_name) if findings else Redacted(text=text, counts={})
+    )
 
 
 def _find(text: str, patterns: Sequence[CustomPattern], is_name: bool) -> Iterator[Finding]:
