@@ -160,8 +160,8 @@ def answer_exactly(*, scope: Scope, query: str) -> list[str]:
     try:
         viewer = Viewer(workspace=Workspace.objects.get(pk=scope.workspace_id))
         own = RecallScope(viewer=viewer, project_id=scope.project_id)
-        answer = find_answer(scope=own, question=Question(query=query, limit=LIMIT), now=timezone.now())
-        return [result.id for result in answer.recalled.results]
+        with find_answer(scope=own, question=Question(query=query, limit=LIMIT), now=timezone.now()) as answer:
+            return [result.id for result in answer.recalled.results]
     finally:
         settings.POLICY = policy
 

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 # ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
 # and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
 # written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that takes longer
-# than these searches.
+# than these searches. A commit has no time of its own: what it waits for are locks.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
@@ -25,7 +25,8 @@ SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.it
     set_config('from_collapse_limit', '1', true), set_config('enable_mergejoin', 'off', true),
     set_config('enable_memoize', 'off', true), set_config('enable_material', 'off', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
-    set_config('max_parallel_workers_per_gather', '0', true)
+    set_config('max_parallel_workers_per_gather', '0', true), set_config('synchronous_commit', 'off', true),
+    set_config('lock_timeout', %(milliseconds)s::text, true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
 
@@ -35,7 +36,7 @@ class SearchFailed(RuntimeError):
 
 
 class TimedSearch:
-    """Read-only statements in one transaction, begun with the first and again after one that failed.
+    """Statements in one transaction, begun with the first and again after one that failed; the last one may write.
 
     Its settings end with it: a transaction that was open before is taken back to where it stood.
     """
@@ -43,6 +44,7 @@ class TimedSearch:
     def __init__(self, *, effort: int) -> None:
         self._effort = effort
         self._open = ExitStack()
+        self._is_inside = False  # another, which was open before
         self._milliseconds = 0  # that the open transaction gives a statement; 0 if none is open
 
     def __enter__(self) -> Self:
@@ -66,13 +68,30 @@ class TimedSearch:
                 raise
             raise SearchFailed(str(error).strip()) from error
 
+    def end_with(self, write: Callable[[], object]) -> bool:
+        """Write something as the last of the transaction, within its time; raise what the database says.
+
+        Return whether it was written: not so where there is no transaction, or one that will be taken back. The commit
+        returns before it is on disk.
+        """
+        if not self._milliseconds or self._is_inside:
+            self._end()
+            return False
+        try:
+            write()
+        except (DatabaseError, psycopg.DatabaseError):
+            self._end(has_failed=True)
+            raise
+        self._end()
+        return True
+
     def _begin(self, milliseconds: int) -> None:
         if self._milliseconds == milliseconds:
             return
         if not self._milliseconds:
-            is_inside = connection.in_atomic_block
+            self._is_inside = connection.in_atomic_block
             self._open.enter_context(transaction.atomic())
-            if is_inside:
+            if self._is_inside:
                 self._open.callback(transaction.set_rollback, True)
         asked = {"milliseconds": milliseconds, "effort": self._effort}
         row = run_numbered(statement=_SETTINGS, parameters=asked, keeps_plan=True).fetchone()
@@ -83,5 +102,5 @@ class TimedSearch:
     def _end(self, *, has_failed: bool = False) -> None:
         if has_failed and connection.in_atomic_block:
             transaction.set_rollback(True)
-        self._open.close()
         self._milliseconds = 0
+        self._open.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 from memory.domain.policy import RetrievalPolicy
 from memory.domain.strength import grow_stability
+from memory.models.search_time import TimedSearch
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 from memory.recall.noting import note_answer
 
@@ -16,6 +17,7 @@ def count_access(
     beliefs: Sequence[BeliefCandidate],
     now: datetime,
     policy: RetrievalPolicy,
+    timed: TimedSearch,
 ) -> None:
     """Note in one statement that these memories were recalled, and let the beliefs grow more stable.
 
@@ -29,7 +31,7 @@ def count_access(
         "grown": [_grown(belief, now, policy) for belief in beliefs],
         "now": now,
     }
-    note_answer(statement=_COUNT, parameters=parameters, failed="access")
+    note_answer(statement=_COUNT, parameters=parameters, failed="access", timed=timed)
 
 
 def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> float:

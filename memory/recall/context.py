@@ -22,19 +22,19 @@ def give_context(
     policy: ContextPolicy = settings.POLICY.context
     quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
     question = Question(query=query, limit=sum(quotas.values()), quotas=quotas, profile=RecallProfile.ASSOCIATIVE)
-    answer = find_answer(scope=scope, question=question, now=now)
-    far = _far_episodes(answer, scope, policy)
-    return tell_within(
-        answer=answer,
-        memories=[memory for memory in answer.recalled.results if memory.id not in far],
-        episodes=policy.episodes,
-        characters=policy.characters,
-        tokens=max_tokens or policy.tokens,
-        is_belief_first=True,
-        scope=scope,
-        session=session,
-        now=now,
-    )
+    with find_answer(scope=scope, question=question, now=now) as answer:
+        far = _far_episodes(answer, scope, policy)
+        return tell_within(
+            answer=answer,
+            memories=[memory for memory in answer.recalled.results if memory.id not in far],
+            episodes=policy.episodes,
+            characters=policy.characters,
+            tokens=max_tokens or policy.tokens,
+            is_belief_first=True,
+            scope=scope,
+            session=session,
+            now=now,
+        )
 
 
 def _far_episodes(answer: Answer, scope: RecallScope, policy: ContextPolicy) -> set[str]:

@@ -1,7 +1,8 @@
 """The service behind every recall."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -56,10 +57,11 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came to mind, and among what it was found; nothing is counted yet."""
+    """What came to mind, among what it was found, and the search that is still open; nothing is counted yet."""
 
     recalled: Recalled
     found: Found
+    timed: TimedSearch
 
 
 def recall(*, scope: RecallScope, question: Question, session: str = "", now: datetime) -> Recalled:
@@ -67,17 +69,21 @@ def recall(*, scope: RecallScope, question: Question, session: str = "", now: da
 
     Looking at the X-ray or at the past is no access. A session is told what it was shown, whichever way (Echo).
     """
-    answer = find_answer(scope=scope, question=question, now=now)
-    results = answer.recalled.results
-    if not question.is_explained and question.as_of is None:
-        count_shown(results=results, found=answer.found, now=now)
+    with find_answer(scope=scope, question=question, now=now) as answer:
+        results = answer.recalled.results
+        if not question.is_explained and question.as_of is None:
+            count_shown(results=results, answer=answer, now=now)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=results, now=now)
     return answer.recalled
 
 
-def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Answer:
-    """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22)."""
+@contextmanager
+def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Iterator[Answer]:
+    """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22).
+
+    What is shown of it is counted before the search is over: that saves a transaction.
+    """
     policy: Policy = settings.POLICY
     model = embedder_of(scope.viewer.workspace)
     with TimedSearch(effort=policy.recall.search_effort) as timed:
@@ -88,7 +94,7 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ans
         except SearchFailed as error:
             log.warning("recall.reading_failed", error=str(error))
             recalled = Recalled(results=(), degraded=_channels(question), is_explained=question.is_explained)
-    return Answer(recalled=recalled, found=found)
+        yield Answer(recalled=recalled, found=found, timed=timed)
 
 
 def _find(
@@ -116,14 +122,15 @@ def _channels(question: Question) -> tuple[str, ...]:
     return tuple(channel for channel in Channel if channel != Channel.GRAPH or question.follows_links)
 
 
-def count_shown(*, results: Sequence[RecalledMemory], found: Found, now: datetime) -> None:
-    """Count the memories that were shown as accessed, in one statement for each kind (B5)."""
+def count_shown(*, results: Sequence[RecalledMemory], answer: Answer, now: datetime) -> None:
+    """Count the memories that were shown of an answer as accessed, both kinds in one statement (B5)."""
     shown = {result.id for result in results}
     count_access(
-        episodes=[episode for episode in found.episodes if episode.id in shown],
-        beliefs=[belief for belief in found.beliefs if belief.id in shown],
+        episodes=[episode for episode in answer.found.episodes if episode.id in shown],
+        beliefs=[belief for belief in answer.found.beliefs if belief.id in shown],
         now=now,
         policy=settings.POLICY.retrieval,
+        timed=answer.timed,
     )
 
 

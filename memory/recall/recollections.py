@@ -34,18 +34,18 @@ def recollect(
     policy: RecollectionPolicy = settings.POLICY.recollection
     quotas = {MemoryType.EPISODE: policy.episodes + policy.spare, MemoryType.BELIEF: policy.beliefs}
     question = Question(query=query, limit=sum(quotas.values()), quotas=quotas)
-    answer = find_answer(scope=scope, question=question, now=now)
-    return tell_within(
-        answer=answer,
-        memories=answer.recalled.results,
-        episodes=policy.episodes,
-        characters=policy.characters,
-        tokens=max_tokens or policy.tokens,
-        is_belief_first=False,
-        scope=scope,
-        session=session,
-        now=now,
-    )
+    with find_answer(scope=scope, question=question, now=now) as answer:
+        return tell_within(
+            answer=answer,
+            memories=answer.recalled.results,
+            episodes=policy.episodes,
+            characters=policy.characters,
+            tokens=max_tokens or policy.tokens,
+            is_belief_first=False,
+            scope=scope,
+            session=session,
+            now=now,
+        )
 
 
 def tell_within(
@@ -67,7 +67,7 @@ def tell_within(
     take = partial(_take, episodes=episodes, characters=characters, tokens=tokens)
     bites = take(_told_once(memories, take))
     shown = [memory for memory in memories if memory.id in bites]
-    count_shown(results=shown, found=answer.found, now=now)
+    count_shown(results=shown, answer=answer, now=now)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=shown, now=now)
     ordered = sorted(shown, key=lambda memory: (memory.type == MemoryType.BELIEF) is not is_belief_first)

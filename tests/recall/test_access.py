@@ -75,7 +75,7 @@ def test_an_answer_is_not_lost_because_it_could_not_be_counted(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B5: both kinds at once, and its commit waits for no disk."""
+    """B5: both kinds at once, as the last of the search's transaction, whose commit waits for no disk."""
     remembered("Mara likes tea.", workspace=workspace)
     believed("Mara prefers tea.", workspace=workspace)
     noted: list[tuple[bool, str]] = []
@@ -89,12 +89,25 @@ def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pyt
     monkeypatch.setattr("memory.recall.noting.run_numbered", run)
     ask("Mara tea", workspace=workspace)
     [(is_inside, statement)] = noted
-    assert (is_inside, "INSERT" in statement) == (
-        False,
-        True,
-    )  # the search's transaction, which writes nothing, is over
+    assert (is_inside, "INSERT" in statement) == (True, True)
     assert [mode.fetchone() for mode in modes] == [("off",)]
     assert (EpisodeAccess.objects.get().access_count, BeliefAccess.objects.get().access_count) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_is_not_lost_because_its_count_could_not_be_committed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B5: what is counted of a memory that was erased meanwhile is refused only in the end."""
+    episode = remembered("Mara likes tea.", workspace=workspace)
+    orphan = "INSERT INTO memory_episodeaccess (episode_id, workspace_id, accessed_at, access_count)"
+    monkeypatch.setattr(
+        "memory.recall.access._COUNT", f"{orphan} SELECT 'ep_gone', {workspace.pk}, %(now)s::timestamptz, 1"
+    )
+    recalled = ask("Mara tea", workspace=workspace, session="s-1")
+    assert [result.id for result in recalled.results] == [episode.pk]
+    assert not EpisodeAccess.objects.exists()
+    assert [row.episode_id for row in Surfaced.objects.all()] == [episode.pk]
 
 
 @pytest.mark.django_db(transaction=True)
