@@ -108,7 +108,7 @@ def _check_extension(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
         cursor.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
         if cursor.fetchone():
             return []
-    hint = "Install pgvector 0.7 or newer on the server that DATABASE_URL names."
+    hint = "Install pgvector 0.8 or newer on the server that DATABASE_URL names."
     return [Error("The database server has no pgvector.", hint=hint, id="engram.E006")]
 
 

@@ -53,7 +53,7 @@ class TimedSearch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
+        self._end(has_failed=kind is not None and self._milliseconds > 0)
 
     def run(self, search: Callable[[], Result], *, seconds: float) -> Result:
         """Return what a search finds, none of whose statements takes longer than that; else raise SearchFailed."""

@@ -162,7 +162,7 @@ def _scope(reach: Reach, query: SearchQuery) -> dict[str, Constant]:
     suits_anybody = reach.projects is None and query.arm != VectorArm.OWN_INDEX
     if suits_anybody or query.is_small:
         return {}
-    return {"workspace": reach.workspace_id, "projects": reach.projects or (), "model": query.model}
+    return {"workspace": reach.workspace_id, "projects": tuple(sorted(reach.projects or ())), "model": query.model}
 
 
 def fetch_candidates(

@@ -42,7 +42,8 @@ def _grown(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> f
     )
 
 
-# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle. Of two recalls
+# Rows are written in the order of their ids, so that two recalls never wait for each other in a circle. Each is looked
+# up by itself (OFFSET 0): among the settings of a search all beliefs would be read in that order. Of two recalls
 # at once both start from the same stability; the second has waited no time and would add nothing, so the greater stays.
 _COUNT = """
 WITH episodes AS (
@@ -55,7 +56,7 @@ WITH episodes AS (
 INSERT INTO memory_beliefaccess AS a (belief_id, workspace_id, accessed_at, access_count, stability)
 SELECT b.id, b.workspace_id, %(now)s::timestamptz, 1, given.stability
 FROM unnest(%(beliefs)s::text[], %(grown)s::float8[]) AS given(id, stability)
-JOIN memory_belief b ON b.id = given.id
+CROSS JOIN LATERAL (SELECT id, workspace_id FROM memory_belief WHERE id = given.id OFFSET 0) b
 ORDER BY b.id
 ON CONFLICT (belief_id) DO UPDATE SET
     accessed_at = GREATEST(a.accessed_at, EXCLUDED.accessed_at), access_count = a.access_count + 1,

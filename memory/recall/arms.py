@@ -72,10 +72,11 @@ def choose_effort(*, count: int, indexed: int, policy: RecallPolicy) -> int:
     """
     share = _share(count, indexed)
     spare = min(1 + 3 * (1 - share), 1.25)
-    return round(policy.search_effort * min(spare / max(share, 0.01), _MOST_EFFORT))
+    return min(round(policy.search_effort * min(spare / max(share, 0.01), _MOST_EFFORT)), _UTMOST)
 
 
 _MOST_EFFORT = 2.5  # times that of an index which holds nothing else
+_UTMOST = 1_000  # that pgvector takes
 
 
 def _share(count: int, indexed: int) -> float:

@@ -4,7 +4,7 @@ import select
 
 import psycopg
 import pytest
-from django.db import close_old_connections, connection
+from django.db import NotSupportedError, close_old_connections, connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,8 +67,38 @@ def test_where_the_server_has_said_something_it_is_asked_and_the_connection_kept
 
 def test_a_connection_that_was_never_opened_or_is_closed_is_not_usable() -> None:
     connection.close()
+    assert not connection.is_usable()
+
+    connection.ensure_connection()
+    connection.connection.close()
+    assert not connection.is_usable()
+    connection.close()
+
+
+def test_a_connection_in_a_transaction_that_failed_is_not_usable() -> None:
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.autocommit = False
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        raw.execute("SELECT 1 / 0")
 
     assert not connection.is_usable()
+    connection.close()
+
+
+def test_a_connection_that_still_waits_for_an_answer_is_not_usable() -> None:
+    connection.ensure_connection()
+    connection.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+
+    assert not connection.is_usable()
+    connection.close()
+
+
+def test_a_server_that_is_too_old_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection.features, "minimum_database_version", (99,))
+
+    with pytest.raises(NotSupportedError, match="PostgreSQL 99 or later is required"):
+        connection.check_database_version_supported()
 
 
 def _backend() -> int:

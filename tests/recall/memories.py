@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from memory.access.visibility import Viewer
 from memory.llm.embeddings import static_embedder
 from memory.models import Belief, Episode, Project, Workspace
@@ -77,3 +79,14 @@ def scope_of(
 def ids(recalled: Recalled) -> set[str]:
     """Name what was recalled, in no order."""
     return {result.id for result in recalled.results}
+
+
+def rows_read(table: str) -> int:
+    """Count the rows of a table that this transaction has come upon, by whatever index."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_stat_get_xact_tuples_returned(%s::regclass) + sum(pg_stat_get_xact_tuples_returned(indexrelid))"
+            " FROM pg_index WHERE indrelid = %s::regclass",
+            [table, table],
+        )
+        return int(cursor.fetchone()[0])

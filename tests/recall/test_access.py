@@ -12,9 +12,11 @@ from django.db import connection
 
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
 from memory.models.numbered import run_numbered
+from memory.models.search_time import TimedSearch
+from memory.recall.access import _COUNT
 from memory.recall.surfacing import note_surfaced
 from tests import factories
-from tests.recall.memories import ask, believed, remembered
+from tests.recall.memories import ask, believed, remembered, rows_read
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +73,23 @@ def test_an_answer_is_not_lost_because_it_could_not_be_counted(
     monkeypatch.setattr("memory.recall.access._COUNT", "SELECT 1/0")
     assert [result.id for result in ask("Mara tea", workspace=workspace).results] == [episode.pk]
     assert not EpisodeAccess.objects.exists()
+
+
+def test_a_count_looks_beliefs_up_by_their_key(workspace: Workspace) -> None:
+    """B5: however many there are, among the settings of a search."""
+    shown, *_ = [believed(f"Tea {number} is good.", workspace=workspace).pk for number in range(60)]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memory_belief")
+    asked: dict[str, Any] = {"episodes": [], "beliefs": [shown], "grown": [1.0], "now": factories.NOW}
+
+    def count() -> int:
+        before = rows_read("memory_belief")
+        run_numbered(statement=_COUNT, parameters=asked, keeps_plan=True)
+        assert BeliefAccess.objects.get().belief_id == shown
+        return rows_read("memory_belief") - before
+
+    with TimedSearch(effort=64) as timed:
+        assert timed.run(count, seconds=5.0) == 1
 
 
 @pytest.mark.django_db(transaction=True)

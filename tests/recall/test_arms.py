@@ -62,6 +62,11 @@ def test_an_index_keeps_as_many_more_in_view_as_are_not_asked_for(count: int, in
     assert choose_effort(count=count, indexed=indexed, policy=POLICY) == effort
 
 
+def test_no_index_is_asked_to_keep_more_in_view_than_it_can() -> None:
+    policy = replace(POLICY, search_effort=500)
+    assert choose_effort(count=500, indexed=1_000, policy=policy) == 1_000
+
+
 @pytest.mark.parametrize(
     ("documents", "stored", "lookup"),
     [
@@ -214,10 +219,9 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(own.definition().as_string(None).replace(" CONCURRENTLY", ""))
         timed.run(search, seconds=5.0)
-        settings = ("plan_cache_mode", "hnsw.ef_search")
         cursor.execute(
             "SELECT pg_stat_get_xact_numscans(%s::regclass), current_setting(%s), current_setting(%s)",
-            [own.name, *settings],
+            [own.name, "plan_cache_mode", "hnsw.ef_search"],
         )
         assert cursor.fetchone() == (1, "force_generic_plan", "80")
 

@@ -23,7 +23,7 @@ from memory.recall.reading import RecalledMemory
 from memory.recall.recall import Recalled
 from memory.recall.xray import Step
 from tests import factories
-from tests.recall.memories import ask, ids, remembered
+from tests.recall.memories import ask, ids, remembered, rows_read
 
 FLOOD = "The river rose over the meadow."
 pytestmark = pytest.mark.django_db
@@ -271,14 +271,3 @@ def test_what_edges_lead_to_is_looked_up_by_its_key(workspace: Workspace) -> Non
 
     with TimedSearch(effort=64) as timed:
         assert timed.run(look, seconds=5.0) == 1
-
-
-def rows_read(table: str) -> int:
-    """Count the rows of a table that this transaction has come upon, by whatever index."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_stat_get_xact_tuples_returned(%s::regclass) + sum(pg_stat_get_xact_tuples_returned(indexrelid))"
-            " FROM pg_index WHERE indrelid = %s::regclass",
-            [table, table],
-        )
-        return int(cursor.fetchone()[0])
