@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend, with a health check that costs no round trip."""
+"""Django's PostgreSQL backend: which servers will do, and a health check that costs no round trip."""

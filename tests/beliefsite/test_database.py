@@ -88,7 +88,7 @@ def test_a_connection_in_a_transaction_that_failed_is_not_usable() -> None:
 
 def test_a_connection_that_still_waits_for_an_answer_is_not_usable() -> None:
     connection.ensure_connection()
-    connection.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+    connection.connection.pgconn.send_query(b"SELECT pg_sleep(1)")
 
     assert not connection.is_usable()
     connection.close()
