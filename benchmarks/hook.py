@@ -16,11 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.bars import Bar, report_bars
 from benchmarks.memories import draw, questions
-from benchmarks.recall import Bar, print_bars
 from benchmarks.recall_stage import Scope, clear, fill, settle, web_server
 from benchmarks.stage import ROOT, free_port, set_up
 
@@ -37,11 +36,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     asked = parser.parse_args()
     set_up(ENGRAM_EMBEDDINGS="offline", ENGRAM_LLM="offline", ENGRAM_THROTTLE_RECALL_PER_MINUTE="0")
-    bars = measure(count=asked.count, prompts=asked.prompts)
-    print_bars(bars=bars)
-    if asked.json:
-        asked.json.write_text(json.dumps([{**asdict(bar), "is_met": bar.is_met} for bar in bars], indent=2))
-    return 0 if all(bar.is_met for bar in bars) else 1
+    return report_bars(bars=measure(count=asked.count, prompts=asked.prompts), path=asked.json)
 
 
 def measure(*, count: int, prompts: int) -> list[Bar]:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from pgvector import HalfVector
 
+from benchmarks.bars import Bar, print_bars
 from benchmarks.memories import draw, questions
 from benchmarks.recall_sql import HybridSql
 from benchmarks.recall_stage import Client, Scope, clear, fill, recall_at_once, settle, web_server
@@ -47,21 +48,6 @@ class Row:
     exact: float
     agreement: float
     fewest: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """One measured value and what it has to reach."""
-
-    name: str
-    value: float
-    bar: float
-    is_ceiling: bool = True
-
-    @property
-    def is_met(self) -> bool:
-        """Say whether the value keeps the bar."""
-        return self.value <= self.bar if self.is_ceiling else self.value >= self.bar
 
 
 def main() -> int:
@@ -210,13 +196,6 @@ def print_tables(*, rows: Sequence[Row], bars: Sequence[Bar]) -> None:
         )
     print()
     print_bars(bars=bars)
-
-
-def print_bars(*, bars: Sequence[Bar]) -> None:
-    """Print one line a bar."""
-    for bar in bars:
-        sign, verdict = "≤" if bar.is_ceiling else "≥", "" if bar.is_met else "  MISSED"
-        print(f"{bar.name:<58}{bar.value:>8.2f} {sign} {bar.bar:g}{verdict}")
 
 
 def _agreement(found: Sequence[str], exact: Sequence[str]) -> float:

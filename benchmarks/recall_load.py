@@ -10,21 +10,20 @@ indexing. Exits 1 when a bar is missed.
 
 import argparse
 import http.client
-import json
 import statistics
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
+from benchmarks.bars import Bar, report_bars
 from benchmarks.memories import draw, questions
-from benchmarks.recall import Bar, print_bars
 from benchmarks.recall_stage import Client, Scope, clear, fill, settle, web_server
 from benchmarks.stage import prefork_worker, set_up
 
@@ -63,11 +62,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     asked = parser.parse_args()
     set_up(ENGRAM_EMBEDDINGS="offline", ENGRAM_LLM="offline")
-    bars = measure(memories=asked.memories, seconds=asked.seconds)
-    print_bars(bars=bars)
-    if asked.json:
-        asked.json.write_text(json.dumps([{**asdict(bar), "is_met": bar.is_met} for bar in bars], indent=2))
-    return 0 if all(bar.is_met for bar in bars) else 1
+    return report_bars(bars=measure(memories=asked.memories, seconds=asked.seconds), path=asked.json)
 
 
 def measure(*, memories: int, seconds: float) -> list[Bar]:

@@ -17,14 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from benchmarks.bars import Bar, report_bars
 from benchmarks.memories import Drawn, draw
-from benchmarks.recall import Bar, print_bars
 from benchmarks.recall_stage import clear, web_server
 from benchmarks.stage import QUEUES, prefork_worker, set_up, wait_until
 
@@ -68,11 +68,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where the figures go")
     asked = parser.parse_args()
     set_up(ENGRAM_EMBEDDINGS="offline", ENGRAM_LLM="offline")
-    bars = [*measure(seconds=asked.seconds), scan()]
-    print_bars(bars=bars)
-    if asked.json:
-        asked.json.write_text(json.dumps([{**asdict(bar), "is_met": bar.is_met} for bar in bars], indent=2))
-    return 0 if all(bar.is_met for bar in bars) else 1
+    return report_bars(bars=[*measure(seconds=asked.seconds), scan()], path=asked.json)
 
 
 def measure(*, seconds: float) -> list[Bar]:
