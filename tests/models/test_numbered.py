@@ -32,3 +32,19 @@ def test_constants_are_part_of_the_statement() -> None:
         constants=constants,
     ).fetchone()
     assert row == ([1, 2], [], 3, "it's %(number)s", "$1")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([], "text"),
+        (["plain", "", "NULL", 'a "quoted" {one}, with \\ and \n', "Ελένη"], "text"),
+        ([1, -2, 2**40], "bigint"),
+        ([0.1, -1e300, 1 / 3, float("inf")], "float8"),
+        ([None, "nobody"], "text"),
+    ],
+)
+def test_a_list_arrives_as_it_was(values: list[object], kind: str) -> None:
+    statement = f"SELECT %(values)s::{kind}[], cardinality(%(values)s::{kind}[])"
+    row = run_numbered(statement=statement, parameters={"values": values}, keeps_plan=True).fetchone()
+    assert row == (values, len(values))
