@@ -25,8 +25,8 @@ def run_numbered(
 
     The connection prepares it once. With `keeps_plan` that holds of its plan, too: right where one serves all values.
     Else it is planned for the very values given, also in a transaction that makes its plans for any. The planner knows
-    what `constants` are, so that there is a statement for each of them. A list is sent as text, whose type the statement
-    must tell.
+    what `constants` are, so that there is a statement for each of them. A list travels as text: the statement tells of
+    what type it is.
     """
     numbered, order = _number(statement, tuple(constants.items()))
     given = [_plain(parameters[name]) for name in order]

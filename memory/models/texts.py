@@ -1,4 +1,4 @@
-"""What recalled memories say, and what they rest on: read in one statement each, however many there are."""
+"""What recalled memories say: read in one statement, however many there are."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -46,13 +46,6 @@ def read_texts(
     return {row[0]: Text._make(row) for row in rows}
 
 
-def resting_on(*, episodes: Sequence[str], beliefs: Sequence[str]) -> dict[str, set[str]]:
-    """Return of these beliefs which of these episodes are evidence for them; one that has none of them is left out."""
-    asked = {"episodes": list(episodes), "beliefs": list(beliefs)}
-    rows = run_numbered(statement=_RESTING, parameters=asked, keeps_plan=True)
-    return {belief: set(found) for belief, found in rows}
-
-
 _EPISODES = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived
     FROM memory_episode p
@@ -65,8 +58,3 @@ _BELIEFS = f"""
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {BELIEF_SEEN.format(row="p")}
 """  # noqa: S608  (as above)
-_RESTING = """
-    SELECT belief_id, array_agg(episode_id) FROM memory_evidence
-    WHERE episode_id = ANY(%(episodes)s::text[]) AND belief_id = ANY(%(beliefs)s::text[])
-    GROUP BY belief_id
-"""

@@ -14,12 +14,12 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
+from memory.models.bearing import Bearing, read_bearing
 from memory.models.search_time import SearchFailed, TimedSearch
-from memory.models.successions import read_successions
-from memory.models.texts import resting_on
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
+from memory.recall.fitness import Doubted, doubt_beliefs, find_unfit
 from memory.recall.links import follow_links, paths_of, raise_linked
 from memory.recall.neighbours import bring_neighbours
 from memory.recall.question import Question, RecallProfile
@@ -159,13 +159,13 @@ def _rank(
     candidates = best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
-    successions = _successions(candidates, question, scope, now, policy)
-    # With quotas no kind takes another's places.
-    unfit = set() if question.quotas else _unfit(candidates, found, question.limit, policy)
-    if unfit and successions:  # what would be shown of the past brings along what holds now
-        shown = [item for item in candidates if item.id not in unfit]
-        unfit -= set(successors_of(ranked=shown[: question.limit], successions=successions))
-    return _settled(candidates, dict.fromkeys(unfit, FITS_NO_BETTER), successions, question)
+    doubted = _doubt(candidates, found, question, policy)
+    bearing = _bearing(candidates, doubted, question, scope, now, policy)
+    unfit = find_unfit(doubted=doubted, resting=bearing.resting, policy=policy.recall)
+    if unfit and bearing.successions:  # what would be shown of the past brings along what holds now
+        shown = [item for item in candidates if item.id not in unfit][: question.limit]
+        unfit -= set(successors_of(ranked=shown, successions=bearing.successions))
+    return _settled(candidates, dict.fromkeys(unfit, FITS_NO_BETTER), bearing.successions, question)
 
 
 def _settled(
@@ -182,16 +182,33 @@ def _settled(
     )
 
 
-def _successions(
-    candidates: Sequence[Ranked], question: Question, scope: RecallScope, now: datetime, policy: Policy
-) -> Successions:
-    """Ask which of the best episodes were superseded; where nothing is believed, none is (B22)."""
+def _doubt(candidates: Sequence[Ranked], found: Found, question: Question, policy: Policy) -> Doubted:
+    """Doubt beliefs, but not by half of what could have been found, nor with quotas: no kind takes another's places."""
+    if question.quotas or found.degraded:
+        return Doubted()
+    return doubt_beliefs(candidates=candidates, limit=question.limit, policy=policy.recall)
+
+
+def _bearing(
+    candidates: Sequence[Ranked],
+    doubted: Doubted,
+    question: Question,
+    scope: RecallScope,
+    now: datetime,
+    policy: Policy,
+) -> Bearing:
+    """Ask which of the best episodes were superseded, and which of them bear out what is doubted.
+
+    Nothing is asked where nothing is believed (B22).
+    """
     episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
     if not episodes or not scope.viewer.workspace.is_believing:
-        return {}
+        return Bearing(successions={}, resting={})
     looked_at = max(2 * question.limit, policy.recall.successions)
-    return read_successions(
+    return read_bearing(
         episodes=[item.id for item in episodes[:looked_at]],
+        rivals=[item.id for item in doubted.rivals],
+        beliefs=[item.id for item in doubted.beliefs],
         reach=reach_of(scope=scope, now=now),
         at=question.as_of,
     )
@@ -203,7 +220,7 @@ def _associated(
     """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
     barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
     like = [item for item in candidates if item.id not in barred]
-    successions = _successions(like, question, scope, now, policy)
+    successions = _bearing(like, Doubted(), question, scope, now, policy).successions
     if question.as_of is not None:
         return _settled(candidates, barred, successions, question)
     reach = reach_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)
@@ -231,25 +248,6 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
 def _is_unlike(item: Ranked, policy: Policy) -> bool:
     """R5: tell whether a memory is less like the query than asked for; without a vector that is not known."""
     return item.part("similarity") < policy.associative.min_similarity  # never true of NaN
-
-
-def _unfit(candidates: Sequence[Ranked], found: Found, limit: int, policy: Policy) -> set[str]:
-    """Name the beliefs that must be about the query to take a place, where there is no room for all, and are not.
-
-    One is about it that the best episodes all bear out. One that fits is, if the best of them does, or if it is itself
-    the best of the beliefs and fits nearly as well as they do.
-    """
-    if not found.episodes or not found.beliefs or len(candidates) <= limit or found.degraded:
-        return set()
-    beliefs = of_kind(ranked=candidates, kind=MemoryType.BELIEF)
-    top = of_kind(ranked=candidates, kind=MemoryType.EPISODE)[: policy.recall.belief_rivals]
-    near = max(policy.recall.belief_floor, top[-1].part("standard_sum") - policy.recall.belief_gap)
-    others = beliefs[1:] if beliefs[0].part("fit") >= near else beliefs
-    resting = resting_on(episodes=[item.id for item in top], beliefs=[item.id for item in others]) if others else {}
-    fit = {item.id for item in others if item.part("fit") >= policy.recall.belief_floor}
-    # Where all that was found says the same, nothing stands out, least of all the belief made of it.
-    borne_out = {key for key, on in resting.items() if len(on) == len(top) or (key in fit and top[0].id in on)}
-    return {item.id for item in others} - borne_out
 
 
 def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:

@@ -1,20 +1,40 @@
-"""Which episodes speak only for what is not believed any more, and which belief stands in its place (B16)."""
+"""What evidence says of memories that were found: which episodes speak only for what is not believed any more, which
+belief stands in its place (B16), and which beliefs rest on which episodes.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from memory.models.numbered import run_numbered
 from memory.models.reach import BELIEF_SCOPE, BELIEF_SEEN, Reach
 
 
-def read_successions(*, episodes: Sequence[str], reach: Reach, at: datetime | None) -> dict[str, str]:
-    """Return which of these episodes were superseded, and by which live belief within reach: the newest (B21).
+class Bearing(NamedTuple):
+    """The belief in the place of what an episode says, by that episode; the episodes that a belief rests on."""
 
-    `at` asks how that stood then, None how it stands; of the past, what was undone since counts as never done.
+    successions: dict[str, str]
+    resting: dict[str, set[str]]
+
+
+def read_bearing(
+    *, episodes: Sequence[str], rivals: Sequence[str], beliefs: Sequence[str], reach: Reach, at: datetime | None
+) -> Bearing:
+    """Return which of the episodes were superseded, and by which live belief within reach: the newest (B21).
+
+    Also which of the beliefs rest on which of the `rivals`; one that rests on none is left out. `at` asks which were
+    superseded then, None which are; of the past, what was undone since counts as never done.
     """
-    asked = {"episodes": list(episodes), "at": at} | reach.parameters()
+    asked = {"episodes": list(episodes), "rivals": list(rivals), "beliefs": list(beliefs), "at": at}
     statement = reach.resolve(_NOW if at is None else _THEN)
-    return dict(run_numbered(statement=statement, parameters=asked, keeps_plan=at is None).fetchall())
+    rows = run_numbered(statement=statement, parameters=asked | reach.parameters(), keeps_plan=at is None).fetchall()
+    bearing = Bearing(successions={}, resting={})
+    for episode, belief, is_succession in rows:
+        if is_succession:
+            bearing.successions[episode] = belief
+        else:
+            bearing.resting.setdefault(belief, set()).add(episode)
+    return bearing
 
 
 # What takes the place of a belief: its revision, what a person or a later word put there; further on also what these
@@ -36,7 +56,8 @@ WITH RECURSIVE line (episode_id, belief_id, status) AS (
     JOIN memory_belief c ON c.id = l.child_id
     WHERE line.status NOT IN ('active', 'challenged')
 )
-SELECT DISTINCT ON (line.episode_id) line.episode_id, line.belief_id
+(
+SELECT DISTINCT ON (line.episode_id) line.episode_id, line.belief_id, true
 FROM line JOIN memory_belief c ON c.id = line.belief_id
 WHERE line.status IN ('active', 'challenged') AND {seen}
   AND NOT EXISTS (
@@ -44,6 +65,10 @@ WHERE line.status IN ('active', 'challenged') AND {seen}
     WHERE e.episode_id = line.episode_id AND e.verdict IN ('SUPPORTS', 'PARTIAL')
       AND {parent_status} IN ('active', 'challenged') {word_known})
 ORDER BY line.episode_id, c.created_at DESC, c.id
+)
+UNION ALL
+SELECT episode_id, belief_id, false FROM memory_evidence
+WHERE episode_id = ANY(%(rivals)s::text[]) AND belief_id = ANY(%(beliefs)s::text[])
 """
 _STATUS_THEN = """(
     SELECT h.status FROM memory_beliefevent h WHERE h.pgh_obj_id = {row}.id AND h.updated_at <= %(at)s::timestamptz
