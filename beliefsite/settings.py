@@ -47,9 +47,8 @@ if not SECRET_KEY:
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENGRAM_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if ENGRAM_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENGRAM_HTTPS
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if read_flag("ENGRAM_BEHIND_PROXY", default=False) else None
-)
+ENGRAM_BEHIND_PROXY = read_flag("ENGRAM_BEHIND_PROXY", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENGRAM_BEHIND_PROXY else None
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 X_FRAME_OPTIONS = "DENY"
 
@@ -84,7 +83,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "beliefsite.request_log.RequestLog",
     "memory.api.lengths.require_length",
 ]
 

@@ -36,7 +36,11 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable("ENGRAM_API_KEY", "", "The key of `manage.py mcp`, which serves one agent"),
             Variable("ENGRAM_DATA_DIR", ".data", "Embedded servers, the secret key and beat's schedule live here"),
             Variable("ENGRAM_HTTPS", "1", "Secure cookies, redirects, HSTS; by default on, off loopback without DEBUG"),
-            Variable("ENGRAM_BEHIND_PROXY", "0", "1 trusts X-Forwarded-Proto: only behind a proxy that sets it"),
+            Variable(
+                "ENGRAM_BEHIND_PROXY",
+                "0",
+                "1 trusts X-Forwarded-Proto and X-Forwarded-For: only behind a proxy that sets them",
+            ),
             Variable("ENGRAM_CONN_MAX_AGE", "60", "Seconds that a process keeps a database connection"),
             Variable("ENGRAM_PREPARED_STATEMENTS", "1", "0 behind a pooler of connections that cannot keep them"),
             Variable(

@@ -6,6 +6,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from memory.recall.arms import forget_sizes
+
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
@@ -15,6 +17,12 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     ensure_services()
     if settings.EMBEDDED_DATABASE and os.environ.get("ENGRAM_REAL_TIMEOUTS") != "1":
         _wait_for_no_disk()
+
+
+@pytest.fixture(autouse=True)
+def no_sizes_of_another_test() -> None:
+    """Have each test's recalls ask anew how much there is to search."""
+    forget_sizes()
 
 
 def _wait_for_no_disk() -> None:

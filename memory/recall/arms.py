@@ -1,6 +1,10 @@
 """Which ways memories are searched: that goes by how many there are (B17)."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from memory.domain.policy import RecallPolicy
@@ -23,11 +27,11 @@ class Ways(NamedTuple):
 
 
 class Arms:
-    """The ways for each kind of memory in a reach, measured once, when first asked for."""
+    """The ways for each kind of memory in a reach, by sizes that are at most `_SECONDS` older than the last count."""
 
     def __init__(self, *, reach: Reach, policy: RecallPolicy) -> None:
         self._reach, self._policy = reach, policy
-        self._sizes: dict[VectorKind, ReachSize] = {}
+        self._sizes: Mapping[VectorKind, ReachSize] = {}
 
     def __call__(self, *, kind: VectorKind, model: str, documents: int) -> Ways:
         """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound.
@@ -35,7 +39,7 @@ class Arms:
         `documents` are the texts of the workspace.
         """
         if not self._sizes:
-            self._sizes = measure_reach(model=model, reach=self._reach)
+            self._sizes = sizes_of(model=model, reach=self._reach)
         size, most = self._sizes[kind], self._policy.exact_vectors
         if self._reach.user and size.count > most:
             count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
@@ -50,6 +54,31 @@ class Arms:
             is_small=not arm.is_index and 0 < size.stored <= self._policy.exact_vectors,
             effort=choose_effort(count=size.count, indexed=size.indexed, policy=self._policy) if arm.is_index else None,
         )
+
+
+def sizes_of(*, model: str, reach: Reach) -> Mapping[VectorKind, ReachSize]:
+    """Return the sizes of a reach; they are counted now and then, and not asked for again by every recall.
+
+    What is found is right by any way: an index that is gone by now makes a search slower, one that is new comes late.
+    """
+    spell = int(time.monotonic() // _SECONDS)
+    return _sizes_in(spell, model, reach.workspace_id, reach.projects, reach.allowed)
+
+
+@lru_cache(maxsize=1_024)
+def _sizes_in(
+    spell: int, model: str, workspace_id: int, projects: tuple[int, ...] | None, allowed: tuple[int, ...] | None
+) -> Mapping[VectorKind, ReachSize]:
+    reach = Reach(workspace_id=workspace_id, projects=projects, allowed=allowed, user="", now=datetime.now(UTC))
+    return measure_reach(model=model, reach=reach)
+
+
+def forget_sizes() -> None:
+    """Have all sizes asked for again."""
+    _sizes_in.cache_clear()
+
+
+_SECONDS = 5.0
 
 
 def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPolicy) -> VectorArm:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from memory.models.vector_indexes import VectorIndex
 from memory.models.vector_kinds import VectorKind
 from memory.models.vector_search import Context, SearchQuery, search_episodes, search_parameters
 from memory.models.vectors import raw_cursor
-from memory.recall.arms import Arms, choose_arm, choose_effort, choose_lookup
+from memory.recall.arms import Arms, choose_arm, choose_effort, choose_lookup, sizes_of
 from memory.recall.terms import words_of
 from tests import factories
 from tests.factories import NOW
@@ -278,6 +279,35 @@ def test_where_few_are_stored_one_plan_does(
     reach = Reach(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
     ways = Arms(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
     assert ways.is_small == is_small
+
+
+def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17: nor are those of one reach taken for another's."""
+    asked: list[Reach] = []
+    moment = [100.0]
+
+    def measure(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
+        asked.append(reach)
+        return dict.fromkeys(VectorKind, ReachSize(count=len(asked), index=VectorArm.NONE, indexed=0, stored=0))
+
+    monkeypatch.setattr("memory.recall.arms.measure_reach", measure)
+    monkeypatch.setattr("memory.recall.arms.time", SimpleNamespace(monotonic=lambda: moment[0]))
+    whole = Reach(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
+    others = [
+        replace(whole, workspace_id=2),
+        replace(whole, projects=(1,)),
+        replace(whole, projects=(1,), allowed=(1,)),
+    ]
+
+    def counts() -> list[int]:
+        return [sizes_of(model=MODEL, reach=reach)[VectorKind.EPISODE].count for reach in (whole, *others)]
+
+    assert counts() == [1, 2, 3, 4]
+    assert sizes_of(model="another", reach=whole)[VectorKind.EPISODE].count == 5
+    moment[0] += 4.9
+    assert counts() == [1, 2, 3, 4]
+    moment[0] += 0.2
+    assert counts() == [6, 7, 8, 9]
 
 
 def _plan(workspace: Workspace, arm: VectorArm) -> str:
