@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from memory.api.afterwards import Answer, do_afterwards
 from memory.api.requests import (
     MomentField,
     StrictSerializer,
@@ -257,8 +258,9 @@ class RecallView(APIView):
             question=_question(asked),
             session=asked.get("session") or "",
             now=timezone.now(),
+            later=do_afterwards,
         )
-        return Response(_RECALLED.to_representation(recalled))
+        return Answer(_RECALLED.to_representation(recalled))
 
 
 class RecollectionView(APIView):

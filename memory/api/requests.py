@@ -41,10 +41,15 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def _name_choices(field: Any) -> None:
-    closed = getattr(field, "child", field)
-    if isinstance(closed, serializers.ChoiceField):
+    if closed := _closed_set(field):
         names = ", ".join(map(str, closed.choices))
         closed.error_messages["invalid_choice"] = f"One of these is expected: {names}."
+
+
+def _closed_set(field: Any) -> serializers.ChoiceField | None:
+    """Return what holds the choices of a field, or of each in its list; None where anything can be said."""
+    held = getattr(field, "child", field)
+    return held if isinstance(held, serializers.ChoiceField) else None
 
 
 class Nothing(StrictSerializer):
@@ -138,9 +143,18 @@ def query_field(**options: Any) -> serializers.CharField:
 
 
 def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """Check what was sent and take secrets out of it: reasons and statements are kept, queries go to models (L2)."""
+    """Check what was sent and take secrets out of it: reasons and statements are kept, queries go to models (L2).
+
+    What is one of a closed set holds none.
+    """
     values: dict[str, Any] = _one(serializer).run_validation(data)
-    return redact_values(workspace_id=holder_of(request).workspace.pk, values=values)
+    said = {name: value for name, value in values.items() if name not in _closed_fields(serializer)}
+    return values | redact_values(workspace_id=holder_of(request).workspace.pk, values=said)
+
+
+@cache
+def _closed_fields(serializer: type[StrictSerializer]) -> frozenset[str]:
+    return frozenset(name for name, field in _one(serializer).fields.items() if _closed_set(field))
 
 
 @cache

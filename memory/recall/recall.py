@@ -1,8 +1,8 @@
 """The service behind every recall."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -64,15 +64,26 @@ class Answer:
     timed: TimedSearch
 
 
-def recall(*, scope: RecallScope, question: Question, session: str = "", now: datetime) -> Recalled:
+def recall(
+    *,
+    scope: RecallScope,
+    question: Question,
+    session: str = "",
+    now: datetime,
+    later: Callable[[Callable[[], None]], None] | None = None,
+) -> Recalled:
     """Return the memories that answer a question best, and count them as accessed (B17, B21).
 
-    Looking at the X-ray or at the past is no access. A session is told what it was shown, whichever way (Echo).
+    Looking at the X-ray or at the past is no access. A session is told what it was shown, whichever way (Echo), before
+    it can go on. Else the count, and with it the end of the search, is left to `later`, if that is given.
     """
-    with find_answer(scope=scope, question=question, now=now) as answer:
+    with ExitStack() as search:
+        answer = search.enter_context(find_answer(scope=scope, question=question, now=now))
         results = answer.recalled.results
         if not question.is_explained and question.as_of is None:
-            count_shown(results=results, answer=answer, now=now)
+            search.callback(count_shown, results=results, answer=answer, now=now)
+        if later and not session:
+            later(search.pop_all().close)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=results, now=now)
     return answer.recalled

@@ -1,0 +1,114 @@
+"""What a recall leaves to be done once its answer has been sent."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.handlers.base import BaseHandler
+from django.core.signals import request_finished
+from django.db import close_old_connections, connection
+from django.http import HttpResponseBase
+from django.test import RequestFactory
+from rest_framework.renderers import JSONRenderer
+
+from memory.api.afterwards import Answer, _do_all, do_afterwards
+from memory.models import Episode, EpisodeAccess, Surfaced, Workspace
+from tests import factories
+from tests.recall.memories import remembered
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def tea(workspace: Workspace) -> Episode:
+    return remembered("Mara drinks tea.", workspace=workspace)
+
+
+@pytest.fixture
+def ask(workspace: Workspace) -> Callable[..., HttpResponseBase]:
+    """Return what answers as a web server would, but for sending it: nothing is closed yet."""
+    _, key = factories.key("read", "write", workspace=workspace)
+    handler = BaseHandler()
+    handler.load_middleware()
+
+    def answer(**more: Any) -> HttpResponseBase:
+        body = json.dumps({"query": "tea", **more})
+        headers = {"Authorization": f"Bearer {key}", "Host": "127.0.0.1"}
+        request = RequestFactory().post("/api/v1/recall", body, content_type="application/json", headers=headers)
+        return handler.get_response(request)
+
+    return answer
+
+
+def counted() -> list[int]:
+    return list(EpisodeAccess.objects.values_list("access_count", flat=True))
+
+
+def test_an_answer_is_there_before_it_is_counted(tea: Episode, ask: Callable[..., HttpResponseBase]) -> None:
+    """B5: and the transaction of the search ends with the count."""
+    response = ask()
+    assert tea.pk in response.content.decode()  # type: ignore[attr-defined]
+    assert (counted(), connection.in_atomic_block) == ([], True)
+    response.close()
+    assert (counted(), connection.in_atomic_block) == ([1], False)
+
+
+def test_what_a_session_was_shown_is_known_before_it_can_go_on(
+    tea: Episode, ask: Callable[..., HttpResponseBase]
+) -> None:
+    """Echo."""
+    ask(session="s-1")
+    assert list(Surfaced.objects.values_list("session", "episode")) == [("s-1", tea.pk)]
+    assert (counted(), connection.in_atomic_block) == ([1], False)
+
+
+@pytest.mark.parametrize(("second", "shown"), [(close_old_connections, 2), (_do_all, 1)])
+def test_an_error_in_the_place_of_the_answer_leaves_no_transaction_open(
+    second: Callable[..., None],
+    shown: int,
+    tea: Episode,
+    ask: Callable[..., HttpResponseBase],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Django drops the connection if it comes first, as it does in a web server: the count is lost with it."""
+
+    def fail(*_: Any, **__: Any) -> bytes:
+        raise ArithmeticError("cannot be rendered")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JSONRenderer, "render", fail)
+        failed = ask()
+    assert (failed.status_code, connection.in_atomic_block) == (500, True)
+    request_finished.disconnect(second)
+    request_finished.connect(second)
+    failed.close()
+    assert not connection.in_atomic_block
+    response = ask()
+    response.close()
+    assert (response.status_code, counted()) == (200, [shown])
+
+
+def test_what_fails_holds_nothing_else_up() -> None:
+    done: list[str] = []
+
+    def fail() -> None:
+        raise ArithmeticError
+
+    for act in (fail, lambda: done.append("second")):
+        do_afterwards(act)
+    Answer().close()
+    Answer().close()
+    assert done == ["second"]
+
+
+def test_each_thread_does_its_own() -> None:
+    done: list[str] = []
+    do_afterwards(lambda: done.append("ours"))
+    other = threading.Thread(target=lambda: Answer().close())
+    other.start()
+    other.join()
+    assert not done
+    Answer().close()
+    assert done == ["ours"]
