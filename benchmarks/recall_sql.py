@@ -72,26 +72,32 @@ class HybridSql:
             "lexemes": list(words.lexemes), "words": list(words.words), "weights": list(words.weights),
             "mean_length": words.mean_length,
         }  # fmt: skip
-        statement = _statement(self._arms, is_exact=is_exact, has_project=self._scope.project_id is not None)
+        statement = _statement(
+            self._arms, self._model.name, is_exact=is_exact, has_project=self._scope.project_id is not None
+        )
         self._connection.execute(statement, asked, prepare=False).fetchall()
         return (time.perf_counter() - began) * 1000
 
 
 @cache
-def _statement(arms: "tuple[VectorArm, VectorArm]", *, is_exact: bool, has_project: bool) -> bytes:
+def _statement(arms: "tuple[VectorArm, VectorArm]", model: str, *, is_exact: bool, has_project: bool) -> bytes:
     parts = [
-        _part(kind, arm, is_exact=is_exact, has_project=has_project) for kind, arm in zip(_KINDS, arms, strict=True)
+        _part(kind, arm, model, is_exact=is_exact, has_project=has_project)
+        for kind, arm in zip(_KINDS, arms, strict=True)
     ]
     found = "SELECT * FROM episode_scored UNION ALL SELECT * FROM belief_scored ORDER BY score DESC NULLS LAST"
     return f"WITH {', '.join(parts)} {found} LIMIT {LIMIT}".encode()
 
 
-def _part(kind: str, arm: "VectorArm", *, is_exact: bool, has_project: bool) -> str:
+def _part(kind: str, arm: "VectorArm", model: str, *, is_exact: bool, has_project: bool) -> str:
     """Find one kind by both arms; a belief's confidence weighs its likeness, and how lately it was used adds to it."""
+    from memory.models.search_statements import order_of_index
+    from memory.models.vector_kinds import filled_dimensions
+
     distance = "v.vector <=> %(vector)b::halfvec"
     own = "AND ({row}.project_id = %(project)s::bigint OR {nobody})" if has_project else ""
     own = own.replace("{nobody}", "{row}.project_id IS NULL" if kind == "belief" else "false")
-    order, more = distance, ""
+    order, more = order_of_index(filled_dimensions(model=model)), ""
     if is_exact or not arm.is_index:
         order = f"({distance}) + 0"
     elif arm == "shared index":

@@ -20,7 +20,7 @@ class VectorArm(StrEnum):
     """How the nearest vectors are found: not at all, by an approximate index, or by comparing all of a scope.
 
     JOIN filters before it compares. SCAN compares first, which is faster, and may have to be followed by a JOIN if most
-    of what is near does not count. OWN_INDEX lies over a workspace's vectors of a model, SHARED_INDEX over all.
+    of what is near does not count. OWN_INDEX lies over a workspace's vectors of a model, SHARED_INDEX over everybody's.
     """
 
     NONE = "none"
@@ -52,15 +52,17 @@ def episodes_statement(
     arm: VectorArm,
     words: int,
     lookup: Lookup = Lookup.PLANNED,
+    filled: int | None = None,
     live: str = LIVE_EPISODE,
     active: str = "v.is_active",
 ) -> str:
     """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector.
 
-    `words` is the number of the query's words to go by; 0 for no search by text.
+    `words` is the number of the query's words to go by; 0 for no search by text. `filled` are the dimensions that an
+    index knows, None for all.
     """
     return f"""
-        WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active)},
+        WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active, filled)},
         matching AS MATERIALIZED ({_matching("episode", words, lookup, EPISODE_SCOPE, live)}),
         found AS (
             SELECT id, {_known("episode")}, sum(context_score) AS context_score FROM (
@@ -80,10 +82,10 @@ def episodes_statement(
 
 
 @cache
-def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLANNED) -> str:
+def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLANNED, filled: int | None = None) -> str:
     """Return the statement that finds beliefs by these arms."""
     return f"""
-        WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active")},
+        WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active", filled)},
         matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)}),
         found AS (
             SELECT id, {_known("belief")} FROM (
@@ -133,7 +135,17 @@ _EFFORT = """(
         ) <> ''"""
 
 
-def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> str:
+def order_of_index(filled: int | None) -> str:
+    """Name the distance by which an index over so many dimensions has v's vectors in order."""
+    return f"{indexed_part('v.vector', filled)} <=> {indexed_part('%(vector)b::halfvec', filled)}"
+
+
+def indexed_part(vector: str, filled: int | None) -> str:
+    """Name what an index knows of a vector: what is 0 in all would only make it larger."""
+    return vector if filled is None else f"subvector({vector}, 1, {filled})::halfvec({filled})"
+
+
+def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str, filled: int | None) -> str:
     """Choose the memories nearest by vector (near), of those looked at (nearest)."""
     row = _row(kind, "p")
     if arm == VectorArm.NONE:
@@ -158,7 +170,7 @@ def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str) -> s
                 WHERE p.id = n.id AND {scope.format(row="p")} AND {live.format(row="p")} OFFSET 0
             ) p"""
     if arm.is_index:  # the order of an index is only about right
-        nearest = f"{own} AND {_EFFORT} ORDER BY {_DISTANCE}"
+        nearest = f"{own} AND {_EFFORT} ORDER BY {order_of_index(filled)}"
         near = f"{counting} ORDER BY n.distance + 0, p.id LIMIT %(candidates)s"
     else:  # all are compared (OFFSET 0: no index orders them); the nearest are looked up in their order, while wanted
         nearest = f"SELECT * FROM ({own} OFFSET 0) v ORDER BY distance, id"

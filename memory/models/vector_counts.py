@@ -61,7 +61,7 @@ def measure_reach(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
     parameters = reach.parameters() | {"model": model}
     for kind in VectorKind:
         own = VectorIndex(kind=kind, workspace_id=reach.workspace_id, model=model)
-        parameters |= {f"{kind}_own": own.name, f"{kind}_all": VectorIndex(kind=kind).name}
+        parameters |= {f"{kind}_own": own.name, f"{kind}_all": VectorIndex(kind=kind, model=model).name}
     rows = run_numbered(statement=_MEASURE, parameters=parameters, keeps_plan=True).fetchall()
     return {
         VectorKind(kind): ReachSize(count=count, index=VectorArm(index or "none"), indexed=indexed or 0, stored=stored)

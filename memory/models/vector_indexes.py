@@ -1,6 +1,6 @@
 """Approximate indexes over vectors (HNSW, Malkov and Yashunin 2016): which there are, made and dropped.
 
-One may lie over all active vectors of a kind, others over those of one workspace and model. A search is right whether
+One may lie over all active vectors of a kind and model, others over those of one workspace. A search is right whether
 an index is there or not; it is only as fast as the index lets it be.
 """
 
@@ -13,45 +13,51 @@ from dataclasses import dataclass
 from django.db import connection
 from psycopg import sql
 
-from memory.models.search_statements import IN_SHARED_INDEX
-from memory.models.vector_kinds import VectorKind
+from memory.models.search_statements import IN_SHARED_INDEX, indexed_part
+from memory.models.vector_kinds import VectorKind, filled_dimensions
 
 _BUILDER_LOCK = 4  # the first of the two numbers that name an advisory lock
-_NAME = re.compile(r"^(?P<kind>episode|belief)_vectors_hnsw(_(?P<workspace>\d+)_[0-9a-f]{8})?$")
+_NAME = re.compile(r"^(?P<kind>episode|belief)_vectors_hnsw(_((?P<workspace>\d+)|all)_[0-9a-f]{8})?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorIndex:
-    """An approximate index: over one workspace's vectors of a model, or (without them) over all of a kind."""
+    """An approximate index over vectors of a model: those of one workspace, or (without it) all of a kind."""
 
     kind: VectorKind
+    model: str
     workspace_id: int | None = None
-    model: str = ""
 
     @property
     def name(self) -> str:
-        """Return its name in the database."""
-        if self.workspace_id is None:
-            return f"{self.kind}_vectors_hnsw"
-        digest = hashlib.sha256(self.model.encode()).hexdigest()[:8]
-        return f"{self.kind}_vectors_hnsw_{self.workspace_id}_{digest}"
+        """Return its name in the database; one that knows other dimensions has another."""
+        known = f"{self.model} {filled_dimensions(model=self.model) or ''}".rstrip()
+        digest = hashlib.sha256(known.encode()).hexdigest()[:8]
+        return f"{self.kind}_vectors_hnsw_{self.workspace_id or 'all'}_{digest}"
 
     def definition(self) -> sql.Composed:
         """Return the statement that makes it beside readers and writers."""
-        condition: sql.Composable = sql.SQL(f"is_active AND {IN_SHARED_INDEX}")
+        own: sql.Composable = sql.SQL(IN_SHARED_INDEX)
         if self.workspace_id is not None:
-            condition = sql.SQL("is_active AND workspace_id = {}::bigint AND model = {}").format(
-                sql.Literal(self.workspace_id), sql.Literal(self.model)
-            )
+            own = sql.SQL("workspace_id = {}::bigint").format(sql.Literal(self.workspace_id))
         return sql.SQL(
-            "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw (vector halfvec_cosine_ops) "
-            "WITH (m = 24, ef_construction = 200) WHERE {condition}"
-        ).format(name=sql.Identifier(self.name), table=sql.Identifier(_table(self.kind)), condition=condition)
+            "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw (({vector}) halfvec_cosine_ops) "
+            "WITH (m = 24, ef_construction = 200) WHERE is_active AND {own} AND model = {model}"
+        ).format(
+            name=sql.Identifier(self.name),
+            table=sql.Identifier(_table(self.kind)),
+            vector=sql.SQL(indexed_part("vector", filled_dimensions(model=self.model))),
+            own=own,
+            model=sql.Literal(self.model),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredIndex:
-    """An index as the database has it; one that is not valid was left by a build that was cut short."""
+    """An index as the database has it; one that is not valid was left by a build that was cut short.
+
+    One over everybody's vectors is of no workspace.
+    """
 
     name: str
     workspace_id: int | None

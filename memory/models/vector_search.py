@@ -12,6 +12,7 @@ from pgvector import HalfVector
 from memory.models.numbered import Constant, run_numbered
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm, beliefs_statement, episodes_statement
+from memory.models.vector_kinds import filled_dimensions
 from memory.models.vectors import Vectors
 
 # Nearest vectors looked at for each candidate wanted: what they stand for may be over, or doubted. A scan gets them for
@@ -125,7 +126,9 @@ def search_episodes(
     """
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= context._asdict()
-    statement = episodes_statement(arm=query.arm, words=count_words(query), lookup=query.lookup)
+    statement = episodes_statement(
+        arm=query.arm, words=count_words(query), lookup=query.lookup, filled=filled_dimensions(model=query.model)
+    )
     return _fetch(EpisodeCandidate, reach, query, statement, parameters)
 
 
@@ -135,7 +138,9 @@ def search_beliefs(
     """Find the active beliefs above a confidence nearest by vector and best by text, at most `candidates` of each."""
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= {"min_confidence": min_confidence}
-    statement = beliefs_statement(arm=query.arm, words=count_words(query), lookup=query.lookup)
+    statement = beliefs_statement(
+        arm=query.arm, words=count_words(query), lookup=query.lookup, filled=filled_dimensions(model=query.model)
+    )
     return _fetch(BeliefCandidate, reach, query, statement, parameters)
 
 
@@ -156,12 +161,13 @@ def _fetch(
 def _scope(reach: Reach, query: SearchQuery) -> dict[str, Constant]:
     """Name whose memories a plan is made for, where it goes by that.
 
-    An index of one workspace would not be in a plan for all, and none for a few projects in one for any: that would
-    compare all of a workspace.
+    An index of one workspace would not be in a plan for all, nor that of a model in one for any, and none for a few
+    projects in one for all: that would compare all of a workspace.
     """
-    suits_anybody = reach.projects is None and query.arm != VectorArm.OWN_INDEX
-    if suits_anybody or query.is_small:
+    if query.is_small:
         return {}
+    if reach.projects is None and query.arm != VectorArm.OWN_INDEX:
+        return {"model": query.model} if query.arm.is_index else {}
     return {"workspace": reach.workspace_id, "projects": tuple(sorted(reach.projects or ())), "model": query.model}
 
 

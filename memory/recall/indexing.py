@@ -85,10 +85,10 @@ def _keep(kind: VectorKind, policy: RecallPolicy) -> int:
     valid = {index.name for index in stored if index.is_valid}
     missing = [index for index in wanted_indexes(kind=kind, counts=counts, policy=policy) if index.name not in valid]
     built = sum(_try_to_build(index, policy) for index in missing)
-    useful = useful_indexes(kind=kind, counts=counts, policy=policy)
+    names = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
     if built < len(missing):  # whatever one that could not be built is to replace stays
-        useful += [VectorIndex(kind=kind), *_worth(kind, counts, least=_least_kept(policy), share=math.inf)]
-    names = {index.name for index in useful}
+        large = {index.workspace_id for index in _worth(kind, counts, least=_least_kept(policy), share=math.inf)}
+        names |= {index.name for index in stored if index.workspace_id in {None, *large}}
     _drop(index for index in stored if index.is_valid and index.name not in names)
     return built
 
@@ -133,7 +133,7 @@ def wanted_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallP
 def useful_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:
     """Name the indexes that are not dropped yet: what they are for may have shrunk well below what is worth one."""
     least = _least_kept(policy)
-    shared = _worth(kind, counts, least=least, share=policy.drop_index_share * policy.own_index_share)[:1]
+    shared = _worth(kind, counts, least=least, share=policy.drop_index_share * policy.own_index_share)
     own = _worth(kind, counts, least=least, share=policy.own_index_share)
     return [*(index for index in shared if index.workspace_id is None), *own]
 
@@ -143,8 +143,9 @@ def _least_kept(policy: RecallPolicy) -> int:
 
 
 def _worth(kind: VectorKind, counts: Counter[_Owner], *, least: int, share: float) -> list[VectorIndex]:
-    """Name an index over all if an owner has this share of all vectors, and then one for each other with enough."""
+    """Name an index over all vectors of a model, if an owner has this share of any, and one for each other with enough."""
     large = {owner: count for owner, count in counts.items() if count > least}
     sharing = {owner for owner, count in large.items() if count >= share * counts.total()}
+    shared = [VectorIndex(kind=kind, model=model) for model in sorted({model for _, model in sharing})]
     own = [VectorIndex(kind=kind, workspace_id=owner[0], model=owner[1]) for owner in sorted(large.keys() - sharing)]
-    return [VectorIndex(kind=kind), *own] if sharing else own
+    return [*shared, *own]

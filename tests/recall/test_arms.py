@@ -181,7 +181,7 @@ def test_only_the_arm_that_asks_for_an_index_is_answered_by_it(arm: VectorArm, u
         remembered(f"Note {number}.", workspace=workspace)
     own, shared = (
         VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL),
-        VectorIndex(kind=VectorKind.EPISODE),
+        VectorIndex(kind=VectorKind.EPISODE, model=MODEL),
     )
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -318,7 +318,7 @@ def _plan(workspace: Workspace, arm: VectorArm) -> str:
         "context_matches": 20,
     }
     with raw_cursor() as cursor:
-        statement = ("EXPLAIN " + episodes_statement(arm=arm, words=0)).encode()
+        statement = ("EXPLAIN " + episodes_statement(arm=arm, words=0, filled=256)).encode()
         return "\n".join(line for (line,) in cursor.execute(statement, parameters, prepare=False))
 
 

@@ -8,10 +8,11 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
 
+from memory.llm.embeddings import static_embedder
 from memory.models import EpisodeEmbedding, Workspace
 from memory.models.vector_counts import recount_vectors
 from memory.models.vector_indexes import StoredIndex, VectorIndex, build_index, drop_index, stored_indexes
-from memory.models.vector_kinds import VectorKind
+from memory.models.vector_kinds import VectorKind, filled_dimensions
 from memory.recall.indexing import StillBuilding, keep_indexes, keep_indexes_after_others
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered
@@ -42,6 +43,9 @@ def _keep() -> int:
     return keep_indexes(policy=settings.POLICY.recall)
 
 
+SHARED = VectorIndex(kind=VectorKind.EPISODE, model=MODEL).name
+
+
 def _own(workspace: Workspace) -> str:
     return VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL).name
 
@@ -63,14 +67,39 @@ def test_who_has_most_vectors_shares_the_index_over_all() -> None:
     _filled(9)
     other = _filled(5)
     _keep()
-    assert _names() == {"episode_vectors_hnsw", _own(other)}
+    assert _names() == {SHARED, _own(other)}
+
+
+@pytest.mark.parametrize("name", ["episode_vectors_hnsw", "episode_vectors_hnsw_all_00000000"])
+def test_an_index_that_is_made_otherwise_today_is_replaced(name: str) -> None:
+    """B17."""
+    _filled(5)
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE INDEX {name} ON memory_episodeembedding USING hnsw (vector halfvec_cosine_ops)")
+    _keep()
+    assert _names() == {SHARED}
+
+
+def test_an_index_knows_the_dimensions_that_a_model_fills() -> None:
+    """B17: the others are 0 in all vectors, and in what is asked for."""
+    model = static_embedder()
+    vectors = model.embed(["Otters swim.", "a", "Ελένη 7"])
+    assert (model.name, vectors.shape) == (MODEL, (3, 768))
+    assert (filled_dimensions(model=MODEL), filled_dimensions(model="another")) == (256, None)
+    assert vectors[:, 255].any()
+    assert not vectors[:, 256:].any()
+    _filled(5)
+    _keep()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_indexdef(%s::regclass)", [SHARED])
+        assert "halfvec(256)" in cursor.fetchone()[0]
 
 
 def test_an_index_goes_with_its_workspace() -> None:
     """B17."""
     workspace, other = _filled(5), _filled(6)
     _keep()
-    assert _names() == {_own(workspace), "episode_vectors_hnsw"}
+    assert _names() == {_own(workspace), SHARED}
     other.delete()
     workspace.delete()
     _keep()
@@ -155,7 +184,9 @@ def test_what_cannot_be_counted_holds_up_no_other_kind(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("memory.recall.indexing.recount_vectors", count)
     assert _keep() == 1
-    assert {index.name for index in stored_indexes(kind=VectorKind.BELIEF)} == {"belief_vectors_hnsw"}
+    assert {index.name for index in stored_indexes(kind=VectorKind.BELIEF)} == {
+        VectorIndex(kind=VectorKind.BELIEF, model=MODEL).name
+    }
 
 
 def test_an_index_that_cannot_be_built_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,10 +211,10 @@ def test_an_index_stays_until_what_replaces_it_is_built(monkeypatch: pytest.Monk
     """B17."""
     workspace = _filled(5)
     build_index(index=VectorIndex(kind=VectorKind.EPISODE, workspace_id=workspace.pk, model=MODEL), memory_megabytes=16)
-    _fail_to_build("episode_vectors_hnsw", monkeypatch)
+    _fail_to_build(SHARED, monkeypatch)
     assert (_keep(), _names()) == (0, {_own(workspace)})
     monkeypatch.undo()
-    assert (_keep(), _names()) == (1, {"episode_vectors_hnsw"})
+    assert (_keep(), _names()) == (1, {SHARED})
 
 
 def _fail_to_build(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
