@@ -143,7 +143,10 @@ def _least_kept(policy: RecallPolicy) -> int:
 
 
 def _worth(kind: VectorKind, counts: Counter[_Owner], *, least: int, share: float) -> list[VectorIndex]:
-    """Name an index over all vectors of a model, if an owner has this share of any, and one for each other with enough."""
+    """Name an index over all of a model where an owner has this share of all vectors, and one for each other.
+
+    Only who has enough counts.
+    """
     large = {owner: count for owner, count in counts.items() if count > least}
     sharing = {owner for owner, count in large.items() if count >= share * counts.total()}
     shared = [VectorIndex(kind=kind, model=model) for model in sorted({model for _, model in sharing})]
