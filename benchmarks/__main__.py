@@ -17,7 +17,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-NAMES = ("clustering", "cycle_overhead", "worker_memory", "recall", "recall_load", "turns", "hook", "strength")
+NAMES = (
+    "clustering",
+    "cycle_overhead",
+    "worker_memory",
+    "recall",
+    "recall_load",
+    "turns",
+    "hook",
+    "strength",
+    "ingest",
+)
 OF_CONVERSATIONS = ("quality.cost", "quality.turns")
 DEFAULT_JSON = Path(__file__).resolve().parent.parent / ".data" / "bench" / "results.json"
 

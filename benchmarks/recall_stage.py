@@ -198,6 +198,10 @@ class Poster:
         answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read() or b"null")
 
+    def close(self) -> None:
+        """Close the connection; a further call opens another."""
+        self._connection.close()
+
 
 class Client(Poster):
     """A caller that recalls in a scope."""

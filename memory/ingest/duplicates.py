@@ -10,6 +10,7 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.models import Episode, Erased, Workspace
 from memory.models.merged import survivors_of
+from memory.models.numbered import run_numbered
 
 SAID_AGAIN = "said again"
 
@@ -22,7 +23,9 @@ _CONFLICT = Rejected(
 )
 
 # One look into the unique index for each draft: a join of a table that has just grown may be planned badly. Two
-# branches, since that index serves neither an OR nor IS NOT DISTINCT FROM.
+# branches, since that index serves neither an OR nor IS NOT DISTINCT FROM. The workspace comes from a query of its own:
+# the planner takes it for one of average size. Of one that it is told of and has not met in its statistics it expects a
+# single row, and reads all that a new workspace has by now, once for each draft.
 _SAME_WORDS = """
     WITH draft AS (
         SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[])
@@ -30,33 +33,37 @@ _SAME_WORDS = """
     )
     SELECT draft.place, episode.id, episode.status FROM draft CROSS JOIN LATERAL (
         SELECT id, status FROM memory_episode
-        WHERE workspace_id = %s AND project_id = draft.project_id AND "user" = draft."user"
+        WHERE workspace_id = (SELECT %s::bigint) AND project_id = draft.project_id AND "user" = draft."user"
             AND speaker = draft.speaker AND origin = draft.origin AND content_hash = draft.content_hash
         LIMIT 1
     ) AS episode WHERE draft.project_id IS NOT NULL
     UNION ALL
     SELECT draft.place, episode.id, episode.status FROM draft CROSS JOIN LATERAL (
         SELECT id, status FROM memory_episode
-        WHERE workspace_id = %s AND project_id IS NULL AND "user" = draft."user"
+        WHERE workspace_id = (SELECT %s::bigint) AND project_id IS NULL AND "user" = draft."user"
             AND speaker = draft.speaker AND origin = draft.origin AND content_hash = draft.content_hash
         LIMIT 1
     ) AS episode WHERE draft.project_id IS NULL
 """
 
 
-# Over all origins. Where nobody knows when something was forgotten, it was after all that ever happened.
+# Over all origins. Where nobody knows when something was forgotten, it was after all that ever happened. Every write
+# asks this, so that a connection prepares it once.
 _FORGOTTEN_WORDS = """
     WITH draft AS (
-        SELECT * FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[])
-            AS draft (place, project_id, "user", speaker, content_hash, occurred_at)
+        SELECT * FROM unnest(
+            %(places)s::int[], %(projects)s::bigint[], %(users)s::text[], %(speakers)s::text[], %(hashes)s::text[],
+            %(times)s::timestamptz[]
+        ) AS draft (place, project_id, "user", speaker, content_hash, occurred_at)
     )
     SELECT draft.place, gone.id FROM draft CROSS JOIN LATERAL (
         SELECT episode.id, (
             SELECT max(at) FROM memory_transition WHERE episode_id = episode.id AND new = 'forgotten'
         ) AS at
         FROM memory_episode episode
-        WHERE workspace_id = %s AND status = 'forgotten' AND content_hash = draft.content_hash
-            AND "user" = draft."user" AND speaker = draft.speaker AND project_id IS NOT DISTINCT FROM draft.project_id
+        WHERE workspace_id = (SELECT %(workspace)s::bigint) AND status = 'forgotten'
+            AND content_hash = draft.content_hash AND "user" = draft."user" AND speaker = draft.speaker
+            AND project_id IS NOT DISTINCT FROM draft.project_id
         ORDER BY at DESC NULLS FIRST LIMIT 1
     ) AS gone WHERE gone.at IS NULL OR draft.occurred_at <= gone.at
 """
@@ -110,12 +117,17 @@ def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) 
     """Answer the lines whose words were forgotten, of whatever origin, after what they tell of happened (L4)."""
     if not drafts:
         return {}
-    columns = zip(
-        *((d.project_id, d.user, d.speaker, d.content_hash, d.occurred_at) for d in drafts.values()), strict=True
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGOTTEN_WORDS, [list(drafts), *map(list, columns), workspace_id])
-        return {place: _standing(pk, EpisodeStatus.FORGOTTEN) for place, pk in cursor.fetchall()}
+    asked = {
+        "workspace": workspace_id,
+        "places": list(drafts),
+        "projects": [draft.project_id for draft in drafts.values()],
+        "users": [draft.user for draft in drafts.values()],
+        "speakers": [draft.speaker for draft in drafts.values()],
+        "hashes": [draft.content_hash for draft in drafts.values()],
+        "times": [draft.occurred_at for draft in drafts.values()],
+    }
+    rows = run_numbered(statement=_FORGOTTEN_WORDS, parameters=asked, keeps_plan=True)
+    return {place: _standing(pk, EpisodeStatus.FORGOTTEN) for place, pk in rows}
 
 
 def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:

@@ -13,10 +13,11 @@ from memory.models import Episode
 
 Opening = tuple[str, str]  # a session, and a name that opens a turn of it
 
+# The workspace is one of average size to the planner (memory/ingest/duplicates.py).
 _STORED_TURNS = """
     SELECT opening.session, opening.name, ARRAY(
         SELECT DISTINCT turn.content_hash FROM memory_episode turn
-        WHERE turn.workspace_id = %s AND turn.session = opening.session AND turn.session <> ''
+        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = opening.session AND turn.session <> ''
             AND starts_with(turn.text, opening.name || ': ')
         LIMIT %s
     )
@@ -29,7 +30,8 @@ _NAME_EARLIER_TURNS = """
         SELECT turn.id, opening.name FROM memory_episode turn
         JOIN unnest(%s::text[], %s::text[]) AS opening (session, name)
             ON turn.session = opening.session AND starts_with(turn.text, opening.name || ': ')
-        WHERE turn.workspace_id = %s AND turn.session = ANY(%s) AND turn.session <> '' AND turn.speaker = ''
+        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = ANY(%s) AND turn.session <> ''
+            AND turn.speaker = ''
         AND NOT EXISTS (
             SELECT 1 FROM memory_episode twin
             WHERE twin.workspace_id = turn.workspace_id AND twin.session = turn.session AND twin.session <> ''

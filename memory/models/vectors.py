@@ -111,7 +111,7 @@ def store_episode_vectors(
             (episode_id, workspace_id, project_id, "user", is_active, model, is_chunked, vector)
         SELECT id, workspace_id, project_id, "user", status = 'active', %s, id = ANY(%s), given.vector
         FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_episode ON id = given.key
-        WHERE workspace_id = %s
+        WHERE workspace_id = (SELECT %s::bigint)
         ON CONFLICT (episode_id, model) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
             is_chunked = EXCLUDED.is_chunked, vector = EXCLUDED.vector
@@ -131,7 +131,7 @@ def store_belief_vectors(
         INSERT INTO memory_beliefembedding (belief_id, workspace_id, project_id, "user", is_active, model, vector)
         SELECT id, workspace_id, project_id, "user", status = 'active', %s, given.vector
         FROM unnest(%b::text[], %b::halfvec[]) AS given (key, vector) JOIN memory_belief ON id = given.key
-        WHERE workspace_id = %s
+        WHERE workspace_id = (SELECT %s::bigint)
         ON CONFLICT (belief_id, model) DO UPDATE SET
             project_id = EXCLUDED.project_id, "user" = EXCLUDED."user", is_active = EXCLUDED.is_active,
             vector = EXCLUDED.vector

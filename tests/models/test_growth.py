@@ -6,6 +6,8 @@ from django.db.models import QuerySet
 
 from memory.models import ClusterJob, Episode, Workspace
 from tests import factories
+from tests.ingest.arriving import take
+from tests.recall.memories import rows_read
 
 pytestmark = pytest.mark.django_db
 
@@ -55,3 +57,16 @@ def test_sets_that_were_tried_are_found_among_all_jobs(old_workspace: Workspace)
     """B8.2: asked by every cycle."""
     jobs = ClusterJob.objects.for_workspace(old_workspace).judged()
     assert "job_tried_members" in plan_of(jobs.filter(kind="cluster", members_hash__in=["a", "b"]))
+
+
+@pytest.mark.usefixtures("old_workspace")
+def test_a_workspace_that_statistics_do_not_know_is_not_read_for_each_line() -> None:
+    """Bulk: the planner takes it for empty, and every index of workspaces for as good as that of words and ids."""
+    young = factories.workspace()
+    lines = [{"text": f"Ada: {number} were left.", "session": f"s{number // 5}"} for number in range(320)]
+    take(*lines[:300], workspace=young)
+    before = rows_read("memory_episode")
+    outcomes = take(*lines[290:], workspace=young)
+
+    assert len(outcomes) == 30
+    assert rows_read("memory_episode") - before < 300
