@@ -7,7 +7,11 @@ from django_structlog.middlewares import RequestMiddleware
 
 
 class RequestLog(RequestMiddleware):
-    """Names the caller's address as the connection has it: what a header says of it is believed only behind a proxy."""
+    """Names who is logged in, and the caller's address as the connection has it.
+
+    What a header says of the address is believed only behind a proxy. Agents have no session, so that nobody is looked
+    for in one.
+    """
 
     @classmethod
     def bind_ip(cls, request: HttpRequest) -> None:
@@ -15,3 +19,8 @@ class RequestLog(RequestMiddleware):
             super().bind_ip(request)
         else:
             structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
+
+    @staticmethod
+    def bind_user_id(request: HttpRequest) -> None:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            RequestMiddleware.bind_user_id(request)

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class StaticEmbedder:
     def __init__(self) -> None:
         self._tokenizer, self._table = _load_wordllama()
 
-    @property
+    @cached_property
     def profile(self) -> Profile:
         """Return the profile that ships for this model."""
         return load_profile(model=self.name)

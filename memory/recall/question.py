@@ -48,12 +48,14 @@ class Question:
 
     def narrow(self, *, scope: RecallScope, policy: LifecyclePolicy) -> RecallScope:
         """Return the scope with what this question asks of memories beside its words (B1, D2, L14)."""
-        facts = tuple(str(kind) for kind in FactType if kind != PROCEDURAL)
         narrowing = Narrowing(
             occurred=(self.occurred_from, self.occurred_before),
             categories=categories_of(mode=self.mode),
-            fact_types=None if asks_for_procedures(mode=self.mode) else facts,
+            fact_types=None if asks_for_procedures(mode=self.mode) else _NOT_PROCEDURES,
             with_expired=self.with_expired,
             hidden_states=HIDDEN if policy.enabled and policy.hides_stale else (),
         )
         return replace(scope, narrowing=narrowing)
+
+
+_NOT_PROCEDURES = tuple(str(kind) for kind in FactType if kind != PROCEDURAL)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 import structlog
+from django.contrib.auth.models import User
 from django.http import HttpResponse
-from django.test import RequestFactory, override_settings
+from django.test import Client, RequestFactory, override_settings
 
 from beliefsite.request_log import RequestLog
 
@@ -21,3 +22,14 @@ def test_only_behind_a_proxy_a_header_names_the_caller(is_behind_proxy: bool, ad
     with override_settings(ENGRAM_BEHIND_PROXY=is_behind_proxy):
         RequestLog(answer)(RequestFactory().get("/healthz", headers={"X-Forwarded-For": "198.51.100.7"}))
     assert [one["ip"] for one in bound] == [address]
+
+
+@pytest.mark.django_db
+def test_who_is_logged_in_is_named(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    user = User.objects.create_superuser("ada")
+    for person in (None, user):
+        if person:
+            client.force_login(person)
+        client.get("/admin/", headers={"Host": "127.0.0.1"})
+    ended = [record.msg for record in caplog.records if "request_finished" in str(record.msg)]
+    assert [line.get("user_id") for line in ended] == [None, user.pk]  # type: ignore[union-attr]
