@@ -1,12 +1,15 @@
 """Fixtures of the whole suite."""
 
 import os
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 from django.conf import settings
+from django.test import TransactionTestCase
 
 from memory.recall.arms import forget_sizes
+from tests.emptying import empty_tables
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +20,15 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     ensure_services()
     if settings.EMBEDDED_DATABASE and os.environ.get("ENGRAM_REAL_TIMEOUTS") != "1":
         _wait_for_no_disk()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Take away fast what tests commit, on the suite's own server, where that is allowed."""
+    with pytest.MonkeyPatch.context() as patched:
+        if settings.EMBEDDED_DATABASE:
+            patched.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty_tables())
+        yield
 
 
 @pytest.fixture(autouse=True)
