@@ -27,6 +27,8 @@ NAMES = (
     "hook",
     "strength",
     "ingest",
+    "bulk",
+    "pairs",
 )
 OF_CONVERSATIONS = ("quality.cost", "quality.turns")
 DEFAULT_JSON = Path(__file__).resolve().parent.parent / ".data" / "bench" / "results.json"

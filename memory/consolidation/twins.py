@@ -1,18 +1,19 @@
 """One pass over a workspace's beliefs finds every pair near enough to be one (B13)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
 from django.conf import settings
 from django.db.models import F, Max, Q
 
-from memory.consolidation.sources import BeliefSource, nearest_above, read_beliefs, similarities
+from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
+from memory.domain.calibration import Profile
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.matching import check_polarity
-from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
 from memory.models.vectors import Vectors
@@ -53,7 +54,9 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, list[Twin
     beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
     different, undone = _found_different(cycle.workspace_id), _undone_lately(cycle)
     found: dict[str, list[Twin]] = defaultdict(list)
-    for one, other, similarity in _near_pairs(set(changed), beliefs, vectors, model):
+    for one, other, similarity in near_pairs(
+        changed=set(changed), beliefs=beliefs, vectors=vectors, profile=model.profile
+    ):
         twin = Twin(
             id=other.id,
             similarity=similarity,
@@ -92,18 +95,25 @@ def proposed_lately(*, cycle: Cycle) -> list[str]:
     return sorted({key for pair in live.values_list("belief_id", "other_id") for key in pair})
 
 
-def _near_pairs(
-    changed: Collection[str], beliefs: list[BeliefSource], vectors: Vectors, model: Embedder
+def near_pairs(
+    *, changed: Collection[str], beliefs: Sequence[BeliefSource], vectors: Vectors, profile: Profile
 ) -> Iterator[Pair]:
-    """Yield every pair above the threshold of which the first changed, with the similarity on the reference scale."""
-    threshold = model.profile.raw(settings.POLICY.gate.merge_similarity)
-    places = [place for place, belief in enumerate(beliefs) if belief.id in changed]
-    for start in range(0, len(places), _BLOCK):
-        block = places[start : start + _BLOCK]
-        for place, cosines in zip(block, similarities(vectors[block], vectors), strict=True):
-            for other in nearest_above(cosines=cosines, threshold=threshold):
-                if other != place and _are_of_one_scope(beliefs[place], beliefs[other]):
-                    yield beliefs[place], beliefs[other], model.profile.reference(float(cosines[other]))
+    """Yield every pair above the threshold of which the first changed, with the similarity on the reference scale.
+
+    What changed stands in front, and each block is compared with all from itself on: no two meet twice.
+    """
+    threshold = profile.raw(settings.POLICY.gate.merge_similarity)
+    order = sorted(range(len(beliefs)), key=lambda place: beliefs[place].id not in changed)
+    ordered, count = vectors[order], sum(belief.id in changed for belief in beliefs)
+    for start in range(0, count, _BLOCK):
+        cosines = similarities(ordered[start : min(start + _BLOCK, count)], ordered[start:])
+        for row, column in np.argwhere(cosines > threshold).tolist():
+            one, other = beliefs[order[start + row]], beliefs[order[start + column]]
+            if row < column and _are_of_one_scope(one, other):
+                similarity = profile.reference(float(cosines[row, column]))
+                yield one, other, similarity
+                if start + column < count:
+                    yield other, one, similarity
 
 
 def _are_of_one_scope(one: BeliefSource, other: BeliefSource) -> bool:
