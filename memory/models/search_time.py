@@ -17,7 +17,8 @@ Result = TypeVar("Result")
 # ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
 # and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
 # written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that takes longer
-# than these searches. A commit has no time of its own: what it waits for are locks.
+# than these searches. A commit has no time of its own: what it waits for are locks. The last
+# statement may wait until an answer was sent: a client that does not read it holds nothing up for longer than that.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),
@@ -26,7 +27,8 @@ SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.it
     set_config('enable_memoize', 'off', true), set_config('enable_material', 'off', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', '0', true), set_config('synchronous_commit', 'off', true),
-    set_config('lock_timeout', %(milliseconds)s::text, true)
+    set_config('lock_timeout', %(milliseconds)s::text, true),
+    set_config('idle_in_transaction_session_timeout', '10s', true)
 FROM (SELECT '[1]'::halfvec) loaded
 """
 

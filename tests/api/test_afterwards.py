@@ -51,8 +51,21 @@ def test_an_answer_is_there_before_it_is_counted(tea: Episode, ask: Callable[...
     response = ask()
     assert tea.pk in response.content.decode()  # type: ignore[attr-defined]
     assert (counted(), connection.in_atomic_block) == ([], True)
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone() == ("10s",)  # a client that reads nothing keeps a transaction open no longer
     response.close()
     assert (counted(), connection.in_atomic_block) == ([1], False)
+
+
+@pytest.mark.parametrize("more", [{"explain": True}, {"as_of": "2100-01-01T00:00:00Z"}])
+def test_where_nothing_is_counted_nothing_is_left_open(
+    more: dict[str, Any], tea: Episode, ask: Callable[..., HttpResponseBase]
+) -> None:
+    """B5."""
+    ask(**more).close()
+    ask(**more)
+    assert (counted(), connection.in_atomic_block) == ([], False)
 
 
 def test_what_a_session_was_shown_is_known_before_it_can_go_on(
