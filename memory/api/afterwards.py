@@ -22,11 +22,11 @@ _waiting = _Waiting()
 
 
 def do_afterwards(act: Callable[[], None]) -> None:
-    """Do something when the answer to the request in hand, an `Answer`, has been sent; what it raises is logged."""
+    """Do something once the `AnswerResponse` to the request in hand has been sent; what it raises is logged."""
     _waiting.acts.append(act)
 
 
-class Answer(Response):
+class AnswerResponse(Response):
     """A response after which what waits for it is done, before Django looks after this thread's connections."""
 
     def close(self) -> None:

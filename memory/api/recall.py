@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.afterwards import Answer, do_afterwards
+from memory.api.afterwards import AnswerResponse, do_afterwards
 from memory.api.requests import (
     MomentField,
     StrictSerializer,
@@ -260,7 +260,7 @@ class RecallView(APIView):
             now=timezone.now(),
             later=do_afterwards,
         )
-        return Answer(_RECALLED.to_representation(recalled))
+        return AnswerResponse(_RECALLED.to_representation(recalled))
 
 
 class RecollectionView(APIView):

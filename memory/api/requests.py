@@ -47,8 +47,8 @@ def _name_choices(field: Any) -> None:
 
 
 def _closed_set(field: Any) -> serializers.ChoiceField | None:
-    """Return what holds the choices of a field, or of each in its list; None where anything can be said."""
-    held = getattr(field, "child", field)
+    """Return what holds the choices of a field, or of each in its list; None where anything can be said, as in keys."""
+    held = field.child if isinstance(field, serializers.ListField) else field
     return held if isinstance(held, serializers.ChoiceField) else None
 
 

@@ -13,7 +13,7 @@ from django.http import HttpResponseBase
 from django.test import RequestFactory
 from rest_framework.renderers import JSONRenderer
 
-from memory.api.afterwards import Answer, _do_all, do_afterwards
+from memory.api.afterwards import AnswerResponse, _do_all, do_afterwards
 from memory.models import Episode, EpisodeAccess, Surfaced, Workspace
 from tests import factories
 from tests.recall.memories import remembered
@@ -111,17 +111,17 @@ def test_what_fails_holds_nothing_else_up() -> None:
 
     for act in (fail, lambda: done.append("second")):
         do_afterwards(act)
-    Answer().close()
-    Answer().close()
+    AnswerResponse().close()
+    AnswerResponse().close()
     assert done == ["second"]
 
 
 def test_each_thread_does_its_own() -> None:
     done: list[str] = []
     do_afterwards(lambda: done.append("ours"))
-    other = threading.Thread(target=lambda: Answer().close())
+    other = threading.Thread(target=lambda: AnswerResponse().close())
     other.start()
     other.join()
     assert not done
-    Answer().close()
+    AnswerResponse().close()
     assert done == ["ours"]
