@@ -1,7 +1,12 @@
-"""What is done once an answer has been sent, on the thread that made it: nobody waits for it."""
+"""What is done once an answer has been sent, on the thread that made it: nobody waits for it.
+
+For servers that answer a request on one thread from its beginning to its end (WSGI).
+"""
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import structlog
@@ -22,8 +27,11 @@ _waiting = _Waiting()
 
 
 def do_afterwards(act: Callable[[], None]) -> None:
-    """Do something once the `AnswerResponse` to the request in hand has been sent; what it raises is logged."""
-    _waiting.acts.append(act)
+    """Do something once the `AnswerResponse` to the request in hand has been sent; what it raises is logged.
+
+    Its log names that request, though what is bound to the log ends with the answer.
+    """
+    _waiting.acts.append(partial(copy_context().run, _try, act))
 
 
 class AnswerResponse(Response):
@@ -37,10 +45,14 @@ class AnswerResponse(Response):
 def _do_all(**_: Any) -> None:
     acts, _waiting.acts = _waiting.acts, []
     for act in acts:
-        try:
-            act()
-        except Exception:
-            log.exception("afterwards_failed")
+        act()
+
+
+def _try(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception:
+        log.exception("afterwards_failed")
 
 
 # Where an error took the place of the answer, or its end was never told: nothing waits for another request.

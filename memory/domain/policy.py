@@ -263,7 +263,9 @@ class RecallPolicy:
     channel_seconds: Annotated[Positive, "B17: longest time of a channel; over it, recall goes on without"] = 0.3
     exact_vectors: Annotated[Count, "B17: vectors up to which all are compared; more are worth an index"] = 5_000
     least_index_share: Annotated[Share, "B17: share of an index's vectors that must be in question to use it"] = 0.01
-    own_index_share: Annotated[Share, "B17: share of all vectors from which no workspace needs its own index"] = 0.5
+    own_index_share: Annotated[Share, "B17: share of a model's vectors from which no workspace needs its own index"] = (
+        0.5
+    )
     drop_index_share: Annotated[Share, "B17: share of what is worth an index below which it is dropped"] = 0.5
     least_own_share: Annotated[
         Share, "B17: share of all texts from which an index over words finds mostly one's own"

@@ -86,9 +86,8 @@ def _keep(kind: VectorKind, policy: RecallPolicy) -> int:
     missing = [index for index in wanted_indexes(kind=kind, counts=counts, policy=policy) if index.name not in valid]
     built = sum(_try_to_build(index, policy) for index in missing)
     names = {index.name for index in useful_indexes(kind=kind, counts=counts, policy=policy)}
-    if built < len(missing):  # whatever one that could not be built is to replace stays
-        large = {index.workspace_id for index in _worth(kind, counts, least=_least_kept(policy), share=math.inf)}
-        names |= {index.name for index in stored if index.workspace_id in {None, *large}}
+    if built < len(missing):  # whatever one that could not be built is to replace stays, if a search would use it
+        names |= {index.name for index in _usable(kind, counts, policy)}
     _drop(index for index in stored if index.is_valid and index.name not in names)
     return built
 
@@ -138,17 +137,26 @@ def useful_indexes(*, kind: VectorKind, counts: Counter[_Owner], policy: RecallP
     return [*(index for index in shared if index.workspace_id is None), *own]
 
 
+def _usable(kind: VectorKind, counts: Counter[_Owner], policy: RecallPolicy) -> list[VectorIndex]:
+    """Name the indexes by which somebody with enough vectors could be answered: their own, and those over all."""
+    least = _least_kept(policy)
+    return [index for share in (0.0, math.inf) for index in _worth(kind, counts, least=least, share=share)]
+
+
 def _least_kept(policy: RecallPolicy) -> int:
     return int(policy.drop_index_share * policy.exact_vectors)
 
 
 def _worth(kind: VectorKind, counts: Counter[_Owner], *, least: int, share: float) -> list[VectorIndex]:
-    """Name an index over all of a model where an owner has this share of all vectors, and one for each other.
+    """Name an index over all of a model where an owner has this share of all its vectors, and one for each other.
 
     Only who has enough counts.
     """
     large = {owner: count for owner, count in counts.items() if count > least}
-    sharing = {owner for owner, count in large.items() if count >= share * counts.total()}
+    totals = Counter[str]()
+    for (_, model), count in counts.items():
+        totals[model] += count
+    sharing = {owner for owner, count in large.items() if count >= share * totals[owner[1]]}
     shared = [VectorIndex(kind=kind, model=model) for model in sorted({model for _, model in sharing})]
     own = [VectorIndex(kind=kind, workspace_id=owner[0], model=owner[1]) for owner in sorted(large.keys() - sharing)]
     return [*shared, *own]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import structlog
 from django.core.handlers.base import BaseHandler
 from django.core.signals import request_finished
 from django.db import close_old_connections, connection
@@ -114,6 +115,18 @@ def test_what_fails_holds_nothing_else_up() -> None:
     AnswerResponse().close()
     AnswerResponse().close()
     assert done == ["second"]
+
+
+def test_the_log_of_what_fails_names_the_request(caplog: pytest.LogCaptureFixture) -> None:
+    """What is bound to the log ends with the answer, before anything is done."""
+
+    def fail() -> None:
+        raise ArithmeticError
+
+    with structlog.contextvars.bound_contextvars(request_id="r-1"):
+        do_afterwards(fail)
+    AnswerResponse().close()
+    assert [record.msg["request_id"] for record in caplog.records if "afterwards_failed" in str(record.msg)] == ["r-1"]  # type: ignore[index]
 
 
 def test_each_thread_does_its_own() -> None:

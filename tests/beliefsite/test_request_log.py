@@ -11,8 +11,16 @@ from django.test import Client, RequestFactory, override_settings
 from beliefsite.request_log import RequestLog
 
 
-@pytest.mark.parametrize(("is_behind_proxy", "address"), [(False, "127.0.0.1"), (True, "198.51.100.7")])
-def test_only_behind_a_proxy_a_header_names_the_caller(is_behind_proxy: bool, address: str) -> None:
+@pytest.mark.parametrize(
+    ("is_behind_proxy", "told", "address"),
+    [
+        (False, "198.51.100.7", "127.0.0.1"),
+        (True, "198.51.100.7", "198.51.100.7"),
+        (True, "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # the first is what the caller said of itself
+        (True, "", "127.0.0.1"),
+    ],
+)
+def test_only_behind_a_proxy_a_header_names_the_caller(is_behind_proxy: bool, told: str, address: str) -> None:
     bound: list[dict[str, Any]] = []
 
     def answer(_: object) -> HttpResponse:
@@ -20,7 +28,7 @@ def test_only_behind_a_proxy_a_header_names_the_caller(is_behind_proxy: bool, ad
         return HttpResponse()
 
     with override_settings(ENGRAM_BEHIND_PROXY=is_behind_proxy):
-        RequestLog(answer)(RequestFactory().get("/healthz", headers={"X-Forwarded-For": "198.51.100.7"}))
+        RequestLog(answer)(RequestFactory().get("/healthz", headers={"X-Forwarded-For": told}))
     assert [one["ip"] for one in bound] == [address]
 
 

@@ -1,6 +1,7 @@
 """Approximate indexes are built where they are worth it, once, and dropped where they are not."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -13,7 +14,7 @@ from memory.models import EpisodeEmbedding, Workspace
 from memory.models.vector_counts import recount_vectors
 from memory.models.vector_indexes import StoredIndex, VectorIndex, build_index, drop_index, stored_indexes
 from memory.models.vector_kinds import VectorKind, filled_dimensions
-from memory.recall.indexing import StillBuilding, keep_indexes, keep_indexes_after_others
+from memory.recall.indexing import StillBuilding, keep_indexes, keep_indexes_after_others, wanted_indexes
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered
 
@@ -68,6 +69,13 @@ def test_who_has_most_vectors_shares_the_index_over_all() -> None:
     other = _filled(5)
     _keep()
     assert _names() == {SHARED, _own(other)}
+
+
+def test_an_index_over_all_of_a_model_goes_by_how_many_vectors_that_model_has() -> None:
+    """B17: while a workspace moves to another, it has as many of both, and would not have half of all together."""
+    counts = Counter({(1, "old"): 9, (1, "new"): 9, (2, "old"): 5})
+    wanted = wanted_indexes(kind=VectorKind.EPISODE, counts=counts, policy=settings.POLICY.recall)
+    assert {(index.model, index.workspace_id) for index in wanted} == {("old", None), ("new", None), ("old", 2)}
 
 
 @pytest.mark.parametrize("name", ["episode_vectors_hnsw", "episode_vectors_hnsw_all_00000000"])
@@ -215,6 +223,17 @@ def test_an_index_stays_until_what_replaces_it_is_built(monkeypatch: pytest.Monk
     assert (_keep(), _names()) == (0, {_own(workspace)})
     monkeypatch.undo()
     assert (_keep(), _names()) == (1, {SHARED})
+
+
+def test_an_index_that_no_search_uses_waits_for_none_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17: every write pays for it."""
+    workspace, _ = _filled(5), _filled(13)
+    _keep()
+    with connection.cursor() as cursor:
+        for name in ("episode_vectors_hnsw_all_00000000", f"episode_vectors_hnsw_{workspace.pk}_00000000"):
+            cursor.execute(f"CREATE INDEX {name} ON memory_episodeembedding USING hnsw (vector halfvec_cosine_ops)")
+    _fail_to_build(_own(_filled(7)), monkeypatch)
+    assert (_keep(), _names()) == (0, {_own(workspace), SHARED})
 
 
 def _fail_to_build(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
