@@ -5,7 +5,7 @@ import time
 
 import psycopg
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from memory.models import Workspace
 from tests import factories
@@ -23,7 +23,7 @@ def test_nothing_is_left() -> None:
 def test_who_locks_the_same_tables_in_another_order_goes_first() -> None:
     """The database ends whoever has waited for a second when it finds the circle: that is the one that came first."""
     factories.workspace()
-    ended: list[BaseException | None] = []
+    ended: list[OperationalError | None] = []
     facts = connection.settings_dict
     named = {"host": facts["HOST"], "port": facts["PORT"], "user": facts["USER"], "dbname": facts["NAME"]}
     with psycopg.connect(**named, autocommit=True) as other:
@@ -39,11 +39,11 @@ def test_who_locks_the_same_tables_in_another_order_goes_first() -> None:
     assert not Workspace.objects.exists()
 
 
-def _empty(ended: list[BaseException | None]) -> None:
+def _empty(ended: list[OperationalError | None]) -> None:
     try:
         empty_tables()
         ended.append(None)
-    except BaseException as error:
+    except OperationalError as error:
         ended.append(error)
     finally:
         connections.close_all()
