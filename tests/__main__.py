@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE = ("tests/faults", "tests/docs", "tests/workers", "tests/models/test_migrations.py")
+BESIDE = ("tests/faults", "tests/docs", "tests/workers")
 
 
 def main() -> int:
