@@ -87,7 +87,8 @@ class _Value:
 def find_assigned(text: str) -> Iterator[Finding]:
     """Find the values of what is called a password, key, token or PIN."""
     lowered = text.lower()
-    if not any(hint in lowered for hint in _HINTS) and not _SHORT_HINTS.search(lowered):
+    is_short = "pin" in lowered or "pw" in lowered
+    if not any(map(lowered.__contains__, _HINTS)) and not (is_short and _SHORT_HINTS.search(lowered)):
         return
     for name in _NAME.finditer(text):
         value = _assigned(text, name) or _said(text, name) or _said_before(text, name)

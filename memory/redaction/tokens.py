@@ -52,7 +52,7 @@ _WORDY = re.compile(r"[a-z]{6,}|[A-Z]{6,}|[_/-].*[_/-].*[_/-].*[_/-]")
 
 def find_tokens(text: str) -> Iterator[Finding]:
     """Find tokens by their prefix, behind the name of a header, and passwords within an address."""
-    if any(prefix in text for prefix in _PREFIXES):
+    if any(map(text.__contains__, _PREFIXES)):
         for found in _PREFIXED.finditer(text):
             yield Finding(start=found.start(), end=found.end(), kind=SecretKind(found.lastgroup or SecretKind.TOKEN))
     if "://" in text:
@@ -62,7 +62,7 @@ def find_tokens(text: str) -> Iterator[Finding]:
 
 def _headers(text: str) -> Iterator[Finding]:
     lowered = text.lower()
-    if any(word in lowered for word in _HEADER_WORDS):
+    if any(map(lowered.__contains__, _HEADER_WORDS)):
         for finding in _first_groups(_HEADER, text, SecretKind.TOKEN):
             if any(letter.isdigit() for letter in text[finding.start : finding.end]):
                 yield finding
