@@ -77,6 +77,8 @@ def _weigh(text: str) -> tuple[float, float, float]:
         for number in _KNOWN_BY.get(word, ()):
             counts[number] += 1
     english, german, *others = counts
+    if head.isascii():
+        return english, german, max(others)
     umlauts = UMLAUT_WEIGHT * bool(GERMAN_LETTERS.search(head))
     strange = len(OTHER_LETTERS.findall(head)) - 1  # one may be a borrowed word's: café, naïve
     return english, german + umlauts, max(others) + FOREIGN_WEIGHT * max(0, strange)

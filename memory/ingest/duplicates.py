@@ -8,13 +8,14 @@ from memory.consolidation.status import change_episode_status
 from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
+from memory.ingest.drafts import Draft
 from memory.models import Episode, Erased, Workspace
 from memory.models.merged import survivors_of
 from memory.models.numbered import run_numbered
 
 SAID_AGAIN = "said again"
 
-Drafts = dict[int, Episode]  # by the line's place in its batch
+Drafts = dict[int, Draft]  # by the line's place in its batch
 
 _CONFLICT = Rejected(
     status=409,
@@ -80,7 +81,7 @@ def _all_standing(found: Mapping[int, tuple[str, str]]) -> dict[int, Outcome]:
     return {place: _standing(*survivors.get(one[0], one)) for place, one in found.items()}
 
 
-def answer_clashing_keys(drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+def answer_clashing_keys(drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
     """Answer the lines of a batch whose key an earlier line of the batch has, with other content."""
     first: dict[str, str] = {}
     return {
@@ -90,7 +91,7 @@ def answer_clashing_keys(drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
     }
 
 
-def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
     """Answer the lines whose key is stored: with its episode, or with a conflict if the content is another."""
     keys = [draft.idempotency_key for draft in drafts.values() if draft.idempotency_key]
     if not keys:
@@ -102,7 +103,7 @@ def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Episode]) -> di
     return dict.fromkeys(told, _CONFLICT) | _all_standing(same)
 
 
-def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
     """Answer the lines whose words of the same origin are stored, in whatever status."""
     if not drafts:
         return {}
@@ -113,7 +114,7 @@ def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> d
     return _all_standing(found)
 
 
-def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
     """Answer the lines whose words were forgotten, of whatever origin, after what they tell of happened (L4)."""
     if not drafts:
         return {}
@@ -130,7 +131,7 @@ def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Episode]) 
     return {place: _standing(pk, EpisodeStatus.FORGOTTEN) for place, pk in rows}
 
 
-def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Episode]) -> dict[int, Outcome]:
+def refuse_erased_words(*, workspace: Workspace, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
     """Refuse the lines whose words were erased as the same user's, of whatever origin, speaker and project (L4)."""
     key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace.pk)
     if key is None or not drafts:

@@ -100,7 +100,7 @@ def _store_batch(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome
     new = _insert(workspace_id, drafts, outcomes)
     known = [outcome.id for outcome in outcomes.values() if isinstance(outcome, Stored)]
     restore_archived(ids=known, arrival=arrival)
-    outcomes.update({place: Stored(id=episode.pk, is_duplicate=False) for place, episode in new.items()})
+    outcomes.update({place: Stored(id=draft.id, is_duplicate=False) for place, draft in new.items()})
     _embed(workspace_id, new=new, named=named)
     _wake(arrival, new)
     return [outcomes[place] for place in range(len(lines))]
@@ -118,18 +118,18 @@ def _insert(workspace_id: int, drafts: Drafts, outcomes: dict[int, Outcome]) -> 
     new: Drafts = {}
     for _ in range(_TRIES):
         went_in = insert_episodes(list(drafts.values()))
-        new.update({place: drafts.pop(place) for place in list(drafts) if drafts[place].pk in went_in})
+        new.update({place: drafts.pop(place) for place in list(drafts) if drafts[place].id in went_in})
         _settle(drafts, outcomes, answer_known_keys(workspace_id=workspace_id, drafts=drafts))
         _settle(drafts, outcomes, answer_known_words(workspace_id=workspace_id, drafts=drafts))
         if not drafts:
             return new
         for draft in drafts.values():  # what is left collided with the id of another episode
-            draft.pk = new_episode_id()
+            draft.id = new_episode_id()
     raise NoIdFree
 
 
 def _embed(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> None:
-    matters = {episode.pk: matter_of(episode.text, episode.speaker) for episode in new.values()}
+    matters = {draft.id: matter_of(draft.text, draft.speaker) for draft in new.values()}
     embed_matters(workspace_id=workspace_id, matters={key: matter for key, matter in matters.items() if matter})
     changed = {turn.id: matter for turn in named if (matter := matter_of(turn.text, turn.speaker))}
     waiting = {turn.id for turn in named if turn.state in (ConsolidationState.NEW, ConsolidationState.FAILED)}
@@ -139,7 +139,7 @@ def _embed(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> None:
 
 def _wake(arrival: Arrival, new: Drafts) -> None:
     """Let consolidation know, once they are there for all to see."""
-    if arrival.is_replay or not any(episode.state == ConsolidationState.NEW for episode in new.values()):
+    if arrival.is_replay or not any(draft.state == ConsolidationState.NEW for draft in new.values()):
         return
     transaction.on_commit(lambda: _note_new(arrival))
 

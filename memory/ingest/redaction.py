@@ -22,12 +22,19 @@ def redact_lines(*, workspace_id: int, lines: Sequence[Line]) -> list[Line]:
     An idempotency key and the names of a session or a document are texts, too: what hashes and origins are made of
     holds no secret that could be guessed from them.
     """
-    return [_redact_line(workspace_id, line) for line in lines]
+    harmless: set[tuple[str, str]] = set()
+    return [_redact_line(workspace_id, line, harmless) for line in lines]
 
 
-def _redact_line(workspace_id: int, line: Line) -> Line:
+def _redact_line(workspace_id: int, line: Line, harmless: set[tuple[str, str]]) -> Line:
+    """Redact a line; what is known to hold no secret, as the few names of a batch are, is not searched again."""
     given: dict[str, Any] = {
-        name: value for name, value in line if isinstance(value, (str, list)) and name not in _CHOSEN
+        name: value
+        for name, value in vars(line).items()
+        if (isinstance(value, str) and name not in _CHOSEN and (name, value) not in harmless) or isinstance(value, list)
     }
     clean = redact_values(workspace_id=workspace_id, values=given)
-    return line if clean == given else line.model_copy(update=clean)
+    if clean != given:
+        return line.model_copy(update=clean)
+    harmless.update((name, value) for name, value in given.items() if isinstance(value, str))
+    return line

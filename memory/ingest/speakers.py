@@ -8,8 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.domain.lifecycle import ConsolidationState
-from memory.ingest.drafts import opening_name_of
-from memory.models import Episode
+from memory.ingest.drafts import Draft, opening_name_of
 
 Opening = tuple[str, str]  # a session, and a name that opens a turn of it
 
@@ -55,7 +54,7 @@ class NamedTurn:
     state: ConsolidationState
 
 
-def name_speakers(*, workspace_id: int, drafts: Collection[Episode]) -> list[NamedTurn]:
+def name_speakers(*, workspace_id: int, drafts: Collection[Draft]) -> list[NamedTurn]:
     """Give drafts their speakers by the rule, and earlier turns of their sessions too; return those turns.
 
     Sessions are locked until the transaction ends, so that of two writers the second sees the first one's turn.
@@ -72,7 +71,7 @@ def name_speakers(*, workspace_id: int, drafts: Collection[Episode]) -> list[Nam
     return _name_earlier_turns(workspace_id, speakers)
 
 
-def _openings(drafts: Iterable[Episode]) -> dict[Opening, set[str]]:
+def _openings(drafts: Iterable[Draft]) -> dict[Opening, set[str]]:
     """Collect the hashes of the turns that each name opens."""
     openings: dict[Opening, set[str]] = {}
     for draft in drafts:
