@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import psycopg
 from django.db import connection, transaction
@@ -16,7 +19,7 @@ from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Workspac
 from memory.models.vectors import raw_cursor
 from memory.redaction.redact import redact
 from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
-from memory.transfer.values import BadValue, from_json
+from memory.transfer.values import BadValue, reader_of
 
 _BATCH = 500
 _KEYS_AT_ONCE = 10_000
@@ -56,13 +59,12 @@ class _Series:
     of: int
     keys: array[int] = field(default_factory=lambda: array("q"))
 
-    def key(self, number: int | None) -> int | None:
+    def key(self, number: int, *, before_drawing: Callable[[], object]) -> int:
         """Return the key for a number from 1 to `of`."""
-        if number is None:
-            return None
         if not 1 <= number <= self.of:
             raise BadValue(f"a number from 1 to {self.of} is expected")
         while len(self.keys) < number:
+            before_drawing()
             self._draw(min(_KEYS_AT_ONCE, self.of - len(self.keys)))
         return self.keys[number - 1]
 
@@ -81,7 +83,10 @@ class _Row:
 
 
 class Filling:
-    """One workspace on its way to being full; the caller holds a transaction."""
+    """One workspace on its way to being full; the caller holds a transaction.
+
+    While rows are read the database stores those before them; whoever asks it anything else calls `_finish` first.
+    """
 
     def __init__(self, *, workspace: Workspace, rows: Mapping[str, int]) -> None:
         self.workspace, self.rows = workspace, rows
@@ -93,13 +98,28 @@ class Filling:
         self.with_secrets = 0
         self._projects: dict[str, int] = {}
         self._table: Table | None = None
+        self._names: set[str] = set()
+        self._readers: list[tuple[Column, Callable[[Any, Column], Any]]] = []
         self._waiting: list[_Row] = []
+        self._stored: list[_Row] = []  # or nearly so: the database is at it
+        self._storing = ExitStack()
         self._count: dict[str, int] = {}
         self._named: dict[Column, dict[str, int]] = {}  # rows of the table that is read, and by which line
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, BrokenFile):
+            self._finish()  # where the database refuses an earlier line, that is the one to name
+        self._storing.__exit__(kind, error, trace)
 
     def begin_table(self, table: Table) -> None:
         """Take rows of a table from here on."""
         self._table, self._count[table.kind] = table, 0
+        self._names, self._readers = table.names, [(column, self._reader(column)) for column in table.columns]
 
     def add(self, content: Mapping[str, Any], *, line: int) -> None:
         """Take a row; it is stored with others. Raise BrokenFile, IdTaken."""
@@ -117,6 +137,7 @@ class Filling:
         if self._table is None:
             return
         self._store()
+        self._finish()
         for column, named in self._named.items():
             _check_known(self.workspace, self._table, column, named)
         self._named = {}
@@ -139,38 +160,62 @@ class Filling:
         return self._table
 
     def _read(self, table: Table, content: Mapping[str, Any]) -> dict[str, Any]:
-        _check_names(table, content)
+        if content.keys() != self._names:
+            _check_names(table, content)
         if table.is_numbered and content[ROW] != self._count[table.kind]:
             raise BadValue(f"{ROW}: {self._count[table.kind]} is expected, in the order of rows")
-        values = {c.column: self._value(c, content.get(c.name, c.default)) for c in table.columns}
+        values = self._values(content)
         self.with_secrets += bool(redact(str(values.get(_SAID.get(table.model, "")) or "")).counts)
         if table.is_numbered and table.name in self._series:
-            values["id"] = self._series[table.name].key(content[ROW])
+            values["id"] = self._drawn(table.name, content[ROW])
         return values
 
-    def _value(self, column: Column, value: Any) -> Any:
-        try:
-            if column.refers_to is Project and value is not None:
-                return self._project(value)
-            read = from_json(value, column)
-            return self._series[column.series].key(read) if column.series else read
-        except BadValue as error:
-            raise BadValue(f"{column.name}: {error}") from None
+    def _values(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for column, read in self._readers:
+            value = content.get(column.name, column.default)
+            try:
+                if value is None and not column.is_nullable:
+                    raise BadValue("null is not expected")
+                values[column.column] = None if value is None else read(value, column)
+            except BadValue as error:
+                raise BadValue(f"{column.name}: {error}") from None
+        return values
 
-    def _project(self, slug: object) -> int:
+    def _reader(self, column: Column) -> Callable[[Any, Column], Any]:
+        if column.refers_to is Project:
+            return self._project
+        return self._key if column.series else reader_of(column)
+
+    def _key(self, value: Any, column: Column) -> int:
+        return self._drawn(column.series, reader_of(column)(value, column))
+
+    def _drawn(self, series: str, number: int) -> int:
+        return self._series[series].key(number, before_drawing=self._finish)
+
+    def _project(self, slug: object, _: Column) -> int:
         if not isinstance(slug, str) or slug not in self._projects:
             raise BadValue("a project of this file is expected")
         return self._projects[slug]
 
     def _store(self) -> None:
-        """Store what waits, and find the line where the database refuses it."""
+        """Begin to store what waits, once what came before it is stored."""
+        self._finish()
         table, rows, self._waiting = self._current, self._waiting, []
         if not rows:
             return
         self._check_references(table, rows)
         _check_ids_are_free(table, rows)
+        self._stored = rows
+        self._storing.enter_context(self._storing_rows(table, rows))
+
+    def _finish(self) -> None:
+        """Wait for what is being stored, and find the line where the database refuses it."""
+        table, rows, self._stored = self._table, self._stored, []
+        if not table or not rows:
+            return
         try:
-            self._store_rows(table, rows)
+            self._storing.close()
         except psycopg.Error:
             for row in rows:
                 self._store_alone(table, row)
@@ -180,17 +225,23 @@ class Filling:
 
     def _store_alone(self, table: Table, row: _Row) -> None:
         try:
-            self._store_rows(table, [row])
+            with self._storing_rows(table, [row]):
+                pass
         except psycopg.Error as error:
             reason = error.diag.message_primary or "the database cannot hold it"
             raise BrokenFile(line=row.line, reason=f"{table.kind}: {reason}") from None
 
-    def _store_rows(self, table: Table, rows: Sequence[_Row]) -> None:
-        with transaction.atomic():
+    @contextmanager
+    def _storing_rows(self, table: Table, rows: Sequence[_Row]) -> Iterator[None]:
+        """Have the database store rows, and wait for it in the end."""
+        with transaction.atomic(), raw_cursor() as cursor, ThreadPoolExecutor(1) as thread:
             if table.model is Project:
                 self._store_projects(rows)
+                yield
             else:
-                _copy_in(table, self.workspace, rows)
+                storing = thread.submit(_copy_in, cursor, table, self.workspace, rows)
+                yield
+                storing.result()
 
     def _store_projects(self, rows: Sequence[_Row]) -> None:
         Project.objects.bulk_create(
@@ -223,11 +274,10 @@ def _series(sequence: str, rows: Mapping[str, int], kind: str) -> _Series:
 
 
 def _check_names(table: Table, content: Mapping[str, Any]) -> None:
-    expected = {column.name for column in table.columns} | ({ROW} if table.is_numbered else set())
-    if unknown := sorted(content.keys() - expected):
+    if unknown := sorted(content.keys() - table.names):
         raise BadValue(f"there is no column {unknown[0]!r}")
     optional = {column.name for column in table.columns if not column.is_required}
-    if missing := sorted(expected - optional - content.keys()):
+    if missing := sorted(table.names - optional - content.keys()):
         raise BadValue(f"{missing[0]}: it is missing")
 
 
@@ -243,8 +293,9 @@ def _check_known(workspace: Workspace, table: Table, column: Column, named: Mapp
 def _check_ids_are_free(table: Table, rows: Iterable[_Row]) -> None:
     if table.model not in (Episode, Belief, Cycle):
         return
-    model: type[Model] = table.model
-    taken = model._default_manager.filter(pk__in=[row.values["id"] for row in rows]).values_list("pk", flat=True)
+    with connection.cursor() as cursor:  # as one parameter: Django takes long to compose a list of many
+        cursor.execute(f"SELECT id FROM {table.name} WHERE id = ANY(%s)", [[row.values["id"] for row in rows]])  # noqa: S608
+        taken = [key for (key,) in cursor.fetchall()]
     if found := sorted(taken):
         raise IdTaken(
             f"{found[0]} exists in this database already. Ids stay as they are: read the file into another database, "
@@ -252,13 +303,13 @@ def _check_ids_are_free(table: Table, rows: Iterable[_Row]) -> None:
         )
 
 
-def _copy_in(table: Table, workspace: Workspace, rows: Sequence[_Row]) -> None:
+def _copy_in(cursor: psycopg.Cursor[Any], table: Table, workspace: Workspace, rows: Sequence[_Row]) -> None:
     names = ["workspace_id", *rows[0].values]
     types = {column.column: _TYPES.get(column.sql_type, column.sql_type) for column in table.columns}
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(
         sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
     )
-    with raw_cursor() as cursor, cursor.copy(statement) as copy:
+    with cursor.copy(statement) as copy:
         copy.set_types(["int8", *(types.get(name, "int8") for name in names[1:])])
         for row in rows:
             copy.write_row([workspace.pk, *row.values.values()])

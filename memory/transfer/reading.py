@@ -76,8 +76,8 @@ def import_workspace(
     lines = _Lines(stream=stream, on_bytes=on_bytes)
     header = _read_header(lines)
     _choose(workspace, header, lines)
-    filling = Filling(workspace=workspace, rows=header.rows)
-    _read_rows(lines, filling)
+    with Filling(workspace=workspace, rows=header.rows) as filling:
+        _read_rows(lines, filling)
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")

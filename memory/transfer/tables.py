@@ -99,6 +99,11 @@ class Table:
         """Return the table's name in the database."""
         return self.model._meta.db_table
 
+    @property
+    def names(self) -> set[str]:
+        """Name all that a row of a file may have."""
+        return {column.name for column in self.columns} | ({ROW} if self.is_numbered else set())
+
 
 _KINDS: dict[str, type[Model]] = {
     "project": Project,

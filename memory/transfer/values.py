@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -40,13 +41,9 @@ def as_json(value: Any) -> Any:
             return value
 
 
-def from_json(value: Any, column: Column) -> Any:
-    """Return what the database takes for a value of a file; raise BadValue for what it cannot be."""
-    if value is None:
-        if column.is_nullable:
-            return None
-        raise BadValue("null is not expected")
-    return _READERS[column.sql_type](value, column)
+def reader_of(column: Column) -> Callable[[Any, Column], Any]:
+    """Return what gives the database's value for one of a file that is not null, and raises BadValue for no such."""
+    return _READERS[column.sql_type]
 
 
 def _as_text(data: bytes) -> str:
@@ -123,7 +120,7 @@ def read_bytes(value: Any) -> bytes:
         raise BadValue("base64 is expected") from None
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Any, Column], Any]] = {
     "varchar": _text,
     "text": _text,
     "varchar[]": _texts,

@@ -140,6 +140,21 @@ def test_a_broken_file_changes_nothing(file: bytes, workspace: Workspace, name: 
     assert (workspace.embedding_model, workspace.erasure_key) == ("", None)
 
 
+def test_of_two_bad_lines_the_first_is_named(
+    file: bytes, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R14: though the database is still at the first, and refuses it, when the second turns out to be bad."""
+    monkeypatch.setattr("memory.transfer.filling._BATCH", 1)
+
+    def spoil(lines: Lines) -> None:
+        of(lines, "episode", 0)["importance"] = 1.5
+        of(lines, "episode", 1)["text"] = 7
+
+    with pytest.raises(BrokenFile, match=r"line 3: episode: .*importance"):
+        imported(edited(file, spoil), workspace=workspace)
+    assert not Episode.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("file_", "message"),
     [

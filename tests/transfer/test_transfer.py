@@ -101,8 +101,13 @@ def test_what_was_merged_moves_with_its_survivor() -> None:
         imported(broken, workspace=factories.workspace())
 
 
-def test_it_is_the_same_to_the_last_byte_after_a_move(world: World) -> None:
-    """R14: exported, read into an empty workspace, exported again."""
+@pytest.mark.parametrize("at_once", [500, 1])
+def test_it_is_the_same_to_the_last_byte_after_a_move(
+    world: World, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R14: exported, read into an empty workspace, exported again; however many rows are on their way at once."""
+    monkeypatch.setattr("memory.transfer.filling._BATCH", at_once)
+    monkeypatch.setattr("memory.transfer.filling._KEYS_AT_ONCE", at_once)
     live(world)
     file, fresh = moved(world.workspace)
     assert exported(fresh) == file
