@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import psycopg
+from django.db import connection
 from psycopg import sql
 
 from memory.models.vectors import raw_cursor
@@ -26,11 +27,11 @@ def run_numbered(
     The connection prepares it once. With `keeps_plan` that holds of its plan, too: right where one serves all values.
     Else it is planned for the very values given, also in a transaction that makes its plans for any. The planner knows
     what `constants` are, so that there is a statement for each of them. A list travels as text: the statement tells of
-    what type it is.
+    what type it is. Raises Django's own errors.
     """
     numbered, order = _number(statement, tuple(constants.items()))
     given = [_plain(parameters[name]) for name in order]
-    with nullcontext() if keeps_plan else _planned_anew():
+    with connection.wrap_database_errors, nullcontext() if keeps_plan else _planned_anew():
         return raw_cursor(is_numbered=True).execute(numbered, given, prepare=True, binary=True)
 
 

@@ -142,7 +142,7 @@ def store_belief_vectors(
 
 def _take_the_place(table: bytes, owner: bytes, workspace_id: int, model: str, ids: list[str]) -> None:
     """Drop other models' vectors of some owners; a workspace's first vectors decide which model is its own."""
-    with raw_cursor() as cursor:
+    with connection.wrap_database_errors, raw_cursor() as cursor:
         cursor.execute(b"DELETE FROM %s WHERE %s = ANY(%%s) AND model <> %%s" % (table, owner), [ids, model])
         cursor.execute(
             b"UPDATE memory_workspace SET embedding_model = %s WHERE id = %s AND embedding_model = ''",
@@ -156,12 +156,16 @@ def _arrays(vectors: Mapping[str, Vectors]) -> tuple[list[str], list[HalfVector]
 
 
 def _store(statement: bytes, parameters: list[Any]) -> None:
-    with raw_cursor() as cursor:
+    with connection.wrap_database_errors, raw_cursor() as cursor:
         cursor.execute(statement, parameters)
 
 
 def _copy_out(query: str, parameters: list[Any]) -> tuple[list[str], Vectors]:
-    with raw_cursor() as cursor, cursor.copy(_copy_statement(query), parameters) as copy:
+    with (
+        connection.wrap_database_errors,
+        raw_cursor() as cursor,
+        cursor.copy(_copy_statement(query), parameters) as copy,
+    ):
         data = b"".join(copy)
     return _parse(data)
 

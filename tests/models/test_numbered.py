@@ -1,6 +1,7 @@
 """How numbered statements are planned."""
 
 import pytest
+from django.db import DataError
 
 from memory.models.numbered import Constant, run_numbered
 from memory.models.search_time import TimedSearch
@@ -21,6 +22,13 @@ def test_what_is_not_kept_is_planned_for_its_values() -> None:
     with TimedSearch(effort=64) as timed:
         found = timed.run(modes, seconds=5.0)
     assert found == [(0, "force_generic_plan"), (1, "force_custom_plan"), (2, "force_generic_plan")]
+
+
+@pytest.mark.parametrize("keeps_plan", [True, False])
+def test_what_the_database_refuses_is_an_error_of_djangos(keeps_plan: bool) -> None:
+    """Whoever tries again after an outage or a deadlock knows them by that."""
+    with pytest.raises(DataError, match="division by zero"):
+        run_numbered(statement="SELECT 1 / %(number)s::int", parameters={"number": 0}, keeps_plan=keeps_plan)
 
 
 def test_constants_are_part_of_the_statement() -> None:

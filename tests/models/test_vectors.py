@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from django.db import DatabaseError, connection
 
 from memory.models import Episode, EpisodeEmbedding, Workspace
 from memory.models.vectors import Vectors, read_episode_vectors, store_episode_vectors
@@ -50,3 +51,22 @@ def test_vectors_of_another_workspace_are_not_stored(workspace: Workspace) -> No
     episode = make_episode(workspace)
     store_episode_vectors(workspace_id=workspace.pk + 1, model="m", vectors={episode.id: unit_vectors(1)[0]})
     assert not EpisodeEmbedding.objects.exists()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_refusal_to_store_is_an_error_of_djangos(workspace: Workspace, beside: bool) -> None:  # noqa: F811
+    """What a step tries again goes by that."""
+    episode = make_episode(workspace)
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    with pytest.raises(DatabaseError, match="read-only"):
+        store_episode_vectors(
+            workspace_id=workspace.pk, model="m", vectors={episode.id: unit_vectors(1)[0]}, is_beside=beside
+        )
+
+
+def test_a_refusal_to_read_is_an_error_of_djangos(workspace: Workspace) -> None:  # noqa: F811
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = pg_catalog")
+    with pytest.raises(DatabaseError, match="memory_episodeembedding"):
+        read_episode_vectors(model="m", ids=["ep_000000000000"])
