@@ -98,22 +98,40 @@ def proposed_lately(*, cycle: Cycle) -> list[str]:
 def near_pairs(
     *, changed: Collection[str], beliefs: Sequence[BeliefSource], vectors: Vectors, profile: Profile
 ) -> Iterator[Pair]:
-    """Yield every pair above the threshold of which the first changed, with the similarity on the reference scale.
-
-    What changed stands in front, and each block is compared with all from itself on: no two meet twice.
-    """
+    """Yield every pair above the threshold of which the first changed, with the similarity on the reference scale."""
     threshold = profile.raw(settings.POLICY.gate.merge_similarity)
-    order = sorted(range(len(beliefs)), key=lambda place: beliefs[place].id not in changed)
-    ordered, count = vectors[order], sum(belief.id in changed for belief in beliefs)
-    for start in range(0, count, _BLOCK):
-        cosines = similarities(ordered[start : min(start + _BLOCK, count)], ordered[start:])
+    here = [place for place, belief in enumerate(beliefs) if belief.id in changed]
+    compare = _compare_once if 2 * len(here) > len(beliefs) else _compare_with_all
+    for one, other, cosine in compare(vectors, here, threshold):
+        if _are_of_one_scope(beliefs[one], beliefs[other]):
+            yield beliefs[one], beliefs[other], profile.reference(cosine)
+
+
+def _compare_with_all(vectors: Vectors, here: list[int], threshold: float) -> Iterator[tuple[int, int, float]]:
+    """Yield the places of whatever is near what stands `here`, block by block."""
+    for start in range(0, len(here), _BLOCK):
+        block = here[start : start + _BLOCK]
+        cosines = similarities(vectors[block], vectors)
+        for row, other in np.argwhere(cosines > threshold).tolist():
+            if block[row] != other:
+                yield block[row], other, float(cosines[row, other])
+
+
+def _compare_once(vectors: Vectors, here: list[int], threshold: float) -> Iterator[tuple[int, int, float]]:
+    """Yield the same, no two compared twice: what stands `here` is put in front, each block met from itself on.
+
+    That is worth a copy of all vectors where most are meant.
+    """
+    order = [*here, *sorted(set(range(len(vectors))).difference(here))]
+    ordered = vectors if len(here) == len(vectors) else vectors[order]
+    for start in range(0, len(here), _BLOCK):
+        cosines = similarities(ordered[start : min(start + _BLOCK, len(here))], ordered[start:])
         for row, column in np.argwhere(cosines > threshold).tolist():
-            one, other = beliefs[order[start + row]], beliefs[order[start + column]]
-            if row < column and _are_of_one_scope(one, other):
-                similarity = profile.reference(float(cosines[row, column]))
-                yield one, other, similarity
-                if start + column < count:
-                    yield other, one, similarity
+            if row < column:
+                one, other, cosine = order[start + row], order[start + column], float(cosines[row, column])
+                yield one, other, cosine
+                if start + column < len(here):
+                    yield other, one, cosine
 
 
 def _are_of_one_scope(one: BeliefSource, other: BeliefSource) -> bool:
