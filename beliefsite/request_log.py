@@ -11,7 +11,7 @@ class RequestLog(RequestMiddleware):
 
     What a header says of the address is believed only behind a proxy, and of several addresses the last: it is the one
     that the proxy added, the others are what the caller said. Agents have no session, so that nobody is looked for in
-    one.
+    one; who logs in has one from then on.
     """
 
     @classmethod
@@ -21,5 +21,6 @@ class RequestLog(RequestMiddleware):
 
     @staticmethod
     def bind_user_id(request: HttpRequest) -> None:
-        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        session = getattr(request, "session", None)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES or (session is not None and session.accessed):
             RequestMiddleware.bind_user_id(request)

@@ -12,13 +12,13 @@ from memory.models.numbered import run_numbered
 
 Result = TypeVar("Result")
 
-# An invalid value of pgvector's settings only warns, and a scan then stops early: what is set is read back. The vector
-# has its library loaded first. Half the time of a search in a small scope goes into planning it. So statements whose
-# ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of average size,
-# and read all of a table, or sort what an index has in order: both are switched off). Tables are joined as they are
-# written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that takes longer
-# than these searches. A commit has no time of its own: what it waits for are locks. The last
-# statement may wait until an answer was sent: a client that does not read it holds nothing up for longer than that.
+# An invalid value of pgvector's settings only warns, and a scan then stops early: what is set is read back. The
+# vector has its library loaded first. Half the time of a search in a small scope goes into planning it. So statements
+# whose ways are all chosen beforehand keep one plan, made for anything (it would take a small scope for one of
+# average size, and read all of a table, or sort what an index has in order: both are switched off). Tables are joined
+# as they are written down, fewer ways are left to choose from, nothing is compiled (jit) and no worker started: that
+# takes longer than these searches. A commit has no time of its own: what it waits for are locks. The last statement
+# may wait until an answer was sent: a client that does not read it holds nothing up for longer than that.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %(effort)s::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('statement_timeout', %(milliseconds)s::text, true), set_config('jit', 'off', true),

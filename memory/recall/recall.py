@@ -82,7 +82,7 @@ def recall(
         results = answer.recalled.results
         if not question.is_explained and question.as_of is None:
             search.callback(count_shown, results=results, answer=answer, now=now)
-            if later and not session:
+            if later and not session and results:
                 later(search.pop_all().close)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=results, now=now)

@@ -69,6 +69,12 @@ def test_where_nothing_is_counted_nothing_is_left_open(
     assert (counted(), connection.in_atomic_block) == ([], False)
 
 
+def test_where_nothing_is_found_nothing_is_left_open(ask: Callable[..., HttpResponseBase]) -> None:
+    """B5."""
+    assert json.loads(ask().content)["results"] == []  # type: ignore[attr-defined]
+    assert not connection.in_atomic_block
+
+
 def test_what_a_session_was_shown_is_known_before_it_can_go_on(
     tea: Episode, ask: Callable[..., HttpResponseBase]
 ) -> None:

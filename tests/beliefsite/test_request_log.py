@@ -41,3 +41,12 @@ def test_who_is_logged_in_is_named(client: Client, caplog: pytest.LogCaptureFixt
         client.get("/admin/", headers={"Host": "127.0.0.1"})
     ended = [record.msg for record in caplog.records if "request_finished" in str(record.msg)]
     assert [line.get("user_id") for line in ended] == [None, user.pk]  # type: ignore[union-attr]
+
+
+@pytest.mark.django_db
+def test_who_logs_in_is_named_by_that_very_request(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    user = User.objects.create_superuser("ada", password="a long enough one")
+    said = {"username": "ada", "password": "a long enough one", "next": "/admin/"}
+    assert client.post("/admin/login/", said, headers={"Host": "127.0.0.1"}).status_code == 302
+    ended = [record.msg for record in caplog.records if "request_finished" in str(record.msg)]
+    assert [line.get("user_id") for line in ended] == [user.pk]  # type: ignore[union-attr]
