@@ -67,7 +67,12 @@ class ClusteringPolicy:
     pairs_per_episode: Annotated[Count, "B8.2: most similar pairs per episode for the exact way"] = 50
     block_rows: Annotated[Count, "B8.2: rows of one block of the similarity matrix"] = 1_024
     leader_rows: Annotated[Count, "B8.2: rows that are compared with leaders at once"] = 256
+    leader_columns: Annotated[Count, "B8.2: leaders that such rows are compared with at once"] = 4_096
     leader_passes: Annotated[Count, "B8.2: times that every vector may go to its nearest leader's centroid"] = 2
+    sketch_width: Annotated[
+        Count, "B8.2: sums by which vectors over the exact limit are first held against leaders"
+    ] = 128
+    sketch_margin: Annotated[Share, "B8.2: how much less like a leader a vector's sketch may be than the vector"] = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
