@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pgvector import HalfVector
 
 from memory.domain.lifecycle import BeliefStatus
-from memory.models.vectors import Vectors, raw_cursor
+from memory.models.vectors import Vectors, vector_cursor
 
 # The distances are computed before they are sorted (MATERIALIZED), so that no approximate index serves the order.
 _NEAREST = b"""
@@ -60,6 +60,6 @@ def nearest_beliefs(
         "least": least,
         "most": most,
     }
-    with raw_cursor() as cursor:
+    with vector_cursor() as cursor:
         cursor.execute(_NEAREST, parameters)
         return [Neighbour(id=key, status=status, cosine=cosine) for key, status, cosine in cursor.fetchall()]

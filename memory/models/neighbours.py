@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 from pgvector import HalfVector
 
-from memory.models.vectors import Vectors, raw_cursor
+from memory.models.vectors import Vectors, vector_cursor
 
 _NEAREST = """
     SELECT fresh.id, near.episode_id, 1 - near.distance
@@ -63,6 +63,6 @@ def nearest_cosines(
     *, workspace_id: int, model: str, user: str, project_id: int | None, vector: Vectors, count: int
 ) -> list[float]:
     """Return the raw cosines of a vector (768) to the active episodes of a user and project nearest to it."""
-    with raw_cursor() as cursor:
+    with vector_cursor() as cursor:
         cursor.execute(_NEAREST_TO, [HalfVector(vector), workspace_id, model, user, project_id, count])
         return [float(cosine) for (cosine,) in cursor.fetchall()]

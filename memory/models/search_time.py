@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, TypeVar
 
-import psycopg
 from django.db import DatabaseError, connection, transaction
 
 from memory.models.numbered import run_numbered
@@ -64,7 +63,7 @@ class TimedSearch:
         try:
             self._begin(max(1, round(seconds * 1000)))
             return search()
-        except (DatabaseError, psycopg.DatabaseError) as error:
+        except DatabaseError as error:
             self._end(has_failed=True)
             if not connection.is_usable():
                 raise
@@ -81,7 +80,7 @@ class TimedSearch:
             return False
         try:
             write()
-        except (DatabaseError, psycopg.DatabaseError):
+        except DatabaseError:
             self._end(has_failed=True)
             raise
         self._end()

@@ -3,7 +3,8 @@
 Django's own cursor sends a vector as 15 kB of text (about 3 ms); here it is 1.5 kB of halves.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakSet
@@ -56,6 +57,13 @@ def raw_cursor(*, is_numbered: bool = False) -> psycopg.Cursor[Any]:
         register_halfvec_info(raw, _halfvec_type(own.alias, str(own.settings_dict["NAME"])))
         _KNOWING.add(raw)
     return psycopg.RawCursor(raw) if is_numbered else psycopg.Cursor(raw)
+
+
+@contextmanager
+def vector_cursor() -> Iterator[psycopg.Cursor[Any]]:
+    """Open such a cursor for as long as it is needed; what the database refuses is an error of Django's."""
+    with connection.wrap_database_errors, raw_cursor() as cursor:
+        yield cursor
 
 
 _KNOWING: WeakSet[psycopg.Connection[Any]] = WeakSet()  # connections that know vectors
@@ -142,7 +150,7 @@ def store_belief_vectors(
 
 def _take_the_place(table: bytes, owner: bytes, workspace_id: int, model: str, ids: list[str]) -> None:
     """Drop other models' vectors of some owners; a workspace's first vectors decide which model is its own."""
-    with connection.wrap_database_errors, raw_cursor() as cursor:
+    with vector_cursor() as cursor:
         cursor.execute(b"DELETE FROM %s WHERE %s = ANY(%%s) AND model <> %%s" % (table, owner), [ids, model])
         cursor.execute(
             b"UPDATE memory_workspace SET embedding_model = %s WHERE id = %s AND embedding_model = ''",
@@ -156,16 +164,12 @@ def _arrays(vectors: Mapping[str, Vectors]) -> tuple[list[str], list[HalfVector]
 
 
 def _store(statement: bytes, parameters: list[Any]) -> None:
-    with connection.wrap_database_errors, raw_cursor() as cursor:
+    with vector_cursor() as cursor:
         cursor.execute(statement, parameters)
 
 
 def _copy_out(query: str, parameters: list[Any]) -> tuple[list[str], Vectors]:
-    with (
-        connection.wrap_database_errors,
-        raw_cursor() as cursor,
-        cursor.copy(_copy_statement(query), parameters) as copy,
-    ):
+    with vector_cursor() as cursor, cursor.copy(_copy_statement(query), parameters) as copy:
         data = b"".join(copy)
     return _parse(data)
 

@@ -1,3 +1,5 @@
+"""B8.2: leader clustering compares less and holds less than it seems to, and nobody can tell."""
+
 import tracemalloc
 from dataclasses import replace
 

@@ -1,6 +1,7 @@
 """What becomes of lines: new episodes, known ones, echoes."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db import DataError
 
 from memory.ingest import episodes as storing
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
+from memory.ingest.drafts import Draft
 from memory.ingest.lines import EpisodeLine
 from memory.models import Cycle, Episode, EpisodeEmbedding, Workspace
 from memory.models.vectors import read_episode_vectors
@@ -204,3 +206,14 @@ def test_known_and_echoed_lines_start_nothing(workspace: Workspace, django_captu
     with django_capture_on_commit_callbacks(execute=True) as callbacks:
         take("Matter 1.", FLASH, workspace=workspace)
     assert callbacks == []
+
+
+def test_what_a_draft_leaves_out_is_filled_in_as_the_model_would() -> None:
+    """Drafts are no instances of the model: a column that they lack is the database's."""
+    drafted = {field.name for field in fields(Draft)}
+    stored = {field.attname: field for field in Episode._meta.concrete_fields if not field.generated}
+    assert drafted <= stored.keys()
+    for name in stored.keys() - drafted:
+        field = stored[name]
+        assert field.default == field.db_default, name
+        assert field.null or field.has_db_default(), name

@@ -5,6 +5,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from memory.models import Episode, EpisodeEmbedding, Workspace
+from memory.models.neighbours import nearest_cosines
 from memory.models.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from tests.models.test_constraints import make_episode, workspace  # noqa: F401
 
@@ -70,3 +71,12 @@ def test_a_refusal_to_read_is_an_error_of_djangos(workspace: Workspace) -> None:
         cursor.execute("SET LOCAL search_path = pg_catalog")
     with pytest.raises(DatabaseError, match="memory_episodeembedding"):
         read_episode_vectors(model="m", ids=["ep_000000000000"])
+
+
+def test_a_refusal_to_compare_is_an_error_of_djangos(workspace: Workspace) -> None:  # noqa: F811
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = pg_catalog")
+    with pytest.raises(DatabaseError):
+        nearest_cosines(
+            workspace_id=workspace.pk, model="m", user="", project_id=None, vector=unit_vectors(1)[0], count=3
+        )
