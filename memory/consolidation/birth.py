@@ -51,8 +51,11 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         return []
     members, _ = read_members(job=job, model=embedder_of(job.workspace_id).name)
     job.refusal = _refuse_birth(job=job, members=members)
-    if job.refusal:
-        return []
+    return [] if job.refusal else found_candidate(cycle=cycle, job=job, members=members)
+
+
+def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeSource]) -> list[str]:
+    """Make a job's candidate a belief, or give its evidence to what says the same; nothing where a person put it away."""
     candidate = as_belief(job=job, members=members)
     vector = np.asarray(job.candidate_vector, dtype=np.float32)
     twin = _find_twin(job=job, candidate=candidate, vector=vector)

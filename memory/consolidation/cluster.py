@@ -15,12 +15,13 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
+from memory.consolidation.claims import ClaimPlan, plan_claims, store_claim_jobs
 from memory.consolidation.cycle import look_at_step, renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.put_off import NO_ROOM, read_put_off
 from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
-from memory.consolidation.sources import EpisodeSource, hash_members, read_episodes
+from memory.consolidation.sources import EpisodeSource, each_once, hash_members, read_episodes
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import Embedder
@@ -59,13 +60,15 @@ class Plan:
     groups: list[Group] = field(default_factory=list)
     waiting: list[Group] = field(default_factory=list)
     singles: list[SinglesBatch] = field(default_factory=list)
+    told: list[ClaimPlan] = field(default_factory=list)
     put_back: set[str] = field(default_factory=set)
     partly_asked: set[str] = field(default_factory=set)
 
     def working(self) -> set[str]:
         """Name the episodes that this cycle's jobs are about."""
         of_clusters = {member.id for group in self.groups for member in group.members}
-        return of_clusters | {member.id for batch in self.singles for member in batch.members}
+        of_singles = {member.id for batch in self.singles for member in batch.members}
+        return of_clusters | of_singles | {plan.source.id for plan in self.told}
 
 
 def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -97,13 +100,13 @@ def plan_work(
 ) -> Plan:
     """Choose what a cycle does with these episodes, the new ones of which are leased; nothing is written."""
     put_off = [_cut(central) for central in read_put_off(workspace_id=workspace_id, sources=sources)]
-    formed = {member.id for group in put_off for member in group.episodes}
-    free = [place for place, source in enumerate(sources) if source.id not in formed]
+    formed = {member.key for group in put_off for member in group.episodes}
+    free = [place for place, source in enumerate(sources) if source.key not in formed]
     groups = find_groups(sources=[sources[i] for i in free], vectors=vectors[free], model=model)
     chosen, waiting = _choose_groups(workspace_id=workspace_id, now=now, groups=[*put_off, *groups])
-    taken = {member.id for group in (*chosen, *waiting) for member in group.episodes}
+    taken = {member.key for group in (*chosen, *waiting) for member in group.episodes}
     put_back = {m.id for group in waiting for m in group.episodes if m.state == ConsolidationState.LEASED}
-    alone = [place for place, source in enumerate(sources) if source.id not in taken]
+    alone = [place for place, source in enumerate(sources) if source.key not in taken]
     if waiting:  # the pool does too: asked about all that is founded meanwhile at once, it costs fewer calls
         alone = [place for place in alone if sources[place].state == ConsolidationState.LEASED]
     batches, deferred = gather_singles(
@@ -111,7 +114,15 @@ def plan_work(
     )
     asked = {member.id for batch in batches for member in batch.members}
     put_back |= deferred - asked
-    return Plan(groups=chosen, waiting=waiting, singles=batches, put_back=put_back, partly_asked=deferred & asked)
+    told = plan_claims(workspace_id=workspace_id, sources=sources)
+    return Plan(
+        groups=chosen,
+        waiting=waiting,
+        singles=batches,
+        told=told,
+        put_back=put_back - {plan.source.id for plan in told},
+        partly_asked=deferred & asked,
+    )
 
 
 def pooled_episodes(*, workspace_id: int, now: datetime) -> QuerySet[Episode]:
@@ -133,7 +144,8 @@ def find_groups(*, sources: Sequence[EpisodeSource], vectors: Vectors, model: Em
         places = np.asarray(company, dtype=np.intp)
         labels = cluster(vectors=vectors[places], threshold=threshold, policy=settings.POLICY.clustering)
         groups += [_group(sources, vectors, places[labels == label]) for label in _large(labels)]
-    return groups
+    least = settings.POLICY.consolidation.cluster_min
+    return [group for group in groups if len(group.episodes) >= least]  # one episode may say a thing in two claims
 
 
 def _large(labels: NDArray[np.int32]) -> list[int]:
@@ -143,7 +155,7 @@ def _large(labels: NDArray[np.int32]) -> list[int]:
 
 
 def _group(sources: Sequence[EpisodeSource], vectors: Vectors, places: NDArray[np.intp]) -> Group:
-    return _cut([sources[place] for place in places[centrality(vectors=vectors[places])]])
+    return _cut(each_once(sources[place] for place in places[centrality(vectors=vectors[places])]))
 
 
 def _cut(central: Sequence[EpisodeSource]) -> Group:
@@ -200,13 +212,25 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     jobs = [_job(cycle, number, members, given) for number, (members, given) in enumerate(planned, start=1)]
     ClusterJob.objects.bulk_create(jobs)
     memberships = [
-        ClusterMember(workspace_id=cycle.workspace_id, job=job, episode_id=member.id, position=position)
+        ClusterMember(
+            workspace_id=cycle.workspace_id,
+            job=job,
+            episode_id=member.id,
+            claim_id=member.claim_id or None,
+            position=position,
+        )
         for job, (members, _) in zip(jobs, planned, strict=True)
         for position, member in enumerate(members)
     ]
     ClusterMember.objects.bulk_create(memberships, batch_size=1000)
+    store_claim_jobs(cycle=cycle, plans=plan.told, first_number=len(jobs) + 1)
     _place_episodes(cycle=cycle, plan=plan)
-    return {"clusters": len(plan.groups), "singles": len(plan.singles), "put_back": len(plan.put_back)}
+    return {
+        "clusters": len(plan.groups),
+        "singles": len(plan.singles),
+        "claims": len(plan.told),
+        "put_back": len(plan.put_back),
+    }
 
 
 def _put_off(group: Group) -> dict[str, Any]:

@@ -51,11 +51,12 @@ SELECT {_IS_ECHO.format(belief="%(belief)s")} FROM memory_episode e WHERE e.id =
 _INSERT = f"""
 {_SHOWN.format(**_OF_JOB)}
 INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
-                             reason, cycle_id, call_id, created_at)
+                             reason, claim_id, cycle_id, call_id, created_at)
 SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict,
        CASE WHEN echo.is_one THEN 'echo' ELSE 'ordinary' END, CASE WHEN echo.is_one THEN 0 ELSE %(weight)s END,
-       %(is_birth)s, v.basis, v.reason, %(cycle)s, v.call_id, %(now)s
+       %(is_birth)s, v.basis, v.reason, m.claim_id, %(cycle)s, v.call_id, %(now)s
 FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
+LEFT JOIN memory_clustermember m ON m.job_id = v.job_id AND m.episode_id = v.episode_id
 CROSS JOIN LATERAL (
     SELECT {_IS_ECHO.format(belief="coalesce(v.belief_id, %(founded)s)")} AS is_one
 ) echo

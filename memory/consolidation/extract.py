@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
+from memory.claims.reading import read_episodes_into_claims
 from memory.consolidation.asking import embed_patiently
 from memory.consolidation.cycle import (
     TIME_IS_UP,
@@ -29,8 +30,8 @@ from memory.llm.embeddings import Embedder
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.workspace_model import embedder_of
-from memory.models import Cycle, Episode
-from memory.models.vectors import store_episode_vectors
+from memory.models import Claim, Cycle, Episode
+from memory.models.vectors import store_claim_vectors, store_episode_vectors
 
 EMBEDDING_BATCH = 256
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
@@ -48,6 +49,7 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
         if not step.is_done:
             step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)}
     _embed_leased(cycle=step.cycle, attempt=attempt)
+    read_leased(cycle=step.cycle, attempt=attempt)
     return True
 
 
@@ -81,6 +83,43 @@ def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
         _Embedding(cycle=cycle, model=model).embed(waiting)
+
+
+def read_leased(*, cycle: Cycle, attempt: int) -> None:
+    """Read the claims of the leased episodes that have a vector, and embed those that are not their whole text."""
+    model = embedder_of(cycle.workspace_id)
+    leased = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle, embedding__model=model.name)
+    with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
+        unread = list(leased.filter(read_at=None).order_by("occurred_at", "pk").values_list("pk", flat=True))
+        for start in range(0, len(unread), EMBEDDING_BATCH):
+            read_episodes_into_claims(episodes=unread[start : start + EMBEDDING_BATCH], now=cycle.now)
+        embed_claims(cycle=cycle, model=model)
+
+
+def embed_claims(*, cycle: Cycle, model: Embedder) -> None:
+    """Embed the claims of leased episodes that lack a vector of the workspace's model, while a server answers."""
+    mine = Claim.objects.for_workspace(cycle.workspace_id).evidence().filter(episode__leased_by=cycle, is_whole=False)
+    blank = list(mine.exclude(embedding__model=model.name).values_list("pk", "sentence", "episode_id"))
+    for start in range(0, len(blank), EMBEDDING_BATCH):
+        batch = blank[start : start + EMBEDDING_BATCH]
+        if not model.is_local and not has_time_for_a_call(cycle_id=cycle.pk):
+            spend_budget(cycle_id=cycle.pk, reason=TIME_IS_UP)
+            return
+        try:
+            vectors = embed_patiently(
+                scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
+                model=model,
+                texts=[sentence for _, sentence, _ in batch],
+                episodes=sorted({episode for _, _, episode in batch}),
+            )
+        except DailyCapReached as spent:
+            spend_budget(cycle_id=cycle.pk, reason=str(spent))
+            return
+        except CallFailed as failure:
+            fail_unembedded(cycle=cycle, ids=[episode for _, _, episode in batch], kind=failure.kind)
+            continue
+        given = dict(zip([key for key, _, _ in batch], vectors, strict=True))
+        store_claim_vectors(workspace_id=cycle.workspace_id, model=model.name, vectors=given)
 
 
 class _Embedding:

@@ -12,6 +12,7 @@ from django.db.models import Exists, Min, OuterRef
 
 from memory.consolidation.birth import give_birth
 from memory.consolidation.blame import blame_members
+from memory.consolidation.claims import hear_claim
 from memory.consolidation.cycle import (
     TIME_IS_UP,
     budget_policy,
@@ -31,7 +32,7 @@ from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision
+from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision, JobKind
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
@@ -152,8 +153,11 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     ).first()
     if job is None:
         return []
-    touched = give_evidence(cycle=cycle, job=job)
-    touched += give_birth(cycle=cycle, job=job)
+    if job.kind == JobKind.CLAIM:
+        touched = hear_claim(cycle=cycle, job=job)
+    else:
+        touched = give_evidence(cycle=cycle, job=job)
+        touched += give_birth(cycle=cycle, job=job)
     _end(job, JobState.APPLIED if touched else JobState.REFUSED)
     release_members(job_id=job.pk, cycle=cycle)
     return touched

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from django.db.models import Max, Q
 
-from memory.consolidation.sources import EpisodeSource
+from memory.consolidation.sources import NO_CLAIM, EpisodeSource
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, ClusterMember, Cycle, JobKind
 
@@ -20,10 +20,11 @@ def read_put_off(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list
     """Return the clusters that the last cycle put off, most central first, without those that lost an episode."""
     last = Cycle.objects.for_workspace(workspace_id).filter(finished_at__isnull=False).order_by("-opened_at").first()
     members = ClusterMember.objects.filter(job__cycle=last, job__kind=JobKind.CLUSTER, job__state=JobState.DEFERRED)
-    ids: dict[int, list[str]] = defaultdict(list)
-    for job_id, episode_id in members.order_by("job__number", "position").values_list("job_id", "episode_id"):
-        ids[job_id].append(episode_id)
-    here = {source.id: source for source in sources}
+    ids: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    rows = members.order_by("job__number", "position").values_list("job_id", "episode_id", "claim_id")
+    for job_id, episode_id, claim_id in rows:
+        ids[job_id].append((episode_id, claim_id or NO_CLAIM))
+    here = {source.key: source for source in sources}
     return [[here[key] for key in keys] for keys in ids.values() if all(key in here for key in keys)]
 
 

@@ -24,7 +24,6 @@ from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
     hash_members,
-    positions,
     read_episodes,
     read_sources,
 )
@@ -106,9 +105,9 @@ class _Rehearsing:
         plan = plan_work(
             workspace_id=self.workspace.pk, now=self.now, sources=sources, vectors=vectors, model=self.embedder
         )
-        places = positions(sources)
+        places = {source.key: place for place, source in enumerate(sources)}
         jobs = [
-            self._job(members, vectors[[places[member.id] for member in members]], belief=belief)
+            self._job(members, vectors[[places[member.key] for member in members]], belief=belief)
             for members, belief in _members_of_jobs(plan)
         ]
         return Rehearsal(

@@ -133,8 +133,11 @@ def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
     Batches that failed before come last, or ten that always fail would let no other be asked.
     """
     by_belief: dict[str, list[Pair]] = defaultdict(list)
+    seen: set[tuple[str, str]] = set()
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, canonical_key(pair.episode))):
-        by_belief[pair.belief.id].append(pair)
+        if (pair.belief.id, pair.episode.id) not in seen:  # of one episode's claims the nearest is asked about
+            seen.add((pair.belief.id, pair.episode.id))
+            by_belief[pair.belief.id].append(pair)
     size = settings.POLICY.consolidation.classify_episodes
     batches = [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
     batches = [batch for batch in batches if any(member.is_saying for member in batch.members)]

@@ -1,26 +1,31 @@
 """What a cycle reads: episodes and beliefs as plain values beside their vectors."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
 
-from memory.domain.matching import Claim
+from memory.domain.matching import Claim as Text
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
 from memory.llm.requests import EpisodeText
-from memory.models import Belief, ClusterJob, Episode
-from memory.models.vectors import Vectors, read_belief_vectors, read_episode_vectors
+from memory.models import DIMENSIONS, Belief, Claim, ClusterJob, Episode
+from memory.models.vectors import Vectors, read_belief_vectors, read_claim_vectors, read_episode_vectors
+
+NO_CLAIM = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeSource:
-    """An episode as consolidation sees it: its matter, who said it, and where it came from."""
+    """What consolidation hears of an episode: one of its claims, or its whole matter; who said it, and where.
+
+    Several claims of one episode are several sources with one id.
+    """
 
     id: str
     matter: str
@@ -35,11 +40,18 @@ class EpisodeSource:
     occurred_at: datetime
     content_hash: str
     origin: str
+    claim_id: int = NO_CLAIM  # of the whole matter of an episode that nobody read yet
+    number: int = 0  # among the claims of its episode
 
     @property
-    def claim(self) -> Claim:
+    def key(self) -> tuple[str, int]:
+        """Name the episode and the claim."""
+        return self.id, self.claim_id
+
+    @property
+    def claim(self) -> Text:
         """Return the matter as the guard compares it."""
-        return Claim(text=self.matter, speaker=self.speaker, language=self.language)
+        return Text(text=self.matter, speaker=self.speaker, language=self.language)
 
     @property
     def company(self) -> tuple[str, str, str]:
@@ -78,9 +90,9 @@ class BeliefSource:
     status: str
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> Text:
         """Return the statement as the guard compares it; whom it speaks of is its subject."""
-        return Claim(text=self.statement, speaker=self.subject, language=self.language)
+        return Text(text=self.statement, speaker=self.subject, language=self.language)
 
 
 _EPISODE_COLUMNS = (
@@ -93,16 +105,54 @@ _BELIEF_COLUMNS = (
 
 
 def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read the episodes that have a vector of this model, in canonical order: rows and vectors (n, 768)."""
-    return _with_vectors(episodes.values(*_EPISODE_COLUMNS).iterator(chunk_size=2000), model)
+    """Read what episodes claim and has a vector of this model, in canonical order: rows and vectors (n, 768).
+
+    Of an episode that nobody read yet that is its whole matter.
+    """
+    rows = {row["id"]: row for row in episodes.values(*_EPISODE_COLUMNS, "read_at").iterator(chunk_size=2000)}
+    return _with_vectors(_sources_of(rows), model)
 
 
-def _with_vectors(rows: Iterable[dict[str, Any]], model: str) -> tuple[list[EpisodeSource], Vectors]:
-    found = {row["id"]: row for row in rows}
-    ids, vectors = read_episode_vectors(model=model, ids=list(found))
-    sources = [_episode(found[key]) for key in ids]
-    order = sorted(range(len(ids)), key=lambda place: canonical_key(sources[place]))
-    return [sources[place] for place in order], vectors[np.asarray(order, dtype=np.intp)]
+def _sources_of(rows: Mapping[str, dict[str, Any]]) -> list[EpisodeSource]:
+    """Return the sources of some episodes: their claims that may be evidence, else all that they say."""
+    read = [key for key, row in rows.items() if row.pop("read_at") is not None]
+    claims = Claim.objects.evidence().filter(episode__in=read).values_list(*_CLAIM_COLUMNS)
+    told = [_claim_source(rows[claim[0]], claim) for claim in claims.iterator(chunk_size=2000)]
+    unread = rows.keys() - set(read)
+    return [*told, *(_episode(rows[key]) for key in unread)]
+
+
+_CLAIM_COLUMNS = ("episode_id", "pk", "number", "sentence", "language", "is_whole")
+
+
+def _claim_source(row: Mapping[str, Any], claim: tuple[Any, ...]) -> EpisodeSource:
+    """Return one claim of an episode; what is told in the third person has no speaker any more."""
+    _, key, number, sentence, language, is_whole = claim
+    whole = _episode(dict(row))
+    if is_whole:
+        return replace(whole, claim_id=key, number=number)
+    language = language or whole.language
+    return replace(whole, matter=sentence, speaker="", language=language, claim_id=key, number=number)
+
+
+def _with_vectors(sources: Sequence[EpisodeSource], model: str) -> tuple[list[EpisodeSource], Vectors]:
+    """Keep the sources that have a vector: a claim's own, else that of its episode, whose whole matter it is."""
+    ids, vectors = read_episode_vectors(model=model, ids=list({source.id for source in sources}))
+    claim_ids, claim_vectors = read_claim_vectors(model=model, ids=[source.claim_id for source in sources])
+    own = dict(zip(claim_ids, claim_vectors, strict=True))
+    whole = dict(zip(ids, vectors, strict=True))
+    wholes = set(
+        Claim.objects.filter(
+            pk__in=[source.claim_id for source in sources if source.claim_id], is_whole=True
+        ).values_list("pk", flat=True)
+    ) | {NO_CLAIM}
+    kept = [
+        (source, vector)
+        for source in sorted(sources, key=canonical_key)
+        if (vector := own.get(source.claim_id, whole.get(source.id) if source.claim_id in wholes else None)) is not None
+    ]
+    stacked = np.stack([vector for _, vector in kept]) if kept else np.zeros((0, DIMENSIONS), np.float32)
+    return [source for source, _ in kept], stacked
 
 
 def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
@@ -115,9 +165,9 @@ def _episode(row: dict[str, Any]) -> EpisodeSource:
     return EpisodeSource(matter=matter_of(str(text), str(row["speaker"])), **row)
 
 
-def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, str]:
+def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]:
     """Return what episodes are ordered by, so that the order of loading does not matter."""
-    return episode.occurred_at, episode.content_hash, episode.origin, episode.matter
+    return episode.occurred_at, episode.content_hash, episode.origin, episode.number, episode.matter
 
 
 def read_beliefs(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefSource], Vectors]:
@@ -150,16 +200,34 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
     return ordered
 
 
-def positions(sources: Sequence[EpisodeSource]) -> dict[str, int]:
-    """Return where each episode stands."""
-    return {source.id: place for place, source in enumerate(sources)}
-
-
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
     """Read a job's members that still are this workspace's and active, most central first, with their vectors."""
-    order = list(job.members.order_by("position").values_list("episode_id", flat=True))
-    active = Episode.objects.active().filter(pk__in=order)
-    sources, vectors = _with_vectors(active.values(*_EPISODE_COLUMNS), model)  # few: no cursor on the server
-    place = positions(sources)
-    kept = [place[key] for key in order if key in place]
+    members = dict(job.members.order_by("position").values_list("episode_id", "claim_id"))
+    active = Episode.objects.active().filter(pk__in=list(members))
+    rows = {row["id"]: row for row in active.values(*_EPISODE_COLUMNS)}
+    claims = Claim.objects.filter(pk__in=[key for key in members.values() if key])
+    told = {claim[0]: claim for claim in claims.values_list(*_CLAIM_COLUMNS)}
+    sources, vectors = _with_vectors(
+        [_claim_source(row, told[key]) if key in told else _episode(row) for key, row in rows.items()], model
+    )
+    place = {source.id: number for number, source in enumerate(sources)}
+    kept = [place[key] for key in members if key in place]
     return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]
+
+
+def with_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, int]) -> dict[str, EpisodeSource]:
+    """Let sources of whole episodes, by id, say one claim each, where `claims` names one that is still there."""
+    found = Claim.objects.filter(pk__in=claims.values(), is_whole=False)
+    told = {row.episode_id: row for row in found.only("pk", "episode_id", "number", "sentence", "language")}
+    return {
+        key: replace(source, matter=told[key].sentence, speaker="", claim_id=told[key].pk) if key in told else source
+        for key, source in sources.items()
+    }
+
+
+def each_once(sources: Iterable[EpisodeSource]) -> list[EpisodeSource]:
+    """Keep of each episode the first claim: an episode is one voice, however often it says a thing."""
+    first: dict[str, EpisodeSource] = {}
+    for source in sources:
+        first.setdefault(source.id, source)
+    return list(first.values())

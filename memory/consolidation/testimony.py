@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from memory.consolidation.evidence import LEFT
-from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources
+from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources, with_claims
 from memory.domain.evidence import EvidenceRow
 from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
@@ -43,7 +43,9 @@ def read_testimony(*, beliefs: Collection[str], with_echoes: bool = False) -> li
     if not with_echoes:
         rows = rows.filter(base_weight__gt=0)
     kept = Episode.objects.filter(pk__in={row.episode_id for row in rows}, is_derived=False).exclude(status__in=LEFT)
-    sources = {source.id: source for source in read_sources(episodes=kept)}
+    whole = {source.id: source for source in read_sources(episodes=kept)}
+    claims = {row.episode_id: row.claim_id for row in rows if row.claim_id}
+    sources = with_claims(sources=whole, claims=claims)
     found = [
         Testimony(
             belief_id=row.belief_id,

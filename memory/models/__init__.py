@@ -13,6 +13,7 @@ from memory.models.beliefs import (
     Scope,
 )
 from memory.models.boxes import Box, BoxMember, Trace
+from memory.models.claims import Claim, ClaimEmbedding
 from memory.models.conversations import Conversation, Turn, TurnEpisode
 from memory.models.cycles import (
     Blame,
@@ -58,6 +59,8 @@ __all__ = [
     "BoxMember",
     "CallOutcome",
     "ChildVerdict",
+    "Claim",
+    "ClaimEmbedding",
     "ClusterJob",
     "ClusterMember",
     "ConfidenceModel",

@@ -224,6 +224,7 @@ class Basis(models.TextChoices):
 
     GUARD = "guard", "near-identical, and the polarity guard passed"
     MODEL = "model", "a model's verdict"
+    SLOT = "slot", "slots, values and words of a claim, by rules"
     PERSON = "person", "a person's word"
     UNITED = "united", "two verdicts that clash, united by a merge"
 
@@ -242,6 +243,14 @@ class Evidence(models.Model):
     )
     basis = models.CharField(max_length=6, choices=Basis.choices)
     reason = models.TextField(blank=True, default="")
+    claim = models.ForeignKey(
+        "memory.Claim",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="evidence",
+        help_text="That counts.",
+    )
     cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="evidence")
     call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField()

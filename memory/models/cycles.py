@@ -13,6 +13,7 @@ from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.models.beliefs import Basis, Belief
 from memory.models.choices import choices_of
+from memory.models.claims import Claim
 from memory.models.episodes import DIMENSIONS, Episode
 from memory.models.identifiers import IdField, new_cycle_id
 from memory.models.tenancy import Workspace, WorkspaceQuerySet
@@ -111,6 +112,7 @@ class CycleStep(models.Model):
 class JobKind(models.TextChoices):
     CLUSTER = "cluster", "cluster of three or more"
     SINGLES = "singles", "single episodes near one belief"
+    CLAIM = "claim", "one claim, as it was told"
 
 
 class ClusterJobQuerySet(WorkspaceQuerySet):
@@ -146,6 +148,10 @@ class ClusterJob(models.Model):
     members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
     belief = models.ForeignKey(
         Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a singles job."
+    )
+
+    claim = models.ForeignKey(
+        Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs", help_text="Of a claim's job."
     )
 
     lease_owner = models.CharField(max_length=64, blank=True, default="")
@@ -211,6 +217,9 @@ class ClusterMember(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="members")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    claim = models.ForeignKey(
+        Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="What of it takes part."
+    )
     position = models.PositiveIntegerField()
     blame = models.CharField(max_length=8, choices=Blame.choices, blank=True, db_default="", default="")
 
@@ -238,6 +247,9 @@ class JobVerdict(models.Model):
     job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="verdicts")
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    ends_belief = models.BooleanField(
+        default=False, db_default=False, help_text="The claim announces that the belief holds no longer."
+    )
     statement_hash = models.CharField(max_length=64)
     verdict = models.CharField(max_length=11, choices=choices_of(Verdict))
     basis = models.CharField(max_length=6, choices=Basis.choices)

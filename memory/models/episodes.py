@@ -105,6 +105,7 @@ class Episode(models.Model):
     leased_by = models.ForeignKey(
         "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="leased_episodes"
     )
+    read_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which its claims were read.")
     pooled_at = models.DateTimeField(null=True, blank=True, help_text="Domain time at which it first joined the pool.")
     failures = models.PositiveIntegerField(
         default=0, help_text="Cycles that failed because of it, since the last that did not."

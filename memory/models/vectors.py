@@ -99,6 +99,30 @@ def read_belief_vectors(*, model: str, ids: Sequence[str]) -> tuple[list[str], V
     )
 
 
+def read_claim_vectors(*, model: str, ids: Sequence[int]) -> tuple[list[int], Vectors]:
+    """Read the vectors that these claims have under a model, in the order of their keys."""
+    keys, vectors = _copy_out(
+        f"SELECT lpad(claim_id::text, {_ID_LENGTH}, '0'), vector FROM memory_claimembedding "  # noqa: S608  (a number)
+        "WHERE claim_id = ANY(%s) AND model = %s ORDER BY claim_id",
+        [list(ids), model],
+    )
+    return [int(key) for key in keys], vectors
+
+
+def store_claim_vectors(*, workspace_id: int, model: str, vectors: Mapping[int, Vectors]) -> None:
+    """Store or replace claims' vectors."""
+    _store(
+        b"""
+        INSERT INTO memory_claimembedding (claim_id, workspace_id, model, vector)
+        SELECT c.id, c.workspace_id, %s, given.vector
+        FROM unnest(%b::bigint[], %b::halfvec[]) AS given (key, vector) JOIN memory_claim c ON c.id = given.key
+        WHERE c.workspace_id = (SELECT %s::bigint)
+        ON CONFLICT (claim_id, model) DO UPDATE SET vector = EXCLUDED.vector
+        """,
+        [model, list(vectors), [HalfVector(vector) for vector in vectors.values()], workspace_id],
+    )
+
+
 def store_episode_vectors(
     *,
     workspace_id: int,

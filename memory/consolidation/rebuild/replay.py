@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import Q
 
 from memory.consolidation.birth import CREATED, JOINED_TWIN, conceive, take_testimony
+from memory.consolidation.claims import end_beliefs
 from memory.consolidation.classify import as_belief
 from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.facts import read_facts_of
@@ -111,6 +112,7 @@ def _replay_cycle(cycle: Cycle, record: Record) -> list[StructuralJob]:
 def _replay_job(job: ClusterJob, cycle: Cycle, record: Record) -> None:
     outcome = job.outcome
     give_evidence(cycle=cycle, job=job)
+    end_beliefs(cycle=cycle, job=job)
     if outcome == JOINED_TWIN:
         for twin in lock_beliefs([job.joined_belief_id] if job.joined_belief_id else []):
             take_testimony(cycle=cycle, job=job, belief=twin, is_birth=False)

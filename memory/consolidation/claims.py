@@ -1,0 +1,266 @@
+"""Claims in a cycle: what is told plainly founds a belief or meets one, what else is said counts where it belongs (E3, E4).
+
+A claim has a job of its own, which makes no call: slots, values and words decide, at the gate and under its lock, since
+what one claim founds the next may bear out or end.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Max
+
+from memory.claims.persons import person_of
+from memory.consolidation.birth import found_candidate
+from memory.consolidation.evidence import insert_evidence, recompute_beliefs
+from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, hash_statement, read_members
+from memory.consolidation.status import change_status
+from memory.domain.actor import cycle_actor
+from memory.domain.cards import Timeframe
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
+from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
+from memory.language.relations import Reading, Relation, read_sentence, relate
+from memory.llm.workspace_model import embedder_of
+from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
+from memory.models.rows import insert_new
+from memory.models.vectors import read_claim_vectors
+
+ENDED = "a claim says that it has ended"
+CONTRADICTED_TWICE = "two origins say otherwise"
+
+EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
+_AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPlan:
+    """A claim that gets a job, and whether it may found a belief."""
+
+    source: EpisodeSource
+    claim: Claim
+    may_found: bool
+
+
+def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[ClaimPlan]:
+    """Choose the claims that get a job, in the order of time: new ones that are told, and those that bear on a belief."""
+    here = {source.claim_id: source for source in sources if source.claim_id}
+    claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
+    known = _Known(workspace_id=workspace_id)
+    heard = _heard_pairs(workspace_id, [source.id for source in here.values()])
+    plans = []
+    for claim in claims:
+        source = here[claim.pk]
+        is_new = source.state != ConsolidationState.POOLED
+        may_found = is_new and claim.is_told
+        if may_found or any((belief.pk, source.id) not in heard for belief, _ in known.related(claim, source)):
+            plans.append(ClaimPlan(source=source, claim=claim, may_found=may_found))
+    return sorted(plans, key=lambda plan: canonical_key(plan.source))
+
+
+def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str | None, str]]:
+    """Find the pairs of belief and episode on which rules have spoken, or that are evidence."""
+    said = JobVerdict.objects.for_workspace(workspace_id).filter(basis=Basis.SLOT, episode__in=episodes)
+    counted = Evidence.objects.for_workspace(workspace_id).filter(episode__in=episodes)
+    return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
+
+
+class _Known:
+    """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
+
+    def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
+        beliefs = Belief.objects.for_workspace(workspace_id).active().defer("search")
+        self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
+        self.readings = [_read_belief(belief) for belief in self.beliefs]
+        self._by_word: dict[str, set[int]] = defaultdict(set)
+        for place, reading in enumerate(self.readings):
+            for word in (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_plain_words(reading.sentence)):
+                self._by_word[word].add(place)
+
+    def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
+        """Yield the beliefs that a claim says something about, and what."""
+        reading = read_claim(claim=claim, source=source)
+        asked = (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_ended_words(reading))
+        for place in sorted(set().union(*(self._by_word.get(word, set()) for word in asked)) if asked else ()):
+            belief = self.beliefs[place]
+            if not _is_in_sight(belief, source):
+                continue
+            found = relate(claim=reading, belief=self.readings[place], is_explicit=claim.confidence >= EXPLICIT)
+            if found.verdict is not Verdict.IRRELEVANT:
+                yield belief, found
+
+
+def _plain_words(sentence: str) -> Iterable[str]:
+    return (f"word:{word}" for word in sentence.lower().replace("'s", "").replace(".", " ").replace(",", " ").split())
+
+
+def _ended_words(reading: Reading) -> Iterable[str]:
+    return (f"word:{word}" for thing in reading.ended for word in thing.lower().split())
+
+
+def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
+    same_project = belief.project_id in (None, source.project_id)
+    return same_project and belief.user in ("", source.user) and belief.language in ("", source.language)
+
+
+def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
+    """Return a claim as rules compare it."""
+    person = person_of(user=source.user, language=claim.language)
+    return read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
+
+
+def _read_belief(belief: Belief) -> Reading:
+    person = person_of(user=belief.user, language=belief.language)
+    return read_sentence(belief.statement, person=person, subject=belief.subject, language=belief.language)
+
+
+def store_claim_jobs(*, cycle: Cycle, plans: Sequence[ClaimPlan], first_number: int) -> None:
+    """Write a job for each claim, ready for the gate: what it might found is the claim itself."""
+    model = embedder_of(cycle.workspace_id).name
+    keys, vectors = read_claim_vectors(model=model, ids=[plan.claim.pk for plan in plans])
+    vector_of = dict(zip(keys, vectors, strict=True))
+    jobs = [
+        ClusterJob(
+            workspace_id=cycle.workspace_id,
+            cycle=cycle,
+            number=number,
+            kind=JobKind.CLAIM,
+            state=JobState.CLASSIFIED,
+            claim=plan.claim,
+            members_hash=hash_members([plan.source.id]),
+            **(_candidate(plan, vector_of[plan.claim.pk]) if plan.may_found and plan.claim.pk in vector_of else {}),
+        )
+        for number, plan in enumerate(plans, start=first_number)
+    ]
+    ClusterJob.objects.bulk_create(jobs, batch_size=500)
+    ClusterMember.objects.bulk_create(
+        [
+            ClusterMember(
+                workspace_id=cycle.workspace_id, job=job, episode_id=plan.source.id, claim=plan.claim, position=0
+            )
+            for job, plan in zip(jobs, plans, strict=True)
+        ],
+        batch_size=1000,
+    )
+
+
+def _candidate(plan: ClaimPlan, vector: Any) -> dict[str, Any]:
+    claim = plan.claim
+    written = {
+        "statement": claim.sentence,
+        "subject": claim.subject,
+        "predicate": claim.slot,
+        "context": claim.context,
+        "timeframe": Timeframe.CURRENT,
+    }
+    return {
+        "candidate": written,
+        "candidate_hash": hash_statement(claim.sentence, claim.subject),
+        "candidate_language": claim.language,
+        "candidate_vector": np.asarray(vector, dtype=np.float32).tolist(),
+    }
+
+
+def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Let a claim meet what is believed by now: give its evidence, challenge what it ends, found what is new.
+
+    Return the beliefs that it touched. The caller holds the workspace's lock, and saves the job.
+    """
+    members, _ = read_members(job=job, model=embedder_of(job.workspace_id).name)
+    claim = Claim.objects.filter(pk=job.claim_id).first()
+    if claim is None or not members:
+        job.refusal = "claim_gone"
+        return []
+    [source] = members
+    found = list(_Known(workspace_id=job.workspace_id, user=source.user).related(claim, source))
+    later = _supported_later(
+        [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS], source
+    )
+    judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
+    _store_verdicts(job, source, judged)
+    touched = give_claims_evidence(cycle=cycle, job=job)
+    supported = _is_evidence_for_something(source, claim)
+    disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
+    overturned = [belief for belief in disputed if _origins_against(belief) >= _AGREE]
+    JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
+    end_beliefs(cycle=cycle, job=job)
+    if job.candidate_vector is None or supported or len(overturned) < len(disputed):
+        return touched
+    insert_new(model=JobVerdict, rows=[_verdict(job, source, None, Verdict.SUPPORTS, "", ends=False)])
+    return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
+
+
+def give_claims_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Turn what a claim says of beliefs into evidence; return the beliefs that gained some."""
+    judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
+    beliefs = lock_beliefs(judged.values("belief"))
+    gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
+    touched = [belief for belief in beliefs if belief.pk in gained]
+    attribute_changes(actor=cycle_actor(cycle.pk), reason="a claim")
+    recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)
+    if touched:
+        job.outcome = "matched"
+    return [belief.pk for belief in touched]
+
+
+def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> None:
+    """Challenge the active beliefs of which a job's claim says that they hold no longer."""
+    ended = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
+    for belief in lock_beliefs(ended.values("belief")):
+        if belief.status == BeliefStatus.ACTIVE and not belief.is_pinned:
+            change_status(
+                belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
+            )
+
+
+def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str]:
+    """Find the beliefs that something bears out which was said after the claim: what was so before says nothing of it."""
+    rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
+    newest = rows.values("belief").annotate(newest=Max("episode__occurred_at"))
+    return {row["belief"] for row in newest if row["newest"] > source.occurred_at}
+
+
+def _unless_late(belief: Belief, relation: Relation, later: Collection[str]) -> Relation:
+    if relation.verdict is Verdict.CONTRADICTS and belief.pk in later:
+        return Relation(verdict=Verdict.IRRELEVANT, reason="It was said before what the belief rests on.")
+    return relation
+
+
+def _store_verdicts(job: ClusterJob, source: EpisodeSource, judged: Sequence[tuple[Belief, Relation]]) -> None:
+    rows = [
+        _verdict(job, source, belief, relation.verdict, relation.reason, ends=relation.ends)
+        for belief, relation in judged
+    ]
+    insert_new(model=JobVerdict, rows=rows)
+
+
+def _verdict(
+    job: ClusterJob, source: EpisodeSource, belief: Belief | None, verdict: Verdict, reason: str, *, ends: bool
+) -> dict[str, Any]:
+    return {
+        "workspace_id": job.workspace_id,
+        "job_id": job.pk,
+        "belief_id": belief.pk if belief else None,
+        "episode_id": source.id,
+        "statement_hash": belief.statement_hash if belief else job.candidate_hash,
+        "verdict": verdict,
+        "basis": Basis.SLOT,
+        "reason": reason,
+        "ends_belief": ends,
+        "model": "",
+        "prompt_version": "",
+    }
+
+
+def _is_evidence_for_something(source: EpisodeSource, claim: Claim) -> bool:
+    """Tell whether the claim bears out a belief that is active, by these rules or by any other road."""
+    rows = Evidence.objects.filter(episode=source.id, claim=claim, verdict=Verdict.SUPPORTS)
+    return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
+
+
+def _origins_against(belief: Belief) -> int:
+    rows = Evidence.objects.filter(belief=belief, verdict=Verdict.CONTRADICTS, base_weight__gt=0)
+    return rows.values("episode__origin").distinct().count()

@@ -1,0 +1,184 @@
+"""Read what a message asserts into claims by rules: each a sentence that stands alone, and how it is meant (E1, E2).
+
+A message is cut into clauses; each is told in the third person, said how it is meant, and graded by how plainly it
+states something that lasts. What is no statement (a question apart, which is kept as one) is left out.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from memory.domain.language import detect_language
+from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
+from memory.domain.noting import hear_note
+from memory.domain.refusals import has_verb, is_german
+from memory.domain.relative_dates import date_sentence
+from memory.domain.sentences import list_words, strip_pictographs
+from memory.language.clauses import Clause, list_clauses
+from memory.language.cues import has_cue
+from memory.language.modes import Mode, find_change, mode_of
+from memory.language.persons import name_pronoun, people_in
+from memory.language.slots import Values, fill_slots, find_values, without_ended
+from memory.language.statements import as_instruction, grade, is_refused, strip_frame
+from memory.language.wording import tell_of
+
+TOLD = 0.6  # strength from which a claim may found a belief by itself (E4)
+ANNOUNCED = 0.3  # the same, of a change that names a value
+_READ_FOR_LANGUAGE = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speech:
+    """Who says a message, by the name that they are told of, in which language and on which day."""
+
+    user: str
+    language: str = ""
+    said_on: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadClaim:
+    """One thing that a message asserts; `strength` is how plainly it says something that lasts, 0 to 1."""
+
+    sentence: str
+    subject: str
+    mode: Mode
+    kind: str
+    words: str  # that it was read from
+    language: str
+    strength: float
+    is_denial: bool = False
+    slots: dict[str, frozenset[str]] = field(default_factory=dict)
+    values: Values = field(default_factory=Values)
+    ended: tuple[str, ...] = ()
+    asked_to_remember: bool = False
+    is_whole: bool = False  # it is the text as it stands
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether it may found a belief by itself: said plainly, asked for, or announced with what holds now."""
+        if self.mode is Mode.CHANGE and self.strength >= ANNOUNCED and (self.slots or self.values.excluding()):
+            return True
+        return self.asked_to_remember or self.strength >= TOLD
+
+
+def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
+    """List what a message asserts, in its order."""
+    language = speech.language or detect_language(text[:_READ_FOR_LANGUAGE])
+    plain = "\n".join(strip_pictographs(line) if line.strip() else line for line in text.splitlines())
+    clauses = list_clauses(plain)
+    found: dict[str, ReadClaim] = {}
+    person = ""  # whom "she" would mean
+    for place, clause in enumerate(clauses):
+        german = is_german(clause.sentence, language=language)
+        named = name_pronoun(clause=clause.text, person=person, german=german)
+        for claim in _read_clause(clause, named, _said_next(clauses, place), speech, german=german):
+            found.setdefault(claim.sentence.casefold(), claim)
+        person = people_in(text=clause.text, speaker=speech.user, german=german, before=person)
+    return _keep_parts_or_whole(list(found.values()))
+
+
+def _said_next(clauses: Sequence[Clause], place: int) -> str:
+    here = clauses[place].sentence
+    return next((clause.sentence for clause in clauses[place + 1 :] if clause.sentence != here), "")
+
+
+def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, german: bool) -> Iterator[ReadClaim]:
+    noted = hear_note(text)
+    wished = noted is not None and has_verb(list_words(noted), german=german) and not has_cue("plan", noted)
+    said = strip_frame(noted if wished and noted else text)
+    if len(said.split()) < 2:
+        return
+    mode = mode_of(clause=said, sentence=clause.sentence, after=after, is_quote=clause.is_quote)
+    unsaid = mode in (Mode.IRONIC, Mode.HYPOTHETICAL, Mode.ASKED, Mode.QUOTED)
+    instruction = None if unsaid else as_instruction(said, label=clause.label, name=speech.user, german=german)
+    told = instruction or _tell(clause, said, speech.user, german=german)
+    if is_refused(told=told, said=said, is_wished=wished, mode=mode, german=german):
+        return
+    kind, strength = grade(said=said, clause=clause, is_instruction=instruction is not None)
+    sentence = date_sentence(text=told, said_on=speech.said_on)
+    values = find_values(sentence)
+    change = find_change(said) if mode is Mode.CHANGE else None
+    ended = change.ended if change else ()
+    slots = without_ended(fill_slots(said, values), ended)
+    strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots))
+    if change and ended and not change.begins and not slots and not _GAVE_UP.search(said):
+        strength = min(strength, ANNOUNCED - 0.01)  # it only says that something is over
+    yield ReadClaim(
+        sentence=sentence,
+        subject=subject_of(told, speech.user),
+        mode=Mode.ASSERTED if instruction and mode is Mode.PLANNED else mode,
+        kind=kind,
+        words=clause.text,
+        language="de" if german else "en",
+        strength=strength,
+        is_denial=_DENIES.search(said) is not None,
+        slots=slots,
+        values=values,
+        ended=ended,
+        asked_to_remember=wished,
+    )
+
+
+_GAVE_UP = re.compile(
+    r"\b(?:i|we|ich|wir)(?:'ve| have| am|'m| hab\w*)? (?:\w+ )?(?:sold|quit|gave up|given up|stopped|retired|no)\b",
+    re.I,
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|no|cannot|without|nobody|nothing|nicht|nie|niemals|kein\w*|ohne)\b|n't\b", re.IGNORECASE
+)
+
+
+def _tell(clause: Clause, said: str, name: str, *, german: bool) -> str:
+    """Tell a clause of its speaker; a value behind a label (`food: £85 a week`) keeps it."""
+    is_value = clause.label and not has_verb(list_words(said), german=german) and len(clause.label.split()) <= 4
+    return tell_of(clause=f"{clause.label}: {said}" if is_value else said, name=name, german=german)
+
+
+def _strengthen(strength: float, *, kind: str, said: str, mode: Mode, has_slot: bool) -> float:
+    """Weigh what beside its form tells that a clause states something lasting."""
+    if mode is Mode.CHANGE:
+        strength += 0.15 + 0.1 * has_slot
+    elif has_slot and kind not in ("event", "label") and not has_cue("transient", said):
+        strength += 0.1
+    if has_cue("request", said) and kind != "preference":
+        strength -= 0.3
+    return max(0.0, min(1.0, strength))
+
+
+def subject_of(told: str, user: str) -> str:
+    """Name who or what a told sentence is about: its user, what is theirs, or what it begins with."""
+    if told.lower().startswith(user.lower()):
+        owned = re.match(rf"{re.escape(user)}(?:'s|'|s|’) (?P<what>[\w-]+(?: [\w-]+)?)", told)
+        return user if not owned else f"{user}'s {owned['what'].lower()}"
+    words = [word for word in list_words(told) if word.lower() not in ENGLISH_STOPS | GERMAN_STOPS]
+    return words[0].lower() if words else user
+
+
+def _keep_parts_or_whole(claims: Sequence[ReadClaim]) -> list[ReadClaim]:
+    """Of a sentence and the clauses that it falls into keep the clauses, or the whole where they say less apart."""
+    dropped: set[int] = set()
+    for claim in claims:
+        parts = [other for other in claims if _is_part(other, claim)]
+        if parts and id(claim) not in dropped:
+            dropped |= {id(part) for part in parts} if _says_more(claim, parts) else {id(claim)}
+    return [claim for claim in claims if id(claim) not in dropped]
+
+
+def _is_part(part: ReadClaim, whole: ReadClaim) -> bool:
+    return part is not whole and part.words != whole.words and part.words in whole.words
+
+
+def _says_more(whole: ReadClaim, parts: Collection[ReadClaim]) -> bool:
+    """Tell whether a sentence is worth more whole: what ends in one clause and begins in the other, or hangs together."""
+    if whole.asked_to_remember:
+        return True
+    words = len(whole.sentence.split())
+    plain = [part for part in parts if part.strength >= TOLD]
+    if len(plain) > 1 and len({part.subject for part in plain}) == 1 and plain[0].kind == "other" and words <= 22:
+        return True  # one person, said in two clauses
+    ends_apart = any(part.ended for part in parts) and len(parts) > 1
+    if whole.mode is Mode.CHANGE and ends_apart and words <= 22:
+        return True
+    return max(part.strength for part in parts) + 0.05 < whole.strength and words <= 18

@@ -1,0 +1,46 @@
+"""The shipped words and turns of speech, as patterns (cues.toml, common_words.toml)."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
+
+_HERE = Path(__file__).parent
+_SPEAKER = "(?:i|we)"
+
+
+@cache
+def cue(name: str) -> re.Pattern[str]:
+    """Return the pattern of a kind of cue, both languages in one; KeyError for a name that the list lacks."""
+    entry = _table("cues.toml")[name]
+    joined = "|".join(one.replace("{I}", _SPEAKER) for one in (*entry["en"], *entry["de"]))
+    return re.compile(joined, re.IGNORECASE)
+
+
+def has_cue(name: str, text: str) -> bool:
+    """Tell whether a text holds a cue."""
+    return cue(name).search(text) is not None
+
+
+@cache
+def dull_words(language: str) -> frozenset[str]:
+    """Return the words of a language that say nothing by being shared."""
+    table = _table("common_words.toml")
+    common = frozenset((table["en"] + table["de"]).split())
+    return common | (GERMAN_STOPS if language == "de" else ENGLISH_STOPS | ENGLISH_VERBS | ENGLISH_PAST)
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """Return the commonest words of both languages."""
+    table = _table("common_words.toml")
+    return frozenset((table["en"] + table["de"]).split())
+
+
+@cache
+def _table(name: str) -> Mapping[str, Mapping[str, list[str]]]:
+    with (_HERE / name).open("rb") as file:
+        return tomllib.load(file)

@@ -1,0 +1,130 @@
+"""How a clause is meant: asserted, asked, wished, advised, hypothetical, quoted, ironic, planned, or a change (E1)."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memory.language.cues import has_cue
+
+
+class Mode(StrEnum):
+    """How a claim is meant; only what is asserted or announces a change is evidence of anything (E1, E2)."""
+
+    ASSERTED = "asserted"
+    CHANGE = "change"
+    ADVISED = "advised"
+    ASKED = "asked"
+    HYPOTHETICAL = "hypothetical"
+    WISHED = "wished"
+    QUOTED = "quoted"
+    IRONIC = "ironic"
+    PLANNED = "planned"
+
+
+EVIDENCE = frozenset({Mode.ASSERTED, Mode.CHANGE})
+
+
+def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = False) -> Mode:
+    """Say how a clause is meant, by itself, its sentence and what is said right after it."""
+    if has_cue("irony", sentence) or _TAKEN_BACK.match(after):
+        return Mode.IRONIC
+    if has_cue("question", clause) or _ends_a_question(clause, sentence):
+        return Mode.ASKED
+    if has_cue("hypothetical", sentence):
+        return Mode.HYPOTHETICAL
+    if has_cue("wish", clause):
+        return Mode.WISHED
+    if (is_quote or has_cue("quoted", clause)) and not has_cue("own_saying", clause):
+        return Mode.QUOTED
+    if find_change(clause) is not None:
+        return Mode.CHANGE
+    head = clause.partition(",")[0]
+    return Mode.PLANNED if has_cue("plan", head if len(head.split()) > 2 else clause) else Mode.ASSERTED
+
+
+_TAKEN_BACK = re.compile(r"^\W*(?:not|nicht|no|nein|ha|haha|lol|as if|just kidding|kidding|scherz)\W*$", re.IGNORECASE)
+
+
+def _ends_a_question(clause: str, sentence: str) -> bool:
+    asked = sentence.rstrip()
+    return asked.endswith("?") and asked.rstrip("? ").endswith(clause.rstrip("? ."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a clause says has ended, and whether it says what holds instead; either may be left open."""
+
+    ended: tuple[str, ...] = ()
+    begins: bool = False
+
+
+def find_change(clause: str) -> Change | None:
+    """Read what a clause says has ended or begun; None where it announces nothing."""
+    if has_cue("still", clause) or has_cue("idle_change", clause):
+        return None
+    named = (_trim(thing) for thing in _ended(clause))
+    ended = tuple(dict.fromkeys(thing for thing in named if thing and thing.lower() not in _NO_THING))
+    begins = has_cue("begins", clause)
+    return Change(ended=ended, begins=begins) if ended or begins else None
+
+
+# A thing that may end: a few words, up to the next preposition, comma or clause.
+_BREAKS = (
+    "on in at since for from to and but so because as last this it is yesterday today after before with when over by until "
+    "ist und seit im am ab auf gestern we i he she they in-favour out gone any more now finally altogether completely"
+)
+_NEXT_WORD = rf"(?: (?!(?:{'|'.join(_BREAKS.split())})\b)[\w+#./'-]+)"
+_DETERMINERS = r"(?:the |our |my |that |those |all |old |taking |using |doing |das |die |der |den |mein\w* |unser\w* )*"
+_THING = rf"(?P<thing>{_DETERMINERS}[\w+#./'-]+{_NEXT_WORD}{{0,3}})"
+_ENDING_VERB = (
+    r"(?:dropped|dropping|ditched|ditching|left|leaving|quit|quitting|"
+    r"stopped(?: (?:using|taking|drinking|eating|doing|going to))?|gave up|given up|giving up|got rid of|getting rid of|"
+    r"cancelled|canceled|sold|uninstalled|abandoned|scrapped|binned|retired|replaced|replacing|finished with|done with|"
+    r"moved away from|moved off|moving off|moved out of|came off|off|tore out|tearing out|ended up tearing|switched off|"
+    r"killed|deleted|kicked out|said goodbye to|say goodbye to|parted with|threw out|thrown out|haven't touched|outgrew)"
+)
+_PEOPLE = r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to)"
+_GONE = (
+    r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|finished|"
+    r"cancelled|canceled|no more|over|off the table|a thing of the past|stopped|switched off|scrapped|retired|deleted|"
+    r"discontinued|closed down|sold|dropped)\b"
+)
+_ENDS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b{_PEOPLE}(?: \w+ly| just| finally| all)? {_ENDING_VERB} {_THING}",
+        rf"^(?:and |so )?{_ENDING_VERB} {_THING}",
+        rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
+        rf"(?: now| finally| officially)? {_GONE}",
+        rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",
+        rf"\bno (?:more|longer (?:on|in|at|with|using|take|takes|taking|drink|use|uses|eat)?) ?{_THING}",
+        rf"\b(?:not|n't) (?:\w+ ){{0,2}}?{_THING} any ?more\b",
+        rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
+        rf"\b(?:instead of|in place of|rather than) {_THING}",
+        rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
+        rf"\b{_THING} (?:ist|sind) (?:jetzt |nun |endlich )?"
+        r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft)\b",
+        rf"\bvon {_THING} (?:auf|zu|nach) (?=\w)",
+        rf"\bmit (?:dem |der )?{_THING} aufgehört\b",
+    )
+)
+_NO_THING = frozenset(
+    "it this that one them him her me us all much many time home work bed here there everything nothing something "
+    "more less day week place way lot while bit part half course".split()
+)
+
+
+def _ended(clause: str) -> list[str]:
+    return [found["thing"] for pattern in _ENDS for found in pattern.finditer(clause)]
+
+
+_LIGHT = re.compile(
+    r"^(?:(?:the|our|my|that|those|all|old|any|an?|das|die|der|den|dem|mein\w*|unser\w*|it|this|them|everything|since|"
+    r"everybody|nobody|something|things?|he|she|they|we|i|you|there|what|who|and|so|of|using|to|taking|doing|monday|"
+    r"tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|now|has|have|is|are|was|been)\b ?)+",
+    re.IGNORECASE,
+)
+
+
+def _trim(thing: str) -> str:
+    return _LIGHT.sub("", thing.strip(" '\"")).strip(" .,'\"")

@@ -1,0 +1,86 @@
+"""Whom "he" and "she" mean within a message: the person named last before it (E2)."""
+
+import re
+
+from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS, words
+from memory.language.cues import common_words
+from memory.language.wording import tell_of
+
+_RELATIVES = words(
+    "mother mum mom father dad sister brother daughter son husband wife partner boyfriend girlfriend friend neighbour neighbor boss manager "
+    "colleague accountant landlord landlady doctor teacher cousin aunt uncle nephew niece grandson granddaughter grandma grandpa gran nan fiancé "
+    "fiancée roommate flatmate coach tutor vet dentist mutter mama vater papa schwester bruder tochter sohn mann frau partnerin freund freundin "
+    "nachbar nachbarin chef chefin kollege kollegin vermieter vermieterin ärztin arzt lehrerin lehrer tante onkel neffe nichte enkel enkelin oma opa "
+    "koautor koautorin betreuer betreuerin trainer trainerin"
+)
+_PRONOUN = re.compile(
+    r"^(?P<before>(?:(?:and|but|so|because|since|und|aber|denn|weil|also|then|now|dann|jetzt) )*)(?P<pronoun>he|she|er|sie)"
+    r"(?P<rest>'s|'d|'ll)?(?= [a-zäöüß'])", re.IGNORECASE,
+)  # fmt: skip
+_NAME = re.compile(r"(?<![\w@/.-])[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ][a-zäöüß]+)?(?: [A-ZÄÖÜ][a-zäöüß]+)?\b")
+_OWN = re.compile(
+    rf"\b(?:my|our|mein\w*|unser\w*) (?P<who>(?:\w+ )?(?:{'|'.join(_RELATIVES)}))\b(?: (?P<name>(?-i:[A-ZÄÖÜ][a-zäöüß]+)))?",
+    re.IGNORECASE,
+)
+_TITLED = re.compile(r"\b(?P<who>(?:Frau|Herr|Herrn|Prof\.|Dr\.?|Mrs?\.?|Ms\.?|Miss) [A-ZÄÖÜ][\w-]+)")
+_ACTS = words(
+    "is isn't has hasn't was wants needs likes loves prefers hates never only always can can't won't will doesn't does says said took takes comes "
+    "came works lives goes went asked asks uses runs reads writes eats drinks gets got made makes thinks refuses from and who , ist hat war will mag "
+    "macht kommt kann sagt meint wohnt arbeitet schreibt liest nutzt kommentiert teilt ( prüft betreut übernimmt bekommt kriegt möchte braucht weigert"
+)
+
+
+def people_in(*, text: str, speaker: str, german: bool, before: str = "") -> str:
+    """Return who a later pronoun would mean after this clause: who is named in it, else who was meant `before`."""
+    return _named_in(text, speaker, german=german) or ("" if _SOMEBODY_ELSE.match(text) else before)
+
+
+_SOMEBODY_ELSE = re.compile(
+    r"(?:(?:and|but|so|und|aber) )*(?:the|a|an|another|some|der|die|ein|eine) (?:\w+ )?(?:supervisor|teacher|doctor|physio|nurse|man|woman|lady|guy|customer|"
+    r"driver|neighbour|neighbor|boss|manager|vet|friend|colleague|kollege|kollegin|ärztin|arzt|frau|mann|lehrerin|lehrer|professorin)\b",
+    re.IGNORECASE,
+)
+
+
+def _named_in(text: str, speaker: str, *, german: bool) -> str:
+    if own := _last(_OWN, text):
+        return own["name"] or tell_of(clause=own.group(), name=speaker, german=german).rstrip(".")
+    if titled := _last(_TITLED, text):
+        return titled["who"]
+    for found in _NAME.finditer(text):
+        name = found.group()
+        first = name.split()[0].lower()
+        follows = text[found.end() :].lstrip().split(" ", 1)[0].lower()
+        is_word = first in common_words() or first in ENGLISH_STOPS | GERMAN_STOPS
+        if not is_word and (
+            follows.strip(",") in _ACTS or (not german and found.start() > 0 and _is_person_place(text, found))
+        ):
+            return name
+    return ""
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = None
+    for found in pattern.finditer(text):  # noqa: B007  (the last one is meant)
+        pass
+    return found
+
+
+def _is_person_place(text: str, found: re.Match[str]) -> bool:
+    """Tell whether a name stands where people do: asked, told, given, or with somebody."""
+    before = text[: found.start()].rstrip().rsplit(" ", 1)[-1].lower()
+    return before in words(
+        "ask asked tell told remind with for from and give gave call called meet met write mail send sent thank by"
+    )
+
+
+def name_pronoun(*, clause: str, person: str, german: bool) -> str:
+    """Say who "he" or "she" is at the head of a clause, where somebody was named before; else return it as it is."""
+    found = _PRONOUN.match(clause)
+    if not found or not person or (german and found["pronoun"] == "Sie"):
+        return clause
+    if german != (found["pronoun"].lower() in ("er", "sie")):
+        return clause
+    rest = {"'s": " is", "'d": " would", "'ll": " will"}.get(found["rest"] or "", "")
+    has = re.match(r" (?:got|been|gone|had|taken|moved|done|lost|left|sent|asked|made)\b", clause[found.end() :])
+    return f"{found['before']}{person}{' has' if rest == ' is' and has else rest}{clause[found.end() :]}"

@@ -1,0 +1,221 @@
+"""What a claim says about a belief, by slots, values and words alone; unsure means nothing (E3)."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memory.domain.matching.stems import stem_english, stem_german
+from memory.domain.sentences import list_words
+from memory.domain.verdicts import Verdict
+from memory.language.cues import common_words, dull_words
+from memory.language.modes import find_change
+from memory.language.slots import Slot, Values, fill_slots, find_values, is_ended, list_slots, without_ended
+
+_CONTEXTS = tuple(
+    (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
+    for name, pattern in (
+        ("home", r"at home|from home|home office|zu ?hause|daheim|im homeoffice"),
+        (
+            "work",
+            r"at work|in the office|at the office|office|company|im büro|bei der arbeit|auf arbeit|in der firma|dienstlich",
+        ),
+        ("field", r"in the field|outdoors?|outside|im gelände|draußen|im feld|im moor"),
+        (
+            "weekdays",
+            r"on weekdays|weekdays?|during the week|school nights?|monday to (?:thursday|friday)|mon(?:day)?\s?-\s?(?:thu|fri)\w*|unter der woche|werktags|wochentags",
+        ),
+        ("weekend", r"(?:at|on) (?:the )?weekends?|weekends?|am wochenende|wochenends"),
+        ("saturday", r"on saturdays?|saturdays?|samstags?"),
+        ("sunday", r"on sundays?|sundays?|sonntags?"),
+        (
+            "travel",
+            r"when (?:\w+ )?travel\w*|on the road|travelling|traveling|journeys?|away|on trips?|auf reisen|unterwegs",
+        ),
+        ("staging", r"staging|stg|dev|test(?:ing)? environment"),
+        ("production", r"production|prod(?:-\w+)?"),
+        ("days off", r"days? off|free days?|an freien tagen"),
+        ("working days", r"working days?|work days?|arbeitstage?n?"),
+        ("summer", r"in (?:the )?summer|im sommer"),
+        ("winter", r"in (?:the )?winter|im winter"),
+        ("morning", r"in the mornings?|mornings?|morgens|vormittags"),
+        ("evening", r"in the evenings?|evenings?|abends"),
+        ("breakfast", r"for breakfast|breakfast|zum frühstück"),
+    )
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|no|cannot|without|nobody|nothing|nicht|nie|niemals|kein\w*|ohne)\b|n't\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A sentence as the rules compare it: content stems, slots and values it holds, its contexts, what it denies or ends."""
+
+    sentence: str
+    stems: frozenset[str]
+    subject: str
+    slots: dict[str, frozenset[str]]
+    values: Values
+    contexts: frozenset[str]
+    is_denial: bool
+    is_change: bool
+    ended: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A verdict with its reason; `ends` where the claim announces that what the belief says holds no longer."""
+
+    verdict: Verdict
+    reason: str
+    ends: bool = False
+
+
+NOTHING = Relation(verdict=Verdict.IRRELEVANT, reason="")
+
+
+@lru_cache(maxsize=8192)
+def read_sentence(sentence: str, *, person: str, subject: str = "", language: str = "en") -> Reading:
+    """Read a told sentence about `person` as the rules compare it."""
+    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence) if person else sentence
+    change = find_change(spoken)
+    ended = change.ended if change else ()
+    values = find_values(sentence)
+    slots = without_ended(_without_person(fill_slots(sentence, values), person), ended)
+    return Reading(
+        sentence=sentence,
+        stems=content_stems(sentence, language=language) - content_stems(person, language=language),
+        subject=subject,
+        slots=slots,
+        values=values,
+        contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
+        is_denial=_DENIES.search(sentence) is not None,
+        is_change=change is not None,
+        ended=ended,
+    )
+
+
+def content_stems(text: str, *, language: str) -> frozenset[str]:
+    """Return the stems of the words of a text that are not said everywhere."""
+    german = language == "de"
+    stem = stem_german if german else stem_english
+    dull = dull_words(language)
+    found = set()
+    for word in list_words(text):
+        lower = word.lower().removesuffix("'s").removesuffix("’s")
+        if len(lower) > 1 and lower not in dull:
+            stemmed = stem(lower)
+            if german or stemmed not in dull:
+                found.add(stemmed)
+    return frozenset(found)
+
+
+def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, frozenset[str]]:
+    own = {person.lower(), f"{person.lower()}s"}
+    return {
+        name: kept
+        for name, found in slots.items()
+        if (kept := frozenset(v for v in found if v.removesuffix("'s") not in own))
+    }
+
+
+@lru_cache(maxsize=1)
+def _slots_by_name() -> dict[str, Slot]:
+    return {slot.name: slot for slot in list_slots()}
+
+
+def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
+    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states something lasting."""
+    if ended := _ends(claim, belief):
+        return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
+    if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
+        return NOTHING
+    by_slot = _by_slot(claim, belief, is_explicit)
+    return by_slot or _by_words(claim, belief, is_explicit)
+
+
+def _ends(claim: Reading, belief: Reading) -> str:
+    """Name what the claim ends and the belief rests on; "" where it ends nothing of it."""
+    words_of_belief = {word.lower().removesuffix("'s") for word in list_words(belief.sentence)}
+    for thing in claim.ended:
+        if is_ended(thing.lower(), belief.ended):
+            continue
+        for name, values in belief.slots.items():
+            if (
+                _slots_by_name()[name].is_single
+                and any(is_ended(value, [thing]) for value in values)
+                and not values & claim.slots.get(name, frozenset())
+            ):
+                return thing
+        heads = [word.lower().removesuffix("'s") for word in list_words(thing)]
+        if (
+            heads
+            and all(word in words_of_belief or f"{word}s" in words_of_belief for word in heads)
+            and (len(heads) > 1 or heads[0] not in common_words())
+        ):
+            return thing
+    return ""
+
+
+def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+    for name in claim.slots.keys() & belief.slots.keys():
+        slot, mine, theirs = _slots_by_name()[name], claim.slots[name], belief.slots[name]
+        if not _is_about_same(slot, claim, belief):
+            continue
+        if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
+            if claim.is_denial == belief.is_denial or slot.value != "member" or slot.ignores_denial:
+                return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
+            if claim.is_change:
+                return Relation(
+                    verdict=Verdict.CONTRADICTS, reason=f"It denies the {name.replace('_', ' ')}.", ends=True
+                )
+            continue
+        if slot.is_single and not claim.is_denial and (claim.is_change or is_explicit):
+            return Relation(
+                verdict=Verdict.CONTRADICTS, reason=f"It names another {name.replace('_', ' ')}.", ends=claim.is_change
+            )
+    return None
+
+
+def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
+    """Tell whether two fillings of a slot are of one thing: a price of two things is two slots."""
+    if slot.name in ("release_day", "opening", "closing") or slot.value in ("member", "name", "person", "unit"):
+        return True
+    return bool(claim.stems & belief.stems)
+
+
+def _share_name(mine: Collection[str], theirs: Collection[str]) -> bool:
+    return any(set(one.split()) & set(other.split()) for one in mine for other in theirs)
+
+
+def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
+    shared = claim.stems & belief.stems
+    if not shared:
+        return NOTHING
+    coverage = len(shared) / max(1, min(len(claim.stems), len(belief.stems)))
+    here, there = claim.values.excluding(), belief.values.excluding()
+    differ = [kind for kind in here if kind in there and not here[kind] & there[kind]]
+    agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
+    if claim.is_change and differ and not agree and coverage >= 0.34:
+        return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
+    if coverage >= 0.6 and len(shared) >= 2:
+        if differ and not agree:
+            return (
+                Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]}.")
+                if is_explicit
+                else NOTHING
+            )
+        if claim.is_denial != belief.is_denial:
+            return NOTHING
+        return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
+    if (
+        claim.subject
+        and claim.subject == belief.subject
+        and claim.subject[:1].isalpha()
+        and len(shared - {claim.subject}) >= 1
+        and not differ
+        and claim.is_denial == belief.is_denial
+    ):
+        return Relation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
+    return NOTHING

@@ -1,0 +1,254 @@
+"""What of a clause is a statement: its frame stripped, standing wishes told as such, and how plainly it states what lasts."""
+
+import re
+
+from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
+from memory.domain.refusals import has_verb
+from memory.domain.sentences import list_words
+from memory.language.clauses import Clause
+from memory.language.cues import common_words, has_cue
+from memory.language.modes import Mode
+from memory.language.wording import tell_of
+
+MOST_WORDS = 30  # of a claim's sentence (E5)
+LEAST_WORDS = 3
+
+_OPENER = re.compile(
+    r"^(?:(?:ok(?:ay)?|so|well|yes|yeah|yep|no|nope|right|great|good|perfect|fine|nice|lovely|splendid|thanks?(?: you)?|"
+    r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|good morning|"
+    r"now|next|then|first|second|third|again|wait|news|update|funny(?: thing)?|one thing|another thing|other news|big news|"
+    r"good news|basically|honestly|listen|look|important|just so you know|for the record|because|since you ask|"
+    r"(?:and |please )?(?:add|put in|put down|note|say|mention|write|remember)(?: that| in that)|"
+    r"hallo|guten morgen|ja|nein|gut|super|danke|ach(?: ja)?|übrigens|also|und|aber|naja|puh|jap|noch was|ach und|nochmal|"
+    r"weil|denn|wie gesagt|außerdem)\b[,.:!…–-]*\s+)+(?=\w)",
+    re.IGNORECASE,
+)  # fmt: skip
+_TRAILING = re.compile(
+    r"[,\s]+(?:btw|by the way|pls|please|plz|thanks|thx|ok|okay|right|you know|i know|as you know|though|lol|haha|obvs|"
+    r"obviously|of course|bitte|danke|oder|gell|ne|übrigens|ja|x|too|as well|as always|as ever|as usual|anyway|full stop|"
+    r"period|since forever|since always|add that|note that|god willing|you know me)$",
+    re.IGNORECASE,
+)
+_IS = re.compile(
+    r"(?<=\w)'s (?=(?:on|at|in|from|now|not|always|never|still|our|my|back|off|out|gone|closed|open|only|just|a|an|the|"
+    r"every|between|moved|called)\b)"
+)
+_QUALIFIED = re.compile(
+    r",? (?:so|and) (?:please |pls |just |then )?(?:add|put|note|update|change|adapt|write|make|use|do)\b.*$", re.I
+)
+
+
+def strip_frame(text: str) -> str:
+    """Drop what only leads in or trails off, and write "the handover's on" out."""
+    said = _OPENER.sub("", text.strip(" -–—,;:"))
+    said = _IS.sub(" is ", _QUALIFIED.sub("", said))
+    while (shorter := _TRAILING.sub("", said.rstrip(" .!,;:"))) != said.rstrip(" .!,;:"):
+        said = shorter
+    return said.strip(" ,;:-–—").rstrip(".!")
+
+
+_WANTED_THING = re.compile(
+    r"(?:no|keine?n?|less|fewer|more|just|only|nur|without|ohne|kritik|kommentare|code first|snippet)\b", re.IGNORECASE
+)
+_MUST_BE = re.compile(
+    r"^(?:in [\w ]{2,20} |on [\w ]{2,20} |at [\w ]{2,20} )?it (?:must|has to|needs to|should) be (?P<what>.+)$",
+    re.IGNORECASE,
+)
+
+
+def as_instruction(said: str, *, label: str, name: str, german: bool) -> str | None:
+    """Tell a standing wish about answers or work as what the person wants; None for what is asked for once."""
+    if must := _MUST_BE.match(said):
+        return tell_of(clause=f"{name} needs it to be {must['what']}" if must.start("what") < 14 else said, name=name)
+    if not has_cue("instruction", said) or len(said.split()) > 22:
+        return None
+    about_answers, lasting, denied = (
+        has_cue("listener_topic", said),
+        has_cue("standing", said),
+        has_cue("negated_order", said),
+    )
+    of_answers = about_answers and (denied or lasting or has_cue("gentle_order", said))
+    if not (of_answers or (lasting and denied) or (label and has_cue("rule_label", label))):
+        return None
+    plain = re.sub(r"\b(?:please|pls|plz|bitte|again|thanks)\b,? ?", "", said, flags=re.IGNORECASE).strip(" ,")
+    body = tell_of(clause=plain, name=name, german=german)
+    told = f"{_wish(plain, name, german=german)} {_small(_without_denial(body))}"
+    return (
+        f"{label[:1].upper()}{label[1:]}: {told}" if label and len(label.split()) <= 4 and not about_answers else told
+    )
+
+
+def _wish(plain: str, name: str, *, german: bool) -> str:
+    if german:
+        return f"{name} will" if _WANTED_THING.match(plain) else f"{name} wünscht vom Assistenten:"
+    if _WANTED_THING.match(plain):
+        return f"{name} wants"
+    return f"{name} wants the assistant not to" if _DENIED_ORDER.match(plain) else f"{name} wants the assistant to"
+
+
+_DENIED_ORDER = re.compile(r"(?:don't|do not|dont) ", re.IGNORECASE)
+
+
+def _without_denial(body: str) -> str:
+    return _DENIED_ORDER.sub("", body, count=1)
+
+
+def _small(text: str) -> str:
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
+
+
+_FIRST = re.compile(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*)\b(?![.)]|\d)", re.IGNORECASE)
+_UNFIT = re.compile(r"“…”|:/|\b(?:is|are) allergic\.?$|has the allergy\.?$|https?://|[{}<>|]|\w\(\)|==|```")
+_VAGUE = re.compile(
+    r"^(?:(?:and|but|so|because|und|aber|also|then|well|ok|yes|no|which|who|that|weil|denn|dass|when|wenn|as|if|until|till) )*"
+    r"(?:it|it's|its|that|that's|thats|this|these|those|they|they're|he|he's|she|she's|there|there's|one|some|something|"
+    r"someone|everyone|everybody|somebody|nobody|nothing|everything|anything|both (?=are|is|were|of)|he'd|she'd|same|such|es|"
+    r"das|dies\w*|er|sie|man|da|so|jemand|alle|alles|niemand|nichts|here|hier|what|whoever|whatever|another|others?|the (?:other|"
+    r"rest|first|second|last|next|same|thing|problem|question|point))\b",
+    re.IGNORECASE,
+)
+_BARE_CHANGE = re.compile(r"^(?:back (?:to|on|in|with) |now (?:on |at )|wieder (?:in|mit|bei) )", re.IGNORECASE)
+_IT_IS = re.compile(r"^(?:(?:from|as of|since|ab|seit) [\w ]{2,18},? )?(?:it's|it is|its|es ist) ", re.IGNORECASE)
+
+
+def is_refused(*, told: str, said: str, is_wished: bool, mode: Mode, german: bool) -> bool:
+    """Tell whether a told clause is no statement: too short or long, first person, code, or about nobody and nothing."""
+    words = told.split()
+    if not LEAST_WORDS <= len(words) <= MOST_WORDS or _FIRST.search(told) or _UNFIT.search(told):
+        return True
+    if is_wished:
+        return False
+    if _VAGUE.match(said) and not (mode is Mode.CHANGE and _IT_IS.match(said)):
+        return True
+    return not (
+        has_verb(list_words(told), german=german) or ":" in told or (mode is Mode.CHANGE and _BARE_CHANGE.match(said))
+    )
+
+
+_ADV = (
+    r"(?:(?:also|always|never|only|usually|mostly|often|still|now|really|just|all|both|currently|normally|generally|"
+    r"actually|strictly|strongly|exclusively|auch|immer|nie|nur|meist|eigentlich|jetzt|lieber|ausschließlich) )*"
+)
+_STATE_VERBS = (
+    "prefers? likes? loves? hates? dislikes? wants? needs? uses? runs? works? lives? owns? keeps? teaches teach drives? rides? "
+    "swims? plays? sings? cooks? eats? drinks? takes? wears? reads? writes? speaks? studies study refuses? avoids? insists? "
+    "suffers? collects? commutes? travels? builds? ships? deploys? releases? measures? bakes? makes? opens? closes? orders? "
+    "buys? sells? pays? charges? meets? starts? rehearses? practi[sc]es? trains? volunteers? handles? leads? manages? has have "
+    "does do comments? accepts? answers? fetches belongs? costs? stays? goes go comes? serves? hosts? stores? depends? "
+    "requires? supports? compiles? pins? squash(?:es)? merges? reviews? tests? formats? lints? decides? knows? gets? gives? "
+    "lets? allows? bans? forbids? expects? trusts? collects? feeds? waters? grows? can't cannot won't doesn't don't never only"
+).split()
+_GERMAN_STATE_VERBS = (
+    "mag liebt hasst will möchte braucht nutzt benutzt verwendet arbeitet wohnt lebt hat ist fährt schwimmt spielt singt kocht "
+    "isst trinkt nimmt trägt liest schreibt spricht studiert lernt vermeidet meidet misst öffnet schließt bestellt kauft "
+    "verkauft zahlt kostet trifft beginnt probt trainiert leitet betreut kommentiert akzeptiert holt gehört bleibt geht kommt "
+    "läuft macht kann darf muss soll bekommt verträgt weigert unterrichtet pendelt heißt promoviert rechnet liegt steht"
+).split()
+_OWN_VERBS = (
+    "can't cannot must mag will möchten? nutzen? benutzen? verwenden? arbeiten? wohnen? leben? haben? hab fahren? schwimmen? "
+    "spielen? singen? kochen? essen? trinken? nehmen? tragen? lesen? schreiben? schreib sprechen? studieren? lernen? "
+    "vermeiden? messen? bestellen? kaufen? promoviere unterrichten? pendle rechnen? brauchen? bevorzugen? hassen? lieben? "
+    "machen? mach treffen öffnen schließen"
+).split()
+_NAME = r"(?-i:[A-ZÄÖÜ])[\w-]+(?: (?-i:[A-ZÄÖÜ])[\w-]+)?"
+_STATE = "|".join(_STATE_VERBS)
+_FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE), strength)
+    for kind, pattern, strength in (
+        (
+            "identity",
+            rf"\b(?:i'm|i am|im|we're|we are|ich bin) {_ADV}(?:not )?(?:an?|the|eine?|der|die|on (?:call|the)|in the|off|"
+            r"allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|divorced|retired|"
+            r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|vegetarier\w*|"
+            r"veganer\w*|linkshänder\w*|\w+(?:ist|erin|login|ärztin|arzt))\b",
+            0.75,
+        ),
+        (
+            "possession",
+            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,3}?[\w'-]+,? (?:is|are|isn't|aren't|runs?|lives?|works?|has|have|"
+            r"happens?|goes|starts?|takes?|costs?|comes?|wants?|needs?|likes?|prefers?|stays?|stands?|never|only|always|can't|"
+            r"won't|doesn't|teaches|studies|opens?|ist|sind|hat|heißt|läuft|wohnt|arbeitet|kommt|kostet|will|braucht|mag|geht|"
+            r"steht|liegt)\b",
+            0.7,
+        ),
+        ("habit", rf"^(?:\w+ ){{0,4}}?(?:i|we|ich|wir)\b {_ADV}(?:{_STATE}|{'|'.join(_OWN_VERBS)})\b", 0.65),
+        ("habit", rf"^(?:{'|'.join(_OWN_VERBS)}) (?:ich|wir)\b", 0.65),
+        (
+            "other",
+            rf"^(?:and |but |und |aber |frau |herr |prof\.? |dr\.? )*(?:{_NAME}(?: from \w+)?(?:'s \w+)?|"
+            rf"{_NAME},? (?:my|our|mein\w*|unser\w*|who|die|der|\() ?[\w ]{{2,30}}?\)?),? {_ADV}"
+            rf"(?:is|isn't|has|{_STATE}|{'|'.join(_GERMAN_STATE_VERBS)})\b",
+            0.65,
+        ),
+        (
+            "thing",
+            r"^(?:(?:and|but|so|since \w+|from [\w ]{2,20}|as of [\w ]{2,20}|on \w+|in \w+|at \w+|ab \w+|seit \w+|und),? )*"
+            r"(?:the |every |each |all (?:of )?|both |das |die |der |alle |jede[rs]? )?[\w'/.-]+(?: [\w'/.-]+){0,3}? "
+            rf"{_ADV}(?:is|are|runs?|lives?|happens?|goes|go|comes?|starts?|costs?|takes?|has|have|must|should|needs?|gets?|"
+            r"stays?|opens?|closes?|ships?|build|builds?|use|uses|hands? over|ist|sind|läuft|kostet|liegt|steht|kommt|muss|"
+            r"müssen|soll\w*|wird|werden|findet|beginnt|geht|gehen|hat|haben|bleibt)\b",
+            0.5,
+        ),
+    )
+)
+_PAST = re.compile(
+    r"\b(?:i|we|he|she|they|it|you|there|somebody|someone|ich|wir|er|sie|es|[A-Z]\w+|my \w+|the \w+|our \w+) "
+    r"(?:just |finally |only |also |even |then )*(?:was|were|did|had|went|came|got|said|told|made|found|fell|broke|took|sent|"
+    r"wrote|called|asked|tried|spent|bought|brought|saw|left|lost|woke|ate|forgot|thought|felt|met|gave|kept|\w{3,}ed|war|"
+    r"waren|hatte|hatten|ging|kam|wurde|wurden|wollte|sagte|meinte|fand|gab)\b(?! to (?:be|have))|"
+    r"^(?:went|got|had|was|did|came|made|took|sent|wrote|found|saw|fell|broke|spent|bought|swam|ran|tried|booked|planned|"
+    r"called|asked|finished|fixed|worked|walked|watched|\w{3,}ed (?!to\b)(?:the|a|it|my|out|up|in|on)\b)|"
+    r"\b(?:hat|haben|habe|hab|bin) .*\b(?:ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent)\w{2,}t)[.!]?$",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"\b(?:it|this|that|these|those|they|them|there|here|es|das|dies\w*|dort|hier|damit|davon|dafür)\b", re.IGNORECASE
+)
+_SUBORDINATE = (
+    "which",
+    "who",
+    "that",
+    "because",
+    "als",
+    "weil",
+    "dass",
+    "wenn",
+    "when",
+    "if",
+    "while",
+    "until",
+    "after",
+    "before",
+)
+_NO_NAMES = common_words() | ENGLISH_STOPS | GERMAN_STOPS
+_LONG = 16  # words, from which a clause says more than one thing
+
+
+def grade(*, said: str, clause: Clause, is_instruction: bool) -> tuple[str, float]:
+    """Say what kind of thing a clause states, and how plainly it states something that lasts."""
+    if is_instruction:
+        return "preference", 0.75
+    weak = _weakness(said, clause)
+    for kind, pattern, strength in _FORMS:
+        if pattern.search(said) and not (kind == "other" and said.split()[0].lower() in _NO_NAMES):
+            rule = 0.08 if clause.label and has_cue("rule_label", clause.label) else 0.0
+            return kind, strength + 0.12 * has_cue("lasting", said) + rule - weak
+    return ("label", 0.45 - weak) if clause.label else ("event", 0.25 - weak)
+
+
+def _weakness(said: str, clause: Clause) -> float:
+    """Add up what tells that a clause is of one day, of somebody's mood, or leans on another."""
+    is_subordinate = clause.text != clause.sentence and said.lower().startswith(_SUBORDINATE)
+    return sum(
+        weight
+        for weight, applies in (
+            (0.35, has_cue("transient", said)),
+            (0.35, _PAST.search(said)),
+            (0.35, has_cue("progressive", said)),
+            (0.25, has_cue("evaluation", said)),
+            (0.12, _LEANS.search(said)),
+            (0.15, len(said.split()) > _LONG),
+            (0.4, is_subordinate),
+        )
+        if applies
+    )

@@ -1,0 +1,237 @@
+"""Tell a first-person clause in the third person, by the name of whoever speaks (E2, E5)."""
+
+import re
+
+from memory.domain.lexicon import ENGLISH_MODALS, ENGLISH_PAST, ENGLISH_VERBS, words
+from memory.domain.person import inflect_german, to_third_singular
+
+_TOKEN = re.compile(r"\w+(?:['./:,-]\w+)*|[^\w\s]|\s+")
+_CONTRACTED = {
+    "i'm": ("i", "am"), "im": ("i", "am"), "i've": ("i", "have"), "ive": ("i", "have"), "i'll": ("i", "will"), "ill": ("i", "will"),
+    "i'd": ("i", "would"), "we're": ("we", "are"), "we've": ("we", "have"), "we'll": ("we", "will"), "we'd": ("we", "would"),
+}  # fmt: skip
+_ADVERBS = words(
+    "also always never usually often just still really definitely totally mostly only already sometimes generally rarely "
+    "normally actually currently now truly absolutely strongly typically hardly almost even ever both all do does "
+    "particularly especially honestly personally deeply not again finally mainly sort kind"
+)
+_BE = {"am": "is", "are": "is", "was": "was", "were": "was", "have": "has", "do": "does", "don't": "doesn't", "dont": "doesn't",
+       "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't", "can't": "can't", "cant": "can't", "go": "goes"}  # fmt: skip
+_UNINFLECTED = words(
+    "can could will would shall should may might must won't wouldn't shouldn't couldn't mustn't didn't hadn't wasn't "
+    "had did used cannot ought"
+)
+_AMBIGUOUS_PAST = words("put cut let set read cost hit hurt quit shut spread ran")
+_ING = re.compile(r"^\w{2,}ing$")
+_LISTENER = {"you": "the assistant", "your": "the assistant's", "yours": "the assistant's", "you're": "the assistant is",
+             "you've": "the assistant has", "you'll": "the assistant will", "yourself": "itself", "u": "the assistant"}  # fmt: skip
+
+
+def tell_of(*, clause: str, name: str, german: bool = False) -> str:
+    """Return a clause about its speaker as one about `name`, capitalised and closed; what is not of them stays."""
+    told = _German(clause, name).tell() if german else _English(clause, name).tell()
+    told = re.sub(r"\s+([,.;:!])", r"\1", re.sub(r"\s{2,}", " ", told)).strip(" .,;:-–—!…")
+    return f"{told[:1].upper()}{told[1:]}." if told else ""
+
+
+class _English:
+    """One clause, token by token: the speaker's first mention is the name, later ones are they and their."""
+
+    def __init__(self, clause: str, name: str) -> None:
+        self.tokens = _expand(_TOKEN.findall(clause))
+        self.name, self.is_named = name, False
+        self.has_rival = re.search(r"\b(?:they|them|their|he|she|him|her|his)\b", clause, re.IGNORECASE) is not None
+        self.out: list[str] = []
+        self.subject_verb = False
+
+    def tell(self) -> str:
+        place = 0
+        while place < len(self.tokens):
+            place = self._step(place, self.tokens[place].lower())
+        return "".join(self.out)
+
+    def _step(self, place: int, word: str) -> int:
+        if word in ("i", "we") and not self._is_enumeration(place):
+            return self._subject(place)
+        if word in ("my", "our"):
+            return self._say("their" if self._may_shorten() else _possessive(self.name), place)
+        if word in ("me", "us"):
+            return self._say("them" if self._may_shorten() else self.name, place)
+        if word in ("mine", "ours"):
+            return self._say(_possessive(self.name), place)
+        if word in ("myself", "ourselves"):
+            return self._say("themselves", place, is_mention=False)
+        if word in _LISTENER:
+            return self._say(_LISTENER[word], place, is_mention=False)
+        if word in ("and", "but", "or") and self.subject_verb:
+            return self._coordinate(place)
+        return self._say(self.tokens[place], place, is_mention=False)
+
+    def _is_enumeration(self, place: int) -> bool:
+        return self.tokens[place + 1 : place + 2] == [")"] or "".join(self.tokens[place : place + 3]).lower() == "i/o"
+
+    def _may_shorten(self) -> bool:
+        return self.is_named and not self.has_rival
+
+    def _say(self, word: str, place: int, *, is_mention: bool = True) -> int:
+        self.out.append(word)
+        self.is_named = self.is_named or is_mention
+        return place + 1
+
+    def _subject(self, place: int) -> int:
+        plural = self._may_shorten()
+        self._say("they" if plural else self.name, place)
+        place += 1
+        while place < len(self.tokens) and (self.tokens[place].isspace() or _is_adverb(self.tokens[place].lower())):
+            if self.tokens[place].lower() in ("do", "does") and not plural:
+                break
+            self.out.append(self.tokens[place])
+            place += 1
+        if place >= len(self.tokens):
+            return place
+        verb = self.tokens[place].lower()
+        self.subject_verb = not plural and not self._is_fixed(verb)
+        self.out.append(verb if plural and verb != "am" else "are" if plural else self._inflect(self.tokens[place]))
+        return place + 1
+
+    @staticmethod
+    def _is_fixed(verb: str) -> bool:
+        is_past = verb in ENGLISH_PAST and verb not in _AMBIGUOUS_PAST
+        return (
+            verb in _UNINFLECTED or is_past or (verb.endswith("ed") and verb not in ("need", "feed", "speed", "embed"))
+        )
+
+    def _inflect(self, token: str) -> str:
+        verb = token.lower()
+        if verb in _BE:
+            return _BE[verb]
+        if (
+            not verb.isalpha()
+            or verb in ENGLISH_MODALS
+            or self._is_fixed(verb)
+            or _ING.match(verb)
+            and verb not in ("bring", "sing")
+        ):
+            return token
+        return to_third_singular(verb) if verb in ENGLISH_VERBS else token
+
+    def _coordinate(self, place: int) -> int:
+        """Inflect the verb that a coordination shares with the speaker (`I cook and freeze it`)."""
+        self.out.append(self.tokens[place])
+        place += 1
+        while place < len(self.tokens) and (self.tokens[place].isspace() or _is_adverb(self.tokens[place].lower())):
+            self.out.append(self.tokens[place])
+            place += 1
+        if place < len(self.tokens) and self.tokens[place].lower() in ENGLISH_VERBS | {"have", "do", "don't"}:
+            self.out.append(self._inflect(self.tokens[place]))
+            return place + 1
+        return place
+
+
+def _expand(tokens: list[str]) -> list[str]:
+    out: list[str] = []
+    for token in tokens:
+        pair = _CONTRACTED.get(token.lower())
+        before = [one.lower() for one in out if not one.isspace()][-1:]
+        if pair and ("'" in token or not before or before[0] in _OPENS):
+            out += [pair[0], " ", pair[1]]
+        else:
+            out.append(token)
+    return out
+
+
+_OPENS = frozenset({",", ";", "-", "–", "and", "but", "so", "that", "because", "if", "when", "now", "then"})
+
+
+def _is_adverb(word: str) -> bool:
+    return word in _ADVERBS - {"do", "does", "not", "have"} or (
+        word.endswith("ly") and word not in ("rely", "fly", "apply", "reply", "supply")
+    )
+
+
+def _possessive(name: str) -> str:
+    return f"{name}'" if name.endswith("s") and not name.startswith("the ") else f"{name}'s"
+
+
+_GERMAN_VERBS = {
+    "bin": "ist",
+    "sind": "ist",
+    "habe": "hat",
+    "hab": "hat",
+    "haben": "hat",
+    "werde": "wird",
+    "werden": "wird",
+}
+_GERMAN_MODAL = {
+    "wollen": "will",
+    "können": "kann",
+    "müssen": "muss",
+    "sollen": "soll",
+    "dürfen": "darf",
+    "mögen": "mag",
+    "möchten": "möchte",
+}
+
+
+class _German:
+    """A German clause; a verb beside ich or wir takes the ending of the third person."""
+
+    def __init__(self, clause: str, name: str) -> None:
+        self.clause, self.name = clause, name
+
+    def tell(self) -> str:
+        told = re.sub(r"\b(?:[Ii]ch|[Ww]ir)'s\b", "ich es", self.clause)
+        told = re.sub(
+            r"\b(?P<verb>[a-zäöüß]+)['’]?(?: es)? (?P<who>ich|wir)\b", self._inverted, told, flags=re.IGNORECASE
+        )
+        told = re.sub(r"\b(?P<who>ich|wir) (?P<verb>[a-zäöüß]+)\b", self._straight, told, flags=re.IGNORECASE)
+        told = re.sub(r"\b(?:ich|wir)\b", self.name, told, flags=re.IGNORECASE)
+        owner = f"{self.name}’" if self.name.endswith(("s", "ß", "x", "z")) else f"{self.name}s"
+        told = re.sub(r"\b(?:mein|unser|unsr)(?:e[nmrs]?)?\b", owner, told, flags=re.IGNORECASE)
+        told = re.sub(
+            r"\b(?:mich|mir|uns)\b",
+            "sich" if re.search(rf"\b{re.escape(self.name)}\b", told) else self.name,
+            told,
+            flags=re.IGNORECASE,
+        )
+        told = re.sub(r"\b(?:du)\b", "der Assistent", told, flags=re.IGNORECASE)
+        return re.sub(r"\b(?:dir|dich)\b", "den Assistenten", told, flags=re.IGNORECASE)
+
+    def _straight(self, found: re.Match[str]) -> str:
+        return f"{self.name} {_third_german(found['verb'], found['who'])}"
+
+    def _inverted(self, found: re.Match[str]) -> str:
+        verb = found["verb"]
+        if not _is_german_verb(verb, found["who"]):
+            return f"{verb} {self.name}"
+        return f"{_third_german(verb, found['who'])} {self.name}"
+
+
+def _is_german_verb(word: str, who: str) -> bool:
+    lower = word.lower()
+    return lower in _GERMAN_VERBS or lower in _GERMAN_MODAL or inflect_german(lower) is not None or (
+        who.lower() == "wir" and lower.endswith(("en", "rn", "ln"))
+    ) or (who.lower() == "ich" and lower.endswith("e") and len(lower) > 3)  # fmt: skip
+
+
+def _third_german(verb: str, who: str) -> str:
+    lower = verb.lower()
+    if lower in _GERMAN_VERBS:
+        return _GERMAN_VERBS[lower]
+    if lower in _GERMAN_MODAL:
+        return _GERMAN_MODAL[lower]
+    if who.lower() == "wir":
+        if not lower.endswith(("en", "rn", "ln")):
+            return verb
+        lower = lower[:-1] if lower.endswith(("rn", "ln")) else lower[:-1]  # wir messen → (ich) messe
+    known = inflect_german(lower) or inflect_german(f"{lower}e")
+    if known:
+        return known
+    if not lower.endswith("e"):
+        return (
+            f"{verb}t"
+            if who.lower() == "ich" and lower.endswith(("b", "ch", "g", "k", "r", "l")) and len(lower) > 3
+            else verb
+        )
+    stem = lower[:-1]
+    return stem + ("et" if stem.endswith(("t", "d", "fn", "gn", "chn")) else "t")
