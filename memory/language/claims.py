@@ -18,9 +18,9 @@ from memory.domain.sentences import list_words, strip_pictographs
 from memory.language.clauses import Clause, list_clauses
 from memory.language.cues import has_cue
 from memory.language.modes import Mode, find_change, mode_of
-from memory.language.persons import name_pronoun, people_in
+from memory.language.persons import name_pronoun, name_thing, people_in
 from memory.language.slots import Values, fill_slots, find_values, without_ended
-from memory.language.statements import as_instruction, grade, is_refused, strip_frame
+from memory.language.statements import as_instruction, grade, is_refused, shorten, strip_frame
 from memory.language.wording import tell_of
 
 TOLD = 0.6  # strength from which a claim may found a belief by itself (E4)
@@ -73,6 +73,7 @@ def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
     for place, clause in enumerate(clauses):
         german = is_german(clause.sentence, language=language)
         named = name_pronoun(clause=clause.text, person=person, german=german)
+        named = name_thing(clause=named, sentence=clause.sentence)
         for claim in _read_clause(clause, named, _said_next(clauses, place), speech, german=german):
             found.setdefault(claim.sentence.casefold(), claim)
         person = people_in(text=clause.text, speaker=speech.user, german=german, before=person)
@@ -86,24 +87,27 @@ def _said_next(clauses: Sequence[Clause], place: int) -> str:
 
 def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, german: bool) -> Iterator[ReadClaim]:
     noted = hear_note(text)
-    wished = noted is not None and has_verb(list_words(noted), german=german) and not has_cue("plan", noted)
-    said = strip_frame(noted if wished and noted else text)
+    head = (noted or "").partition(",")[0]
+    wished = noted is not None and has_verb(list_words(head), german=german) and not has_cue("plan", noted)
+    said = shorten(strip_frame(noted if wished and noted else text))
     if len(said.split()) < 2:
         return
-    mode = mode_of(clause=said, sentence=clause.sentence, after=after, is_quote=clause.is_quote)
+    mode = mode_of(clause=said, sentence=clause.sentence, after=after, is_quote=clause.is_quote, german=german)
     unsaid = mode in (Mode.IRONIC, Mode.HYPOTHETICAL, Mode.ASKED, Mode.QUOTED)
     instruction = None if unsaid else as_instruction(said, label=clause.label, name=speech.user, german=german)
     told = instruction or _tell(clause, said, speech.user, german=german)
     if is_refused(told=told, said=said, is_wished=wished, mode=mode, german=german):
         return
-    kind, strength = grade(said=said, clause=clause, is_instruction=instruction is not None)
+    kind, strength = grade(
+        said=said, clause=clause, is_instruction=instruction is not None, is_change=mode is Mode.CHANGE
+    )
     sentence = date_sentence(text=told, said_on=speech.said_on)
     values = find_values(sentence)
     change = find_change(said) if mode is Mode.CHANGE else None
     ended = change.ended if change else ()
     slots = without_ended(fill_slots(said, values), ended)
-    strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots))
-    if change and ended and not change.begins and not slots and not _GAVE_UP.search(said):
+    strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots or values.excluding()))
+    if change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
         strength = min(strength, ANNOUNCED - 0.01)  # it only says that something is over
     yield ReadClaim(
         sentence=sentence,
@@ -119,6 +123,11 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
         ended=ended,
         asked_to_remember=wished,
     )
+
+
+def _is_named(thing: str) -> bool:
+    """Tell whether what ended has a name, or is a day: of a common thing nobody knows what it was good for."""
+    return any(word[:1].isupper() or any(map(str.isdigit, word)) for word in thing.split())
 
 
 _GAVE_UP = re.compile(

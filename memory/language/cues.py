@@ -12,17 +12,16 @@ _HERE = Path(__file__).parent
 _SPEAKER = "(?:i|we)"
 
 
+def has_cue(name: str, text: str, *, language: str = "") -> bool:
+    """Tell whether a text holds a cue, of one language or of either; KeyError for a name that the list lacks."""
+    return _cue(name, language).search(text) is not None
+
+
 @cache
-def cue(name: str) -> re.Pattern[str]:
-    """Return the pattern of a kind of cue, both languages in one; KeyError for a name that the list lacks."""
+def _cue(name: str, language: str) -> re.Pattern[str]:
     entry = _table("cues.toml")[name]
-    joined = "|".join(one.replace("{I}", _SPEAKER) for one in (*entry["en"], *entry["de"]))
-    return re.compile(joined, re.IGNORECASE)
-
-
-def has_cue(name: str, text: str) -> bool:
-    """Tell whether a text holds a cue."""
-    return cue(name).search(text) is not None
+    meant = entry[language] if language else [*entry["en"], *entry["de"]]
+    return re.compile("|".join(one.replace("{I}", _SPEAKER) for one in meant) or r"(?!)", re.IGNORECASE)
 
 
 @cache

@@ -24,7 +24,7 @@ class Mode(StrEnum):
 EVIDENCE = frozenset({Mode.ASSERTED, Mode.CHANGE})
 
 
-def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = False) -> Mode:
+def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = False, german: bool = False) -> Mode:
     """Say how a clause is meant, by itself, its sentence and what is said right after it."""
     if has_cue("irony", sentence) or _TAKEN_BACK.match(after):
         return Mode.IRONIC
@@ -39,7 +39,8 @@ def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = Fal
     if find_change(clause) is not None:
         return Mode.CHANGE
     head = clause.partition(",")[0]
-    return Mode.PLANNED if has_cue("plan", head if len(head.split()) > 2 else clause) else Mode.ASSERTED
+    is_plan = has_cue("plan", head if len(head.split()) > 2 else clause, language="de" if german else "en")
+    return Mode.PLANNED if is_plan else Mode.ASSERTED
 
 
 _TAKEN_BACK = re.compile(r"^\W*(?:not|nicht|no|nein|ha|haha|lol|as if|just kidding|kidding|scherz)\W*$", re.IGNORECASE)
@@ -60,7 +61,7 @@ class Change:
 
 def find_change(clause: str) -> Change | None:
     """Read what a clause says has ended or begun; None where it announces nothing."""
-    if has_cue("still", clause) or has_cue("idle_change", clause):
+    if has_cue("still", clause) or has_cue("idle_change", clause) or has_cue("soon", clause):
         return None
     named = (_trim(thing) for thing in _ended(clause))
     ended = tuple(dict.fromkeys(thing for thing in named if thing and thing.lower() not in _NO_THING))
@@ -100,7 +101,7 @@ _ENDS = tuple(
         rf"\bno (?:more|longer (?:on|in|at|with|using|take|takes|taking|drink|use|uses|eat)?) ?{_THING}",
         rf"\b(?:not|n't) (?:\w+ ){{0,2}}?{_THING} any ?more\b",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
-        rf"\b(?:instead of|in place of|rather than) {_THING}",
+        rf"\b(?:instead of|in place of) {_THING}",
         rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
         rf"\b{_THING} (?:ist|sind) (?:jetzt |nun |endlich )?"
         r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft)\b",

@@ -84,3 +84,18 @@ def name_pronoun(*, clause: str, person: str, german: bool) -> str:
     rest = {"'s": " is", "'d": " would", "'ll": " will"}.get(found["rest"] or "", "")
     has = re.match(r" (?:got|been|gone|had|taken|moved|done|lost|left|sent|asked|made)\b", clause[found.end() :])
     return f"{found['before']}{person}{' has' if rest == ' is' and has else rest}{clause[found.end() :]}"
+
+
+_THAT_ONE = re.compile(
+    r"^(?:(?:and|but|so) )*(?P<it>that one|this one|it)(?P<rest>'s)?(?= (?:is|must|has|goes|costs|will|should|now|stays)\b|'s)",
+    re.IGNORECASE,
+)
+_TOPIC = re.compile(r"^(?:\w+ ){0,2}?(?P<thing>(?:the|our|my) [\w-]+), ", re.IGNORECASE)
+
+
+def name_thing(*, clause: str, sentence: str) -> str:
+    """Say what "that one" is at the head of a clause whose sentence began with the thing (`the rye, …, so that one …`)."""
+    found, topic = _THAT_ONE.match(clause), _TOPIC.match(sentence)
+    if not found or not topic or clause == sentence:
+        return clause
+    return f"{topic['thing']}{' is' if found['rest'] else ''}{clause[found.end() :]}"

@@ -48,6 +48,9 @@ _DENIES = re.compile(
 )
 
 
+_MAIL = re.compile(r"\be-?mails?\b", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """A sentence as the rules compare it: content stems, slots and values it holds, its contexts, what it denies or ends."""
@@ -90,10 +93,16 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         slots=slots,
         values=values,
         contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
-        is_denial=_DENIES.search(sentence) is not None,
+        is_denial=_DENIES.search(_head(sentence)) is not None,
         is_change=change is not None,
         ended=ended,
     )
+
+
+def _head(sentence: str) -> str:
+    """Return a sentence up to its first comma, where that is a clause: what follows may deny something else."""
+    head = sentence.partition(",")[0]
+    return head if len(head.split()) > 2 else sentence
 
 
 def content_stems(text: str, *, language: str) -> frozenset[str]:
@@ -102,7 +111,7 @@ def content_stems(text: str, *, language: str) -> frozenset[str]:
     stem = stem_german if german else stem_english
     dull = dull_words(language)
     found = set()
-    for word in list_words(text):
+    for word in list_words(_MAIL.sub("email", text)):
         lower = word.lower().removesuffix("'s").removesuffix("’s")
         if len(lower) > 1 and lower not in dull:
             stemmed = stem(lower)
@@ -131,6 +140,8 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
         return NOTHING
+    if claim.ended and belief.ended and {one.lower() for one in claim.ended} & {one.lower() for one in belief.ended}:
+        return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
     return by_slot or _by_words(claim, belief, is_explicit)
 

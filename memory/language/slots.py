@@ -159,7 +159,8 @@ def find_values(text: str) -> Values:
         weekday=frozenset(_DAY_OF[found["day"].lower()] for found in _WEEKDAY.finditer(text)),
         time=frozenset(_hours(text)),
         money=frozenset(
-            _amount(found["before"] or found["after"] or found["priced"]) for found in _MONEY.finditer(text)
+            _amount(found["before"] or found["after"] or found["priced"] or found["rate"])
+            for found in _MONEY.finditer(text)
         ),
         number=frozenset(_amount(found.group()) for found in _NUMBER.finditer(text)),
         version=frozenset(found["version"] for found in _VERSION.finditer(text)),

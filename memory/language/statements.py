@@ -2,7 +2,7 @@
 
 import re
 
-from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
+from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
 from memory.domain.refusals import has_verb
 from memory.domain.sentences import list_words
 from memory.language.clauses import Clause
@@ -14,12 +14,12 @@ MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
 
 _OPENER = re.compile(
-    r"^(?:(?:ok(?:ay)?|so|well|yes|yeah|yep|no|nope|right|great|good|perfect|fine|nice|lovely|splendid|thanks?(?: you)?|"
+    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:])|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|fine|nice|lovely|splendid|thanks?(?: you)?|"
     r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|good morning|"
-    r"now|next|then|first|second|third|again|wait|news|update|funny(?: thing)?|one thing|another thing|other news|big news|"
+    r"now|next|then|again|wait|news|update|funny(?: thing)?|one thing|another thing|other news|big news|"
     r"good news|basically|honestly|listen|look|important|just so you know|for the record|because|since you ask|"
     r"(?:and |please )?(?:add|put in|put down|note|say|mention|write|remember)(?: that| in that)|"
-    r"hallo|guten morgen|ja|nein|gut|super|danke|ach(?: ja)?|übrigens|also|und|aber|naja|puh|jap|noch was|ach und|nochmal|"
+    r"hallo|guten morgen|ja|gut|super|danke|ach(?: ja)?|übrigens|also|und|aber|naja|puh|jap|noch was|ach und|nochmal|"
     r"weil|denn|wie gesagt|außerdem)\b[,.:!…–-]*\s+)+(?=\w)",
     re.IGNORECASE,
 )  # fmt: skip
@@ -47,6 +47,18 @@ def strip_frame(text: str) -> str:
     return said.strip(" ,;:-–—").rstrip(".!")
 
 
+_MOST_SAID = 24  # words, to which a clause that runs on is cut at a comma
+
+
+def shorten(said: str) -> str:
+    """Cut a clause that is too long to be believed at the last comma within reach; what has none stays."""
+    words = said.split()
+    if len(words) < MOST_WORDS:
+        return said
+    head, comma, _ = " ".join(words[:_MOST_SAID]).rpartition(",")
+    return head if comma and len(head.split()) > LEAST_WORDS else said
+
+
 _WANTED_THING = re.compile(
     r"(?:no|keine?n?|less|fewer|more|just|only|nur|without|ohne|kritik|kommentare|code first|snippet)\b", re.IGNORECASE
 )
@@ -60,6 +72,8 @@ def as_instruction(said: str, *, label: str, name: str, german: bool) -> str | N
     """Tell a standing wish about answers or work as what the person wants; None for what is asked for once."""
     if must := _MUST_BE.match(said):
         return tell_of(clause=f"{name} needs it to be {must['what']}" if must.start("what") < 14 else said, name=name)
+    if has_cue("conditional_order", said) and len(said.split()) <= 22:
+        return f"{name}: {_small(tell_of(clause=said, name=name, german=german))}"
     if not has_cue("instruction", said) or len(said.split()) > 22:
         return None
     about_answers, lasting, denied = (
@@ -108,7 +122,9 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _BARE_CHANGE = re.compile(r"^(?:back (?:to|on|in|with) |now (?:on |at )|wieder (?:in|mit|bei) )", re.IGNORECASE)
-_IT_IS = re.compile(r"^(?:(?:from|as of|since|ab|seit) [\w ]{2,18},? )?(?:it's|it is|its|es ist) ", re.IGNORECASE)
+_IT_IS = re.compile(
+    r"^(?:(?:from|as of|since|ab|seit) [\w ]{2,18},? )?(?:it's|it is|es ist) (?!been|a\b|the\b|so\b)", re.IGNORECASE
+)
 
 
 def is_refused(*, told: str, said: str, is_wished: bool, mode: Mode, german: bool) -> bool:
@@ -158,7 +174,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
         (
             "identity",
             rf"\b(?:i'm|i am|im|we're|we are|ich bin) {_ADV}(?:not )?(?:an?|the|eine?|der|die|on (?:call|the)|in the|off|"
-            r"allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|divorced|retired|"
+            r"on an?|allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|divorced|retired|"
             r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|vegetarier\w*|"
             r"veganer\w*|linkshänder\w*|\w+(?:ist|erin|login|ärztin|arzt))\b",
             0.75,
@@ -170,6 +186,18 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
             r"won't|doesn't|teaches|studies|opens?|ist|sind|hat|heißt|läuft|wohnt|arbeitet|kommt|kostet|will|braucht|mag|geht|"
             r"steht|liegt)\b",
             0.7,
+        ),
+        (
+            "identity",
+            r"\b(?:i'm|i am|we're|we are|ich bin) (?:an? )?(?!(?:so|not|just|very|too|quite|also|only|still|at|in|on|off|up|out|back|"
+            r"going|sure|here|there|done|glad|sorry|all|now|really|pretty|about|afraid|nicht|so|auch|noch|schon|mir|da|dran|ja|mal|grad|gerade)\b)"
+            r"(?!\w+(?:ing|ed|ly)\b)[\w.,-]+",
+            0.6,
+        ),
+        (
+            "possession",
+            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,2}?[\w'-]+(?:, [\w. ]{2,20},)? (?:is|are|ist|sind|hat|has|wants|\w{3,}s|\w{3,}(?:iert|cht|gt|lt|nt|rt|st|tzt))\b",
+            0.62,
         ),
         ("habit", rf"^(?:\w+ ){{0,4}}?(?:i|we|ich|wir)\b {_ADV}(?:{_STATE}|{'|'.join(_OWN_VERBS)})\b", 0.65),
         ("habit", rf"^(?:{'|'.join(_OWN_VERBS)}) (?:ich|wir)\b", 0.65),
@@ -192,7 +220,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     )
 )
 _PAST = re.compile(
-    r"\b(?:i|we|he|she|they|it|you|there|somebody|someone|ich|wir|er|sie|es|[A-Z]\w+|my \w+|the \w+|our \w+) "
+    r"\b(?:i|we|he|she|they|it|you|there|somebody|someone|ich|wir|er|sie|es|(?-i:[A-Z])\w+|my \w+|the \w+|our \w+) "
     r"(?:just |finally |only |also |even |then )*(?:was|were|did|had|went|came|got|said|told|made|found|fell|broke|took|sent|"
     r"wrote|called|asked|tried|spent|bought|brought|saw|left|lost|woke|ate|forgot|thought|felt|met|gave|kept|\w{3,}ed|war|"
     r"waren|hatte|hatten|ging|kam|wurde|wurden|wollte|sagte|meinte|fand|gab)\b(?! to (?:be|have))|"
@@ -224,11 +252,13 @@ _NO_NAMES = common_words() | ENGLISH_STOPS | GERMAN_STOPS
 _LONG = 16  # words, from which a clause says more than one thing
 
 
-def grade(*, said: str, clause: Clause, is_instruction: bool) -> tuple[str, float]:
+def grade(*, said: str, clause: Clause, is_instruction: bool, is_change: bool = False) -> tuple[str, float]:
     """Say what kind of thing a clause states, and how plainly it states something that lasts."""
     if is_instruction:
         return "preference", 0.75
-    weak = _weakness(said, clause)
+    weak = _weakness(said, clause, is_change=is_change)
+    if _has_own_habit(said):
+        return "habit", 0.65 + 0.12 * has_cue("lasting", said) - weak
     for kind, pattern, strength in _FORMS:
         if pattern.search(said) and not (kind == "other" and said.split()[0].lower() in _NO_NAMES):
             rule = 0.08 if clause.label and has_cue("rule_label", clause.label) else 0.0
@@ -236,15 +266,37 @@ def grade(*, said: str, clause: Clause, is_instruction: bool) -> tuple[str, floa
     return ("label", 0.45 - weak) if clause.label else ("event", 0.25 - weak)
 
 
-def _weakness(said: str, clause: Clause) -> float:
+_OWN = re.compile(rf"^(?:[\w'-]+ ){{0,4}}?(?:i|we) {_ADV}(?P<verb>[a-z]+)\b(?! to (?!be\b))", re.IGNORECASE)
+_ICH = re.compile(
+    r"(?:^ich (?P<after>[a-zäöüß]{3,}e)|\b(?P<before>[a-zäöüß]{3,}e|hab|nehm|geh|mach|fahr|schreib|trink|les|arbeit) ich)\b",
+    re.IGNORECASE,
+)
+_MINDS = words(
+    "think guess hope know see mean feel believe suppose wonder wish agree understand remember forget say ask tell try get go come need want have am are "
+    "would will can could should must may might shall was were did had do just also"
+)
+_DENKT = words(
+    "denke glaube finde meine hoffe weiß frage wünsche sage würde hätte wäre könnte müsste wollte hatte konnte musste brauche"
+)
+
+
+def _has_own_habit(said: str) -> bool:
+    """Tell whether somebody says in the present tense what they do ("we lint with biome", "Pläne zeichne ich in QCAD")."""
+    own, ich = _OWN.match(said), _ICH.search(said)
+    if own and (verb := own["verb"].lower()) in ENGLISH_VERBS and verb not in _MINDS | ENGLISH_PAST:
+        return True
+    return ich is not None and (ich["after"] or ich["before"]).lower() not in _DENKT
+
+
+def _weakness(said: str, clause: Clause, *, is_change: bool) -> float:
     """Add up what tells that a clause is of one day, of somebody's mood, or leans on another."""
     is_subordinate = clause.text != clause.sentence and said.lower().startswith(_SUBORDINATE)
     return sum(
         weight
         for weight, applies in (
-            (0.35, has_cue("transient", said)),
-            (0.35, _PAST.search(said)),
-            (0.35, has_cue("progressive", said)),
+            (0.35, not is_change and has_cue("transient", said)),
+            (0.35, not is_change and _PAST.search(said)),
+            (0.35, not is_change and has_cue("progressive", said)),
             (0.25, has_cue("evaluation", said)),
             (0.12, _LEANS.search(said)),
             (0.15, len(said.split()) > _LONG),
