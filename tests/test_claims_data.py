@@ -1,4 +1,8 @@
-"""The labelled messages that a reader of claims is held against keep their own promises."""
+"""The labelled messages that a reader of claims is held against keep their own promises.
+
+What is denied, refused or ended is *against* its value; where a new value takes the place of another, only the new one
+is labelled. `contains` are words that the sentence of a claim cannot do without, as they stand in the message.
+"""
 
 import json
 from collections import Counter
@@ -48,6 +52,13 @@ def test_claims_are_of_known_modes_slots_and_polarities(messages: list[Json]) ->
     assert {claim["mode"] for claim in claims} == MODES
     assert {claim["polarity"] for claim in claims} == {"for", "against"}
     assert {claim["slot"] for claim in claims} <= SLOTS
+
+
+def test_what_a_claim_is_against_is_named_without_a_second_no(messages: list[Json]) -> None:
+    against = [claim for message in messages for claim in message["claims"] if claim["polarity"] == "against"]
+
+    assert against
+    assert not any(claim["value"].lower().startswith(("no ", "not ", "kein", "nicht ")) for claim in against)
 
 
 def test_what_a_claim_must_contain_stands_in_its_message(messages: list[Json]) -> None:
