@@ -194,7 +194,14 @@ class Poster:
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
         """Return the status and the answer."""
-        self._connection.request("POST", path, json.dumps(body).encode(), self._headers)
+        return self._ask("POST", path, json.dumps(body).encode())
+
+    def get(self, path: str) -> tuple[int, Any]:
+        """Return the status and the answer."""
+        return self._ask("GET", path, None)
+
+    def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, Any]:
+        self._connection.request(method, path, body, self._headers)
         answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read() or b"null")
 

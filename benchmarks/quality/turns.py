@@ -74,11 +74,11 @@ def measure(turns: Sequence[Json]) -> Json:
         began = time.monotonic()
         signals, taken = send(turns, poster)
         sent = time.monotonic() - began
-        wait_until(lambda: not _wake_and_count(workspace), what="the turns to be read", seconds=READ_SECONDS, every=1.0)
+        wait_until(lambda: not wake_and_count(workspace), what="the turns to be read", seconds=READ_SECONDS, every=1.0)
         told = time.monotonic() - began
         before = stored(workspace)
         send(turns, poster)
-        wait_until(lambda: not _wake_and_count(workspace), what="the replay", seconds=READ_SECONDS, every=1.0)
+        wait_until(lambda: not wake_and_count(workspace), what="the replay", seconds=READ_SECONDS, every=1.0)
         after = stored(workspace)
     return {
         "turns": len(turns),
@@ -104,7 +104,7 @@ def send(turns: Sequence[Json], poster: Poster) -> tuple[Counter[str], list[floa
     return signals, taken
 
 
-def _wake_and_count(workspace: "Workspace") -> int:
+def wake_and_count(workspace: "Workspace") -> int:
     """Do what beat's sweep does, and return how many turns wait."""
     from django.utils import timezone
 
