@@ -59,7 +59,7 @@ def split(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
 @settings(max_examples=300)
 @given(st.lists(PIECES, max_size=80).map("".join), st.integers(min_value=4, max_value=60))
 def test_parts_join_to_the_text_and_are_short_enough(text: str, longest: int) -> None:
-    """Bad input: whoever splits it, into the same parts."""
+    """Bad input, B1: whoever splits it, into the same parts."""
     parts = split_text(text=text, longest=longest)
     assert "".join(parts) == text
     assert all(len(part.encode("utf-8", "replace")) <= longest for part in parts)
@@ -73,7 +73,7 @@ def test_parts_join_to_the_text_and_are_short_enough(text: str, longest: int) ->
     ids=["paragraphs", "lines", "sentences", "words"],
 )
 def test_a_text_is_split_at_its_best_border(split: Callable[..., list[str]], between: str, others: str) -> None:
-    """Bad input: paragraphs first, then lines, then sentences, then words."""
+    """Bad input, B1: paragraphs first, then lines, then sentences, then words."""
     text = between.join([others * 40] * 300)
     parts = split(text=text, longest=LONGEST)
     assert "".join(parts) == text
@@ -86,7 +86,7 @@ def test_a_text_is_split_at_its_best_border(split: Callable[..., list[str]], bet
 def test_a_single_word_is_split_between_characters(
     split: Callable[..., list[str]], character: str, before: int
 ) -> None:
-    """Bad input: 200 KiB of it; no character that straddles the border is broken."""
+    """Bad input, B1: 200 KiB of it; no character that straddles the border is broken."""
     text = "x" * before + character * (200 * 1024 // len(character.encode()))
     parts = split(text=text, longest=LONGEST)
     assert "".join(parts) == text

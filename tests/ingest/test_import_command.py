@@ -178,7 +178,7 @@ WORD = "".join("ü" * number + "🍞" for number in range(1, 450))  # of 200 KiB
 
 @pytest.mark.parametrize("text", [PAGES, WORD], ids=["paragraphs", "a single word"])
 def test_a_long_text_becomes_episodes_of_one_document(workspace: Workspace, tmp_path: Path, text: str) -> None:
-    """Bad input: split, with nothing lost, and once however often it is imported."""
+    """Bad input, B1: split, with nothing lost, and once however often it is imported."""
     line = {"text": text, "document": "notes", "speaker": "Mia", "user": "mia", "occurred_at": "2026-01-02T10:00:00Z"}
     file = write_lines(tmp_path, json.dumps(line | {"idempotency_key": "k"}), '{"text": "Short."}')
     code, answer = report(file)

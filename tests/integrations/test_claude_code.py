@@ -199,7 +199,7 @@ LONG_MESSAGE = "".join(f"Übung {number}: der Teig ruht über Nacht 🍞.\n\n" f
 
 
 def test_a_long_message_is_sent_in_parts(client: ClaudeCode) -> None:
-    """Bad input: in order, with nothing lost, and once however often it is sent."""
+    """Bad input, B1: in order, with nothing lost, and once however often it is sent."""
     path = client.write("abc", said("user", LONG_MESSAGE, "u1"), said("assistant", "Understood.", "a1"))
     client.fire("Stop", session_id="abc", transcript_path=str(path))
     again = client.elsewhere(CLAUDE_PLUGIN_DATA=str(client.folder / "other"))

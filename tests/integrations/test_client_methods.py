@@ -103,7 +103,7 @@ def sent_by(call: Any, name: str) -> list[dict[str, Any]]:
     ids=["turns", "an episode", "episodes"],
 )
 def test_a_long_text_is_sent_in_parts(call: Any, name: str, text: str, known_by: str) -> None:
-    """Bad input: in order, with nothing lost, under names that are the same each time."""
+    """Bad input, B1: in order, with nothing lost, under names that are the same each time."""
     lines = sent_by(call, name)
     is_whole = "".join(line[text] for line in lines) == LONG
     assert is_whole

@@ -138,7 +138,7 @@ def test_memories_go_in_and_come_back(engram: Engram) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_long_text_goes_in_once(engram: Engram, workspace: Workspace) -> None:
-    """Bad input: as episodes of one document, with nothing lost, however often it is sent."""
+    """Bad input, B1: as episodes of one document, with nothing lost, however often it is sent."""
     text = "".join(f"Übung {number}: der Teig ruht über Nacht 🍞.\n\n" for number in range(900))
     [first], [again] = (engram.store_episode(text, idempotency_key="k")["episodes"] for _ in range(2))
     assert (dict(first)["deduplicated"], dict(again)["deduplicated"]) == (False, True)

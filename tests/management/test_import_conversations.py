@@ -315,7 +315,7 @@ def long_export(folder: Path, form: str) -> tuple[str, Path]:
 def test_a_long_message_comes_in_as_turns_of_its_session(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bad input: in order, with nothing lost, counted as one, and once however often it is imported."""
+    """Bad input, B1: in order, with nothing lost, counted as one, and once however often it is imported."""
     monkeypatch.setattr(importing, "BATCH", 1)
     command, path = long_export(tmp_path, form)
     assert report(command, path, "--dry-run")[1]["stored"] == {"user": 2}

@@ -85,7 +85,8 @@ def split_text(*, text: str, longest: int) -> list[str]:
     A part ends at the last border of the best kind in the second half of what it may hold. The importer splits by the
     same rule: a part that is another there is another turn.
     """
-    parts, start = [], 0
+    parts: list[str] = []
+    start = 0
     while True:
         window = text[start : start + longest].encode("utf-8", "replace")
         full = start + len(window[:longest].decode("utf-8", "ignore"))

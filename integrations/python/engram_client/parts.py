@@ -32,7 +32,7 @@ def split_line(line: Mapping[str, Any], *, text: str, name: str) -> list[Mapping
     """
     if not is_too_long(line.get(text)):
         return [line]
-    parts = [{**line, text: part} for part in split_text(text=line[text]) if part.strip()] or [line]
+    parts = [{**line, text: part} for part in split_text(text=line[text]) if part.strip()] or [{**line}]
     known_by = line.get(name)
     if not isinstance(known_by, str) or not known_by:
         return list(parts)
@@ -71,7 +71,8 @@ def join_answers(answers: Sequence[Mapping[str, Any]], *, parts: Sequence[int]) 
 
     A line of which a part was refused is refused, though its other parts are stored.
     """
-    joined, rest = [], iter(answers)
+    joined: list[Mapping[str, Any]] = []
+    rest = iter(answers)
     for index, count in enumerate(parts):
         of_line = [next(rest) for _ in range(count)]
         errors = [answer["error"] for answer in of_line if "error" in answer]
