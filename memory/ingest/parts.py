@@ -21,7 +21,7 @@ def split_line(*, line: Mapping[str, object], text: str, name: str) -> list[Mapp
     parts = split_text(text=whole, longest=settings.POLICY.ingest.text_bytes) if isinstance(whole, str) else []
     if len(parts) < 2:
         return [line]
-    said = [{**line, text: part} for part in parts if part.strip()]
+    said: list[Mapping[str, object]] = [{**line, text: part} for part in parts if part.strip()]
     if isinstance(known_by, str) and known_by:
         said = [{**part, name: name_part(whole=known_by, number=number)} for number, part in enumerate(said, start=1)]
     return said or [line]
