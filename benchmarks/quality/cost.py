@@ -144,7 +144,7 @@ def _consolidate(file: Path, *, is_limited: bool, is_replay: bool) -> Run:
 
 
 def _time_of(line: "FileLine", now: datetime) -> datetime:
-    return getattr(line.content, "occurred_at", None) or now
+    return line.occurred_at or now
 
 
 def _batches(times: Sequence[datetime]) -> list[range]:

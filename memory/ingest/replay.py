@@ -13,7 +13,6 @@ from memory.consolidation.cycle import open_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.ingest.arrival import Arrival
 from memory.ingest.files import FileLine, ImportReport, store_file_lines
-from memory.ingest.lines import EpisodeLine
 from memory.models import Cycle, Episode, Trigger, Workspace
 
 # Renewed again and again; the hold of a replay that was killed runs out by itself.
@@ -69,8 +68,7 @@ def replay_lines(
 
 def _time_of(line: FileLine, arrival: Arrival) -> datetime:
     """Return when a line's episode happened; one that does not say so, or is bad, comes at the end."""
-    happened = line.content.occurred_at if isinstance(line.content, EpisodeLine) else None
-    return happened or arrival.now
+    return line.occurred_at or arrival.now
 
 
 def _has_pending(workspace: Workspace) -> bool:

@@ -32,12 +32,6 @@ def add_import_arguments(parser: CommandParser) -> None:
     parser.add_argument("--json", action="store_true", dest="as_json", help="report as JSON")
 
 
-def longest_text() -> int:
-    """Return the bytes that a turn's text may have; what is longer comes in parts."""
-    longest: int = settings.POLICY.ingest.text_bytes
-    return longest
-
-
 def run_import(
     *,
     read: Callable[[Callable[[int], object]], Iterable[Found]],
@@ -83,6 +77,7 @@ def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: d
     of_whom = f" ({roles})" if roles else ""
     turns, conversations = counted(report.stored.total(), "turn"), counted(len(report.sessions), "conversation")
     counts = [f"{turns} of {conversations} {verb}{of_whom}", f"{report.known} known already"]
+    counts += [f"{report.split:,} of these in parts"] if report.split else []
     counts += [f"{report.erased:,} refused: erased"] if report.erased else []
     counts += [f"{len(report.rejected)} refused"] if report.rejected else []
     out.write(", ".join(counts) + ".")
@@ -100,6 +95,7 @@ def _as_json(report: TurnReport, *, is_rehearsal: bool) -> dict[str, Any]:
         "conversations": len(report.sessions),
         "stored": dict(sorted(report.stored.items())),
         "known": report.known,
+        "split": report.split,
         "erased": report.erased,
         "left_out": {reason.value: count for reason, count in sorted(report.left_out.items())},
         "rejected": [

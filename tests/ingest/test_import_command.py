@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from memory.domain.pieces import split_text
 from memory.ingest import files, replay
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
@@ -42,7 +43,7 @@ def test_file_is_imported_once(workspace: Workspace, tmp_path: Path, monkeypatch
     """L4: importing the same file again adds nothing."""
     monkeypatch.setattr(files, "BATCH", 10)
     file = write_history(tmp_path, count=25)
-    common = {"forgotten": 0, "rejected": [], "cycles": []}
+    common = {"forgotten": 0, "split": 0, "rejected": [], "cycles": []}
     assert report(file) == (0, {"stored": 25, "deduplicated": 0, **common})
     assert report(file) == (0, {"stored": 0, "deduplicated": 25, **common})
     assert Episode.objects.count() == 25
@@ -166,3 +167,94 @@ def test_missing_file_and_workspace_are_bad_usage(workspace: Workspace, tmp_path
     with pytest.raises(CommandError, match="There is no workspace 'other'") as no_workspace:
         run(write_history(tmp_path, count=1), workspace="other")
     assert (no_file.value.returncode, no_workspace.value.returncode) == (2, 2)
+
+
+# --- Texts that are longer than an episode may be
+
+LONGEST = 32 * 1024
+PAGES = "\n\n".join(f"Übung {number}: " + "Das Brot ruht über Nacht 🍞. " * 40 for number in range(60))
+WORD = "".join("ü" * number + "🍞" for number in range(1, 450))  # of 200 KiB
+
+
+@pytest.mark.parametrize("text", [PAGES, WORD], ids=["paragraphs", "a single word"])
+def test_a_long_text_becomes_episodes_of_one_document(workspace: Workspace, tmp_path: Path, text: str) -> None:
+    """Bad input, B1: split, with nothing lost, and once however often it is imported."""
+    line = {"text": text, "document": "notes", "speaker": "Mia", "user": "mia", "occurred_at": "2026-01-02T10:00:00Z"}
+    file = write_lines(tmp_path, json.dumps(line | {"idempotency_key": "k"}), '{"text": "Short."}')
+    code, answer = report(file)
+    assert (code, answer["stored"], answer["split"], answer["rejected"]) == (0, 2, 1, [])
+    parts = {str(row.idempotency_key): row for row in Episode.objects.filter(document="notes")}
+    names = ["k", *(f"k:{number}" for number in range(2, len(parts) + 1))]
+    assert len(parts) == len(split_text(text=text, longest=LONGEST)) > 1
+    is_whole = "".join(parts[name].text for name in names) == text  # told apart, pytest would compare for minutes
+    assert is_whole
+    assert all(len(part.text.encode()) <= LONGEST for part in parts.values())
+    shared = {(part.origin, part.speaker, part.user, part.occurred_at.isoformat()) for part in parts.values()}
+    assert shared == {("document:notes", "Mia", "mia", "2026-01-02T10:00:00+00:00")}
+    code, again = report(file)
+    assert (code, again["stored"], again["deduplicated"], again["split"]) == (0, 0, 2, 1)
+    assert Episode.objects.count() == len(parts) + 1
+
+
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        ({}, "document:history.jsonl"),
+        ({"session": "s", "occurred_at": "2026-01-02T10:00:00Z"}, "session:s"),
+        ({"occurred_at": "2026-01-02T10:00:00Z"}, "document:text:"),
+    ],
+    ids=["the file", "a session", "a time alone"],
+)
+def test_parts_are_of_one_origin_and_known_by_their_words(
+    workspace: Workspace, tmp_path: Path, given: dict[str, str], origin: str
+) -> None:
+    """Origin, L4: also of a line that names no document and has no key."""
+    file = write_lines(tmp_path, json.dumps({"text": PAGES, **given}))
+    for stored in (1, 0):
+        assert report(file)[1]["stored"] == stored
+    [one] = set(Episode.objects.values_list("origin", flat=True))
+    assert one.startswith(origin)
+    assert sorted(Episode.objects.values_list("text", flat=True)) == sorted(split_text(text=PAGES, longest=LONGEST))
+
+
+def test_a_line_that_grew_after_it_was_imported_keeps_its_key_for_what_it_had(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Bad input: a key with other content is a conflict, told once for the line."""
+    run(write_lines(tmp_path, json.dumps({"text": "Short.", "idempotency_key": "k"})))
+    code, answer = report(write_lines(tmp_path, json.dumps({"text": PAGES, "idempotency_key": "k"})))
+    assert code == 1
+    assert [(line["line"], line["status"]) for line in answer["rejected"]] == [(1, 409)]
+
+
+def test_a_bad_line_with_a_long_text_is_named_once(workspace: Workspace, tmp_path: Path) -> None:
+    code, out, err = run(
+        write_lines(tmp_path, json.dumps({"text": PAGES, "colour": "blue"}), json.dumps({"text": PAGES + "\ud800"}))
+    )
+    assert (code, out) == (1, "0 episodes stored, 0 known already, 2 refused.\n")
+    assert [line.split(":")[0] for line in err.splitlines()] == ["line 1", "line 2"]
+    assert not Episode.objects.exists()
+
+
+def test_names_at_their_limit_still_name_each_part(workspace: Workspace, tmp_path: Path) -> None:
+    line = json.dumps({"text": PAGES, "idempotency_key": "k" * 200})
+    for stored in (1, 0):
+        assert report(write_lines(tmp_path, line))[1]["stored"] == stored
+    keys = set(Episode.objects.values_list("idempotency_key", flat=True))
+    assert len(keys) == len(split_text(text=PAGES, longest=LONGEST))
+
+
+def test_a_secret_at_the_border_is_no_secret_s_half(workspace: Workspace, tmp_path: Path) -> None:
+    """Redaction: it is taken out before the text is split."""
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF\n" * 40 + "-----END PRIVATE KEY-----"
+    file = write_lines(tmp_path, json.dumps({"text": "x " * (LONGEST // 2 - 200) + key + " y" * 99}))
+    assert report(file)[1]["stored"] == 1
+    assert not Episode.objects.filter(text__contains="MIIEv").exists()
+
+
+def test_replay_lives_through_all_parts(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
+    line = {"text": PAGES, "occurred_at": "2026-01-02T10:00:00Z"}
+    code, out, _ = run(write_lines(tmp_path, json.dumps(line)), "--replay")
+    assert (code, out) == (0, "1 episode stored, 0 known already, 1 split into parts, 1 cycle run.\n")
+    assert {row.created_at.date().isoformat() for row in Episode.objects.all()} == {"2026-01-02"}

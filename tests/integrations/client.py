@@ -1,5 +1,6 @@
 """Claude Code's side of the plugin: it runs the commands of hooks.json with an event on their standard input."""
 
+import importlib.util
 import json
 import os
 import shlex
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from memory.models import Turn
@@ -64,6 +66,16 @@ class ClaudeCode:
         with path.open("a") as file:
             file.writelines(json.dumps({"sessionId": session, **line}) + "\n" for line in lines)
         return path
+
+
+def plugin_module(name: str) -> ModuleType:
+    """Load a script of the plugin as a module."""
+    found = importlib.util.spec_from_file_location(f"plugin_{name}", PLUGIN / "hooks" / f"{name}.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def _command(event: str) -> Sequence[str]:

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
-from memory.ingest.importers.claude_code import read_transcript
-from memory.ingest.importers.found import FoundTurn
 from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
 from memory.models.surfacing import Surfaced
 from tests import factories
@@ -183,15 +183,36 @@ def test_what_was_injected_is_not_sent_back(client: ClaudeCode) -> None:
 
 
 def test_the_importer_finds_the_same_turns(client: ClaudeCode) -> None:
-    """L2: what came in while it was said is not there twice when the folder is imported."""
-    long = "A paragraph of some length.\n\n" * 2000
+    """L2: what came in while it was said is not there twice when the folder is imported, in parts or as a whole."""
     ours = "Which editor?\n[Memory flash: Mara prefers tabs over spaces.]"
-    path = client.write("abc", *TALK, said("user", long, "u8"), said("user", ours, "u9"))
+    path = client.write("abc", *TALK, said("user", LONG_MESSAGE, "u8"), said("user", ours, "u9"))
     client.fire("Stop", session_id="abc", transcript_path=str(path))
-    with path.open("rb") as stream:
-        found = [one.line for one in read_transcript(stream=stream, place="abc", longest=32 * 1024)
-                 if isinstance(one, FoundTurn)]  # fmt: skip
-    assert [(line["turn_id"], line["role"], line["content"]) for line in found] == kept()
+    before, out = kept(), StringIO()
+    workspace = Workspace.objects.get().name
+    call_command("import_claude_code", str(client.folder), "--workspace", workspace, "--json", stdout=out)
+    report = json.loads(out.getvalue())
+    assert (report["stored"], report["known"], report["split"], report["rejected"]) == ({}, 5, 1, [])
+    assert kept() == before
+
+
+LONG_MESSAGE = "".join(f"Übung {number}: der Teig ruht über Nacht 🍞.\n\n" for number in range(2000)) + "ü🍞" * 9000
+
+
+def test_a_long_message_is_sent_in_parts(client: ClaudeCode) -> None:
+    """Bad input, B1: in order, with nothing lost, and once however often it is sent."""
+    path = client.write("abc", said("user", LONG_MESSAGE, "u1"), said("assistant", "Understood.", "a1"))
+    client.fire("Stop", session_id="abc", transcript_path=str(path))
+    again = client.elsewhere(CLAUDE_PLUGIN_DATA=str(client.folder / "other"))
+    assert again.fire("SessionEnd", session_id="abc", transcript_path=str(path), reason="other").complained == ""
+    *parts, (last, _, _) = kept()
+    assert last == "a1"
+    assert [key for key, _, _ in parts] == ["u1", *(f"u1:{number}" for number in range(2, len(parts) + 1))]
+    is_whole = "".join(content for _, _, content in parts) == LONG_MESSAGE
+    assert is_whole
+    assert len(parts) > 3
+    assert max(len(content.encode()) for _, _, content in parts) <= 32 * 1024
+    of = Turn.objects.values_list("role", "conversation__session", "occurred_at").filter(turn_id__startswith="u1")
+    assert len(set(of)) == 1
 
 
 def test_the_project_and_user_of_the_environment_go_along(client: ClaudeCode, key: str) -> None:

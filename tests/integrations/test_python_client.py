@@ -137,6 +137,19 @@ def test_memories_go_in_and_come_back(engram: Engram) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_long_text_goes_in_once(engram: Engram, workspace: Workspace) -> None:
+    """Bad input, B1: as episodes of one document, with nothing lost, however often it is sent."""
+    text = "".join(f"Übung {number}: der Teig ruht über Nacht 🍞.\n\n" for number in range(900))
+    [first], [again] = (engram.store_episode(text, idempotency_key="k")["episodes"] for _ in range(2))
+    assert (dict(first)["deduplicated"], dict(again)["deduplicated"]) == (False, True)
+    parts = [Episode.objects.for_workspace(workspace).get(pk=part["id"]) for part in dict(first)["parts"]]  # type: ignore[attr-defined]  # as it comes
+    is_whole = "".join(part.text for part in parts) == text
+    assert is_whole
+    assert Episode.objects.count() == len(parts) == 2
+    assert len({part.origin for part in parts if part.document}) == 1
+
+
+@pytest.mark.django_db(transaction=True)
 def test_erased_turns_are_told_one_by_one(engram: Engram) -> None:
     """L4: beside others, and as a conflict that is not tried again where there are no others."""
     turn: types.TurnLine = {

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from memory.domain.pieces import split_text
 from memory.forgetting.erase import erase_user
 from memory.ingest.importers import importing
 from memory.models import Conversation, Turn, Workspace
@@ -66,6 +67,7 @@ def told(**columns: Any) -> dict[str, Any]:
         "conversations": 0,
         "stored": {},
         "known": 0,
+        "split": 0,
         "erased": 0,
         "left_out": {},
         "rejected": [],
@@ -287,3 +289,53 @@ def test_a_folder_without_transcripts_is_bad_usage(tmp_path: Path, name: str) ->
     with pytest.raises(CommandError) as refused:
         run("import_claude_code", tmp_path / name)
     assert refused.value.returncode == 2
+
+
+# --- Messages that are longer than a turn may be
+
+PAGES = "\n\n".join(f"Übung {number}: " + "Das Brot ruht über Nacht 🍞. " * 40 for number in range(60))
+PARTS = split_text(text=PAGES, longest=32 * 1024)
+
+
+def long_export(folder: Path, form: str) -> tuple[str, Path]:
+    """Return the command and the path of a conversation with one long message and a short one."""
+    if form == "lines":
+        lines = [{"session": "s", "role": "user", "content": text, "speaker": "Mia"} for text in (PAGES, "Short.")]
+        return "import_conversations", write_lines(folder / "turns.jsonl", *lines)
+    if form == "claude code":
+        write_lines(folder / "s.jsonl", code_line("a", "user", PAGES), code_line("b", "user", "Short."))
+        return "import_claude_code", folder
+    claude = claude_conversation(claude_message("a", "human", text=PAGES), claude_message("b", "human", text="Short."))
+    nodes = chatgpt_message("a", "root", "user", PAGES), chatgpt_message("b", "a", "user", "Short.")
+    exported = claude if form == "claude" else chatgpt_conversation(*nodes, current="b")
+    return "import_conversations", lay_down(folder, "file", [exported])
+
+
+@pytest.mark.parametrize("form", ["lines", "chatgpt", "claude", "claude code"])
+def test_a_long_message_comes_in_as_turns_of_its_session(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad input, B1: in order, with nothing lost, counted as one, and once however often it is imported."""
+    monkeypatch.setattr(importing, "BATCH", 1)
+    command, path = long_export(tmp_path, form)
+    assert report(command, path, "--dry-run")[1]["stored"] == {"user": 2}
+    assert report(command, path) == (0, told(conversations=1, stored={"user": 2}, split=1))
+    assert report(command, path) == (0, told(conversations=1, known=2, split=1))
+    turns = list(Turn.objects.order_by("number"))
+    assert [turn.content == part for turn, part in zip(turns, [*PARTS, "Short."], strict=True)].count(False) == 0
+    first, *others = [str(turn.turn_id) for turn in turns[:-1]]
+    assert others == [f"{first}:{number}" for number in range(2, len(PARTS) + 1)]
+    assert len({(turn.role, turn.speaker, turn.conversation_id) for turn in turns}) == 1
+
+
+def test_a_report_says_how_many_came_in_parts(tmp_path: Path) -> None:
+    _, out, _ = run(*long_export(tmp_path, "lines"))
+    assert out.startswith("2 turns of 1 conversation stored (2 user), 0 known already, 1 of these in parts.\n")
+
+
+def test_a_message_of_which_a_part_is_refused_is_named_once(tmp_path: Path) -> None:
+    """Bad input: its other parts are kept."""
+    line = {"session": "s", "role": "user", "content": PAGES + "\0", "turn_id": "1"}
+    code, answer = report("import_conversations", write_lines(tmp_path / "turns.jsonl", line))
+    assert (code, answer["stored"], answer["split"], len(answer["rejected"])) == (1, {"user": 1}, 1, 1)
+    assert Turn.objects.count() == len(PARTS) - 1

@@ -21,6 +21,13 @@ _OF_THE_PROGRAM = re.compile(
 _OURS = re.compile(r"^[ \t>]*\[(?:Memory flash: |Belief \(\d(?:[.,]\d+)?\): )[^\n]*\n?", re.MULTILINE)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
+_BORDERS = (
+    re.compile(r"\n\s*\n"),  # between paragraphs, rather than
+    re.compile(r"\n+"),  # between lines, rather than
+    re.compile(r"[.!?…][\"'”“’»)\]]*\s+(?=\S)"),  # between sentences, rather than
+    re.compile(r"\s+"),  # between words
+)
+
 
 def read_turns(raw_lines: list[bytes], *, session: str) -> Iterator[dict[str, Any]]:
     """Yield the turns of lines, as the API takes them."""
@@ -45,7 +52,8 @@ def _turns_of(line: Mapping[str, Any], session: str) -> Iterator[dict[str, Any]]
     if line["type"] == "user" and _OF_THE_PROGRAM.match(text):
         return
     given = line.get("sessionId")
-    for number, part in enumerate(_parts(_without_ours(text)), start=1):
+    parts = split_text(text=_without_ours(text), longest=LONGEST)
+    for number, part in enumerate(filter(str.strip, parts), start=1):  # of what is blank nothing was said
         turn = {
             "session": given if isinstance(given, str) and given else session,
             "role": line["type"],
@@ -71,15 +79,27 @@ def _without_ours(text: str) -> str:
     return _OURS.sub("", _REMINDER.sub("", text)).strip()
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Cut a text into parts that fit: between paragraphs, lines or words, if there are any."""
-    rest = text if text.strip() else ""
-    while len(raw := rest.encode("utf-8", "replace")) > LONGEST:
-        head = raw[:LONGEST].decode("utf-8", "ignore")
-        ends = (head.rfind(mark) for mark in ("\n\n", "\n", " "))
-        cut = next((end for end in ends if end > len(head) // 2), len(head))
-        if head[:cut].rstrip():
-            yield head[:cut].rstrip()
-        rest = rest[cut:].lstrip()
-    if rest.strip():
-        yield rest
+def split_text(*, text: str, longest: int) -> list[str]:
+    """Split a text into parts of at most so many bytes of UTF-8, which joined again are the text.
+
+    A part ends at the last border of the best kind in the second half of what it may hold. The importer splits by the
+    same rule: a part that is another there is another turn.
+    """
+    parts: list[str] = []
+    start = 0
+    while True:
+        window = text[start : start + longest].encode("utf-8", "replace")
+        full = start + len(window[:longest].decode("utf-8", "ignore"))
+        if full >= len(text):
+            return [*parts, text[start:]]
+        end = _find_end(text, start, full)
+        parts.append(text[start:end])
+        start = end
+
+
+def _find_end(text: str, start: int, full: int) -> int:
+    for border in _BORDERS:
+        ends = [found.end() for found in border.finditer(text, start + (full - start) // 2, full)]
+        if ends:
+            return ends[-1]
+    return full

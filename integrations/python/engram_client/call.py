@@ -1,10 +1,12 @@
 """One request to the API, and how it is put together; what calls there are stands in `calls`."""
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
+
+from engram_client.parts import in_requests, split_line
 
 T = TypeVar("T")
 
@@ -17,7 +19,8 @@ class Call(Generic[T]):
     """One request. `T` is what its answer is; `is_repeatable`: sent twice it does what it does once.
 
     `is_slow`: the server asks a model meanwhile, or looks at all that is believed. `lines` names the list in which a
-    batch's lines are answered, each for itself.
+    batch's lines are answered, each for itself. A batch with texts that are too long for one line has `parts`, of how
+    many lines each line that was given became, and is sent as its `requests`.
     """
 
     method: Literal["GET", "POST", "DELETE"]
@@ -28,6 +31,8 @@ class Call(Generic[T]):
     is_repeatable: bool = False
     is_slow: bool = False
     lines: str = ""
+    parts: Sequence[int] = ()
+    requests: Sequence["Call[T]"] = ()
 
 
 def get(path: str, **query: Any) -> Call[Any]:
@@ -42,11 +47,20 @@ def post(
     return Call(method="POST", path=path, body=given(body or {}), is_repeatable=is_repeatable, is_slow=is_slow)
 
 
-def batch(path: str, name: str, rows: Iterable[Mapping[str, Any]], *, known_by: str) -> Call[Any]:
-    """Send lines in one request; it may be repeated if each of them names what it is known by."""
-    lines = _lines_of(name, rows)
+def batch(path: str, name: str, rows: Iterable[Mapping[str, Any]], *, text: str, known_by: str) -> Call[Any]:
+    """Send lines in one request; it may be repeated if each of them names what it is known by.
+
+    A line whose text is too long for one is sent as several, and it may take several requests then.
+    """
+    given_lines = _lines_of(name, rows)
+    groups = [split_line(line, text=text, name=known_by) for line in given_lines]
+    lines = [part for group in groups for part in group]
     is_repeatable = all(line.get(known_by) for line in lines)
-    return Call(method="POST", path=path, body={name: _as_json(lines)}, is_repeatable=is_repeatable, lines=name)
+    call: Call[Any] = Call(method="POST", path=path, is_repeatable=is_repeatable, lines=name)
+    if len(lines) == len(given_lines):
+        return replace(call, body={name: _as_json(lines)})
+    requests = [replace(call, body={name: _as_json(some)}) for some in in_requests(lines, text=text)]
+    return replace(call, parts=[len(group) for group in groups], requests=requests)
 
 
 def _lines_of(name: str, rows: object) -> list[Mapping[str, Any]]:

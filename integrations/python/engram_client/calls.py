@@ -10,6 +10,7 @@ from typing import Literal
 
 from engram_client import types
 from engram_client.call import Call, batch, get, given, named, post
+from engram_client.parts import is_too_long
 
 Moment = datetime | str
 Evidence = Sequence[types.Testimony]
@@ -37,18 +38,24 @@ def store_episode(
     language: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[types.EpisodesAnswer]:
-    """Store one thing that happened or was said; with an idempotency key it may be sent again."""
-    return post("/episodes", locals(), is_repeatable=idempotency_key is not None)
+    """Store one thing that happened or was said; with an idempotency key it may be sent again.
+
+    A text of more than 32 KiB becomes several episodes.
+    """
+    line = given(locals())
+    if is_too_long(text):
+        return batch("/episodes", "episodes", [line], text="text", known_by="idempotency_key")
+    return post("/episodes", line, is_repeatable=idempotency_key is not None)
 
 
 def store_episodes(episodes: Iterable[types.EpisodeLine]) -> Call[types.EpisodesAnswer]:
     """Store up to 1,000 episodes. Where some are refused, the others are stored, and PartlyRefused is raised."""
-    return batch("/episodes", "episodes", episodes, known_by="idempotency_key")
+    return batch("/episodes", "episodes", episodes, text="text", known_by="idempotency_key")
 
 
 def accept_turns(turns: Iterable[types.TurnLine]) -> Call[types.TurnsAnswer]:
     """Send up to 1,000 turns in order. Where some are refused, the others are kept, and PartlyRefused is raised."""
-    return batch("/turns", "turns", turns, known_by="turn_id")
+    return batch("/turns", "turns", turns, text="content", known_by="turn_id")
 
 
 def remember(

@@ -7,6 +7,9 @@ from typing import Any
 
 import httpx
 
+from engram_client.call import Call
+from engram_client.parts import join_answers
+
 
 class EngramError(Exception):
     """Any failure of a call."""
@@ -67,6 +70,34 @@ def _first_refusal(problem: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is wrong with the first line of a batch that was refused as a whole; nothing of other problems."""
     lines = [line for told in problem.values() if isinstance(told, list) for line in told if isinstance(line, dict)]
     return next((line["error"] for line in lines if isinstance(line.get("error"), dict)), {})
+
+
+class Answers:
+    """The answers to the requests of one batch, some of which may be refused as a whole."""
+
+    def __init__(self, call: Call[Any]) -> None:
+        self._call, self._lines, self._refused = call, list[Mapping[str, Any]](), list[ApiError]()
+
+    def add(self, answer: Mapping[str, Any]) -> None:
+        """Add what a request was answered with."""
+        self._lines += answer[self._call.lines]
+
+    def add_refused(self, refused: ApiError) -> None:
+        """Add the lines of a request of which none was stored; raise what is no answer to lines."""
+        lines = refused.problem.get(self._call.lines)
+        if not isinstance(lines, list):
+            raise refused
+        self._lines += lines
+        self._refused.append(refused)
+
+    def whole(self) -> Any:
+        """Return one answer to the batch; raise PartlyRefused, or the ApiError if nothing of it was stored."""
+        name, is_stored = self._call.lines, any("error" not in line for line in self._lines)
+        answer = {name: join_answers(self._lines, parts=self._call.parts)}
+        if is_stored or not self._refused:
+            return checked(name, answer)
+        first = self._refused[0]
+        raise type(first)(status=first.status, problem={**first.problem, **answer}, retry_after=first.retry_after)
 
 
 class BadRequest(ApiError):

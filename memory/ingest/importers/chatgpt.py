@@ -16,7 +16,7 @@ def is_chatgpt(conversation: object) -> bool:
     return isinstance(conversation, dict) and isinstance(conversation.get("mapping"), dict)
 
 
-def read_chatgpt(*, conversation: Mapping[str, Any], place: str, longest: int) -> Iterator[Found]:
+def read_chatgpt(*, conversation: Mapping[str, Any], place: str) -> Iterator[Found]:
     """Read one conversation, from its beginning to the message last shown."""
     nodes = conversation["mapping"]
     session = conversation.get("conversation_id") or conversation.get("id")
@@ -26,7 +26,7 @@ def read_chatgpt(*, conversation: Mapping[str, Any], place: str, longest: int) -
         return
     for key in path:
         if message := nodes[key].get("message"):
-            yield from _read_message(message, session=session, place=f"{place}, message {key}", longest=longest)
+            yield from _read_message(message, session=session, place=f"{place}, message {key}")
     on_path = set(path)
     for key, node in nodes.items():
         if key not in on_path and isinstance(node, dict) and node.get("message"):
@@ -45,7 +45,7 @@ def _path_to(last: object, nodes: Mapping[str, Any]) -> list[str]:
     return path[::-1]
 
 
-def _read_message(message: Mapping[str, Any], *, session: str, place: str, longest: int) -> Iterator[Found]:
+def _read_message(message: Mapping[str, Any], *, session: str, place: str) -> Iterator[Found]:
     role = _object(message, "author").get("role")
     if reason := _why_not_said(message, str(role)):
         yield LeftOut(reason=reason)
@@ -59,14 +59,13 @@ def _read_message(message: Mapping[str, Any], *, session: str, place: str, longe
         yield from (LeftOut(reason=Reason.ATTACHMENT) for _ in range(attached))
         if attached and not text.strip():
             return
-        yield from found_turn(
+        yield found_turn(
             place=place,
             session=session,
             role=role,
             text=text,
             turn_id=message["id"],
             occurred_at=_time(message.get("create_time")),
-            longest=longest,
         )
 
 

@@ -14,7 +14,7 @@ def is_claude(conversation: object) -> bool:
     return isinstance(conversation, dict) and isinstance(conversation.get("chat_messages"), list)
 
 
-def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) -> Iterator[Found]:
+def read_claude(*, conversation: Mapping[str, Any], place: str) -> Iterator[Found]:
     """Read one conversation; what a model thought or had from tools, and what was attached, is counted."""
     session = conversation.get("uuid")
     if not isinstance(session, str):
@@ -32,14 +32,13 @@ def read_claude(*, conversation: Mapping[str, Any], place: str, longest: int) ->
         if beside and not text.strip():
             continue
         moment = message.get("created_at")
-        yield from found_turn(
+        yield found_turn(
             place=where,
             session=session,
             role=role,
             text=text,
             turn_id=message["uuid"],
             occurred_at=moment if isinstance(moment, str) else None,
-            longest=longest,
         )
 
 

@@ -40,7 +40,6 @@ def read_transcript(
     *,
     stream: IO[bytes],
     place: str,
-    longest: int,
     on_read: Callable[[int], object] = lambda _: None,
     by_folder: bool = False,
 ) -> Iterator[Found]:
@@ -61,7 +60,7 @@ def read_transcript(
             continue
         if by_folder and not project and isinstance(line, dict):
             project = project_of_folder(line.get("cwd"))
-        for found in _read_line(line, place=where, longest=longest):
+        for found in _read_line(line, place=where):
             yield _of_project(found, project)
 
 
@@ -76,7 +75,7 @@ def _of_project(found: Found, project: str) -> Found:
     return replace(found, line={**found.line, "project": project})
 
 
-def _read_line(line: object, *, place: str, longest: int) -> Iterator[Found]:
+def _read_line(line: object, *, place: str) -> Iterator[Found]:
     if not isinstance(line, dict) or line.get("type") not in _ROLES:
         yield LeftOut(reason=Reason.SYSTEM)
     elif line.get("isSidechain"):
@@ -86,10 +85,10 @@ def _read_line(line: object, *, place: str, longest: int) -> Iterator[Found]:
     elif not isinstance(line.get("uuid"), str) or not isinstance(line.get("sessionId"), str):
         yield Unreadable(place=place)
     else:
-        yield from _read_said(line, place=place, longest=longest)
+        yield from _read_said(line, place=place)
 
 
-def _read_said(line: Mapping[str, Any], *, place: str, longest: int) -> Iterator[Found]:
+def _read_said(line: Mapping[str, Any], *, place: str) -> Iterator[Found]:
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     text = content if isinstance(content, str) else text_of_blocks(content)
@@ -101,14 +100,13 @@ def _read_said(line: Mapping[str, Any], *, place: str, longest: int) -> Iterator
         yield LeftOut(reason=Reason.SYSTEM)
     else:
         moment = line.get("timestamp")
-        yield from found_turn(
+        yield found_turn(
             place=place,
             session=line["sessionId"],
             role=line["type"],
             text=_without_ours(text),
             turn_id=line["uuid"],
             occurred_at=moment if isinstance(moment, str) else None,
-            longest=longest,
         )
 
 

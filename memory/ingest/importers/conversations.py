@@ -51,10 +51,9 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationFile:
-    """A file, archive or folder of conversations; a turn's text has at most `longest` bytes, or comes in parts."""
+    """A file, archive or folder of conversations."""
 
     path: Path
-    longest: int
 
     def size(self) -> int:
         """Return the bytes that there are to read; raise NoConversations where nothing is of the kind."""
@@ -105,9 +104,9 @@ class ConversationFile:
             for number, conversation in enumerate(ijson.items(stream, "item", use_float=True), start=1):
                 place = f"{name}, conversation {number}"
                 if is_chatgpt(conversation):
-                    yield from read_chatgpt(conversation=conversation, place=place, longest=self.longest)
+                    yield from read_chatgpt(conversation=conversation, place=place)
                 elif is_claude(conversation):
-                    yield from read_claude(conversation=conversation, place=place, longest=self.longest)
+                    yield from read_claude(conversation=conversation, place=place)
                 else:
                     yield Unreadable(place=place)
         except (ijson.JSONError, UnicodeDecodeError) as error:

@@ -1,29 +1,32 @@
 """Send found turns the way of all turns, batch by batch, and count what became of them.
 
-A turn is known by its id: importing again adds nothing, and an import that was broken off is simply repeated.
+A turn is known by its id: importing again adds nothing, and an import that was broken off is simply repeated. A
+message that is longer than a turn may be comes in as several turns, in one transaction, and is counted as one.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 from django.db import transaction
 
 from memory.ingest.arrival import ERASED, Arrival, Rejected
 from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason
-from memory.ingest.turns.accepting import Accepted, take_turns
+from memory.ingest.parts import split_line
+from memory.ingest.turns.accepting import Accepted, TurnAnswer, take_turns
 
 BATCH = 500
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnReport:
-    """What an import has done so far, or would do."""
+    """What an import has done so far, or would do; counted are messages, each with all of its parts."""
 
     sessions: set[str] = field(default_factory=set)
     stored: Counter[str] = field(default_factory=Counter)  # by role
     known: int = 0
+    split: int = 0  # of those that are stored or known
     erased: int = 0  # refused, as they were erased (L4)
     left_out: Counter[Reason] = field(default_factory=Counter)
     rejected: list[tuple[str, Rejected]] = field(default_factory=list)  # by place
@@ -60,21 +63,25 @@ def _name(turn: FoundTurn) -> tuple[object, object]:
 
 def _accept(turns: list[FoundTurn], arrival: Arrival, user: str, report: TurnReport, *, is_rehearsal: bool) -> None:
     lines = [{**({"user": user} if user else {}), **turn.line} for turn in turns]
+    messages = [split_line(line=line, text="content", name="turn_id") for line in lines]
     with transaction.atomic():
-        answers = take_turns(raw_lines=lines, arrival=arrival)
+        answers = iter(take_turns(raw_lines=list(chain.from_iterable(messages)), arrival=arrival))
         transaction.set_rollback(is_rehearsal)
-    for turn, answer in zip(turns, answers, strict=True):
-        if answer == ERASED:
-            report.erased += 1
-        elif isinstance(answer, Rejected):
-            report.rejected.append((turn.place, answer))
-        else:
-            report.sessions.add(str(turn.line["session"]))
-            _count(answer, str(turn.line["role"]), report)
+    for turn, parts in zip(turns, messages, strict=True):
+        _count(turn, list(islice(answers, len(parts))), report)
 
 
-def _count(answer: Accepted, role: str, report: TurnReport) -> None:
-    if answer.is_duplicate:
+def _count(turn: FoundTurn, answers: Sequence[TurnAnswer], report: TurnReport) -> None:
+    """Count what became of a message; one of which a part is refused is named once, and its other parts are kept."""
+    accepted = [answer for answer in answers if isinstance(answer, Accepted)]
+    refused = [answer for answer in answers if isinstance(answer, Rejected)]
+    report.erased += ERASED in refused
+    report.rejected += [(turn.place, answer) for answer in refused if answer != ERASED][:1]
+    if not accepted:
+        return
+    report.sessions.add(str(turn.line["session"]))
+    report.split += len(answers) > 1
+    if not all(answer.is_duplicate for answer in accepted):
+        report.stored[str(turn.line["role"])] += 1
+    elif not refused:
         report.known += 1
-    else:
-        report.stored[role] += 1

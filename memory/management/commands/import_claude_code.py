@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from memory.ingest.importers.claude_code import list_transcripts, read_transcript
 from memory.ingest.importers.found import Found
 from memory.management.failures import usage_error
-from memory.management.importing import add_import_arguments, existing_path, longest_text, run_import
+from memory.management.importing import add_import_arguments, existing_path, run_import
 
 
 class Command(BaseCommand):
@@ -17,8 +17,8 @@ class Command(BaseCommand):
         "Import the transcripts (*.jsonl) in a folder and below it, as Claude Code keeps them, usually in "
         "~/.claude/projects. What person and agent said comes in; tools, thoughts, attachments and helpers are left "
         "out and counted. Importing again adds nothing, nor does what the plugin has sent already under the same "
-        "project and user. A last line that is still being written is left for the next time. Other lines that cannot "
-        "be read are reported: exit status 1."
+        "project and user. A message that is longer than a turn may be comes in as several. A last line that is still "
+        "being written is left for the next time. Other lines that cannot be read are reported: exit status 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,7 +43,6 @@ class Command(BaseCommand):
                     yield from read_transcript(
                         stream=stream,
                         place=place,
-                        longest=longest_text(),
                         on_read=on_read,
                         by_folder=project_from_folder,
                     )

@@ -7,15 +7,15 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from memory.ingest.importers.conversations import ConversationFile, NoConversations
 from memory.management.failures import usage_error
-from memory.management.importing import add_import_arguments, existing_path, longest_text, run_import
+from memory.management.importing import add_import_arguments, existing_path, run_import
 
 
 class Command(BaseCommand):
     help = (
         "Import conversations from a file with one turn a line (JSON Lines), or from what ChatGPT or Claude export: "
         "the archive, the folder, or the conversations.json in it. Of exports, what tools and systems say, thoughts "
-        "and attachments are left out and counted. Importing again adds nothing, as far as turns have ids. Bad turns "
-        "are reported: exit status 1."
+        "and attachments are left out and counted. Importing again adds nothing, as far as turns have ids. A "
+        "message that is longer than a turn may be comes in as several. Bad turns are reported: exit status 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         add_import_arguments(parser)
 
     def handle(self, *, file: Path, **options: Any) -> None:
-        source = ConversationFile(path=existing_path(file, is_folder=False), longest=longest_text())
+        source = ConversationFile(path=existing_path(file, is_folder=False))
         try:
             run_import(
                 read=source.read,

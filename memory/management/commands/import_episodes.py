@@ -25,7 +25,8 @@ _INTERRUPTED = "Stopped. What was imported stays, and the same command goes on w
 class Command(BaseCommand):
     help = (
         "Import episodes from a file with one JSON object a line. Importing it again adds nothing, so that an import "
-        "that was broken off is simply repeated. Bad lines are reported and left out: exit status 1."
+        "that was broken off is simply repeated. A text that is longer than an episode may be becomes several, and "
+        "counts as one. Bad lines are reported and left out: exit status 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -65,6 +66,7 @@ class Command(BaseCommand):
             self.stderr.write(f"line {number}: {rejected.detail}")
         counts = [f"{counted(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
         counts += [f"{report.forgotten} of these forgotten"] if report.forgotten else []
+        counts += [f"{report.split} split into parts"] if report.split else []
         counts += [f"{len(report.rejected)} refused"] if report.rejected else []
         counts += [f"{counted(len(report.cycles), 'cycle')} run"] if report.cycles else []
         self.stdout.write(", ".join(counts) + ".")
@@ -107,6 +109,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "stored": report.stored,
         "deduplicated": report.deduplicated,
         "forgotten": report.forgotten,
+        "split": report.split,
         "rejected": [
             {"line": number, "status": rejected.status, "detail": rejected.detail, "errors": rejected.errors}
             for number, rejected in report.rejected

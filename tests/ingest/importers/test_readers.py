@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory.ingest.importers.chatgpt import read_chatgpt
 from memory.ingest.importers.claude import read_claude
 from memory.ingest.importers.claude_code import project_of_folder, read_transcript
-from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable, split_text
+from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable
 from memory.ingest.lines import is_slug
 from tests.ingest.importers.exports import (
     Json,
@@ -23,8 +21,6 @@ from tests.ingest.importers.exports import (
     code_line,
     said,
 )
-
-LONGEST = 32 * 1024
 
 
 def told(found: Iterable[Found]) -> list[tuple[object, object, object]]:
@@ -38,16 +34,16 @@ def left_out(found: Iterable[Found]) -> Counter[Reason]:
 
 
 def from_chatgpt(conversation: Json) -> list[Found]:
-    return list(read_chatgpt(conversation=conversation, place="it", longest=LONGEST))
+    return list(read_chatgpt(conversation=conversation, place="it"))
 
 
 def from_claude(conversation: Json) -> list[Found]:
-    return list(read_claude(conversation=conversation, place="it", longest=LONGEST))
+    return list(read_claude(conversation=conversation, place="it"))
 
 
 def from_code(*lines: object) -> list[Found]:
     stream = io.BytesIO("\n".join(json.dumps(line) for line in lines).encode())
-    return list(read_transcript(stream=stream, place="it", longest=LONGEST))
+    return list(read_transcript(stream=stream, place="it"))
 
 
 @pytest.mark.parametrize("name", ["author", "content", "metadata"])
@@ -161,7 +157,7 @@ def test_claude_code_a_picture_beside_a_text_is_counted() -> None:
 
 
 def from_raw(raw: bytes, *, by_folder: bool = False) -> list[Found]:
-    return list(read_transcript(stream=io.BytesIO(raw), place="it", longest=LONGEST, by_folder=by_folder))
+    return list(read_transcript(stream=io.BytesIO(raw), place="it", by_folder=by_folder))
 
 
 def test_claude_code_a_last_line_that_is_being_written_is_no_error() -> None:
@@ -196,20 +192,3 @@ def test_claude_code_a_session_is_of_the_folder_that_it_began_in() -> None:
 def test_a_folder_names_a_project(folder: object, project: str) -> None:
     assert project_of_folder(folder) == project
     assert not project or is_slug(project)
-
-
-def test_a_long_message_comes_in_parts_with_ids_of_their_own() -> None:
-    text = "\n\n".join(f"Paragraph {number} about bread." for number in range(40))
-    found = list(
-        read_claude(conversation=claude_conversation(claude_message("a", "human", text=text)), place="it", longest=300)
-    )
-    parts = told(found)
-    assert [key for _, _, key in parts[:3]] == ["a", "a:2", "a:3"]
-    assert "\n\n".join(str(part) for _, part, _ in parts) == text
-
-
-@given(st.text(alphabet="ab ü\n𝄞", max_size=200), st.integers(min_value=8, max_value=40))
-def test_parts_hold_every_word_and_are_short_enough(text: str, longest: int) -> None:
-    parts = list(split_text(text, longest=longest))
-    assert all(len(part.encode()) <= longest for part in parts)
-    assert "".join("".join(parts).split()) == "".join(text.split())
