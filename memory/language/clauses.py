@@ -48,6 +48,13 @@ _JOINT = re.compile(
     rf",\s+(?=(?:{_SUBJECT}|{_NAMED}))|\.\.+\s*|,\s+(?=(?:no|not|nicht|kein\w*)\s))",
     re.IGNORECASE,
 )
+# "Since it rained all week, the fair moves to Sunday": what is said is the main clause.
+_LEADING = re.compile(
+    r"^(?:and |but |so |und |aber )*(?:since|as|because|now that|after|da|weil|nachdem) (?!of\b|always\b|ever\b|usual\b|for\b|from\b|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|last|january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|\d)[^,]{8,90}, (?P<main>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _ASIDE = re.compile(r"\s*\(([^()\n]{12,})\)")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -121,8 +128,10 @@ def _parts(sentence: str, is_item: bool) -> Iterator[Clause]:
     is_quote = "“…”" in sentence
     label, rest = _labelled(sentence)
     yield Clause(text=rest, sentence=sentence, label=label, is_item=is_item, is_quote=is_quote)
-    pieces = [piece.strip(" ,") for piece in _JOINT.split(rest) if piece and piece.strip(" ,")]
-    if len(pieces) > 1:
+    joined = _LEADING.sub(r"\g<main>", rest)
+    pieces = [piece.strip(" ,") for piece in _JOINT.split(joined) if piece and piece.strip(" ,")]
+    pieces = [joined, *pieces] if joined != rest and len(pieces) > 1 else pieces
+    if len(pieces) > 1 or joined != rest:
         for piece in pieces:
             yield Clause(text=piece, sentence=sentence, label=label, is_quote="“…”" in piece)
 

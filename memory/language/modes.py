@@ -88,7 +88,7 @@ _PEOPLE = r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|
 _GONE = (
     r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|finished|"
     r"cancelled|canceled|no more|over|off the table|a thing of the past|stopped|switched off|scrapped|retired|deleted|"
-    r"discontinued|closed down|sold|dropped)\b"
+    r"discontinued|closed down|sold|dropped|uninstalled|dismissed|done for|abolished)\b"
 )
 _ENDS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -104,7 +104,7 @@ _ENDS = tuple(
         rf"\b(?:instead of|in place of) {_THING}",
         rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
         rf"\b{_THING} (?:ist|sind) (?:jetzt |nun |endlich )?"
-        r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft)\b",
+        r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft|gestrichen|passé|deinstalliert)\b",
         rf"\bvon {_THING} (?:auf|zu|nach) (?=\w)",
         rf"\bmit (?:dem |der )?{_THING} aufgehört\b",
     )

@@ -14,7 +14,7 @@ _RELATIVES = words(
     "koautor koautorin betreuer betreuerin trainer trainerin"
 )
 _PRONOUN = re.compile(
-    r"^(?P<before>(?:(?:and|but|so|because|since|und|aber|denn|weil|also|then|now|dann|jetzt) )*)(?P<pronoun>he|she|er|sie)"
+    r"^(?P<before>(?:(?:and|but|so|because|since|und|aber|denn|weil|also|then|now|dann|jetzt) )*)(?P<pronoun>he|she|er|sie|die(?= \w+t\b)|der(?= \w+t\b))"
     r"(?P<rest>'s|'d|'ll)?(?= [a-zäöüß'])", re.IGNORECASE,
 )  # fmt: skip
 _NAME = re.compile(r"(?<![\w@/.-])[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ][a-zäöüß]+)?(?: [A-ZÄÖÜ][a-zäöüß]+)?\b")
@@ -79,7 +79,7 @@ def name_pronoun(*, clause: str, person: str, german: bool) -> str:
     found = _PRONOUN.match(clause)
     if not found or not person or (german and found["pronoun"] == "Sie"):
         return clause
-    if german != (found["pronoun"].lower() in ("er", "sie")):
+    if german != (found["pronoun"].lower() in ("er", "sie", "die", "der")):
         return clause
     rest = {"'s": " is", "'d": " would", "'ll": " will"}.get(found["rest"] or "", "")
     has = re.match(r" (?:got|been|gone|had|taken|moved|done|lost|left|sent|asked|made)\b", clause[found.end() :])

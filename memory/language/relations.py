@@ -64,6 +64,7 @@ class Reading:
     is_denial: bool
     is_change: bool
     ended: tuple[str, ...]
+    names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,17 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         is_denial=_DENIES.search(_head(sentence)) is not None,
         is_change=change is not None,
         ended=ended,
+        names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
     )
+
+
+def _names_in(sentence: str, person: str) -> list[str]:
+    """List the words of a sentence that are written like names: a capital within it, or a capital or digit inside."""
+    found = (word.removesuffix("'s") for word in list_words(sentence) if word not in person)
+    return [word.lower() for word in found if _NAMED.search(word) and word.lower() not in common_words()]
+
+
+_NAMED = re.compile(r"^[A-ZÄÖÜ][a-zäöüß]{2,}|[a-z][A-Z]|[A-Za-z]\d|^[A-Z]{2,}$")
 
 
 def _head(sentence: str) -> str:
@@ -193,11 +204,27 @@ def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
     """Tell whether two fillings of a slot are of one thing: a price of two things is two slots."""
     if slot.name in ("release_day", "opening", "closing") or slot.value in ("member", "name", "person", "unit"):
         return True
+    if (
+        slot.name == "meeting"
+        and claim.is_change
+        and (_GATHERING.search(claim.sentence) or _GATHERING.search(belief.sentence))
+    ):
+        return True
     return bool(claim.stems & belief.stems)
+
+
+_GATHERING = re.compile(
+    r"^(?:the |our )?(?:practice|rehearsals?|meetings?|training|class|lessons?|probe|treffen|training)\b", re.IGNORECASE
+)
 
 
 def _share_name(mine: Collection[str], theirs: Collection[str]) -> bool:
     return any(set(one.split()) & set(other.split()) for one in mine for other in theirs)
+
+
+def _share_a_name(claim: Reading, belief: Reading) -> bool:
+    """Tell whether both name the same person or thing of a name, beside the one whose claims these are."""
+    return bool(claim.names & belief.names)
 
 
 def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
@@ -210,7 +237,7 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
     if claim.is_change and differ and not agree and coverage >= 0.34:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
-    if coverage >= 0.6 and len(shared) >= 2:
+    if len(shared) >= 2 and (coverage >= 0.6 or _share_a_name(claim, belief)):
         if differ and not agree:
             return (
                 Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]}.")

@@ -285,7 +285,7 @@ def _has_own_habit(said: str) -> bool:
     own, ich = _OWN.match(said), _ICH.search(said)
     if own and (verb := own["verb"].lower()) in ENGLISH_VERBS and verb not in _MINDS | ENGLISH_PAST:
         return True
-    return ich is not None and (ich["after"] or ich["before"]).lower() not in _DENKT
+    return ich is not None and (ich["after"] or ich["before"] or "").lower() not in _DENKT
 
 
 def _weakness(said: str, clause: Clause, *, is_change: bool) -> float:
