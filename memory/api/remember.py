@@ -18,7 +18,7 @@ from memory.api.requests import sendable
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.lines import Name, Slug
+from memory.ingest.lines import Name, Slug, Time
 from memory.models import Permission
 from memory.remembering.remember import Remembered, remember
 
@@ -37,6 +37,7 @@ class RememberRequest(BaseModel):
     session: Name | None = None
     speaker: Name | None = Field(default=None, description="Who says it; else it is told of the memory's owner.")
     source: Literal["human", "ai", "interaction", "ingest"] | None = None
+    occurred_at: Time | None = Field(default=None, description="When it was said, with an offset; now if left out.")
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
 
 

@@ -917,6 +917,7 @@ class RememberRequest(TypedDict):
     session: NotRequired[str | None]
     speaker: NotRequired[str | None]
     source: NotRequired[Literal["human", "ai", "interaction", "ingest"] | None]
+    occurred_at: NotRequired[str | None]
     idempotency_key: NotRequired[str | None]
 
 

@@ -11,7 +11,7 @@ from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.remembering.remember import Remembered, remember
 
-_FIELDS = ("project", "user", "agent", "session", "speaker", "source", "idempotency_key")
+_FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 
 
 class Command(BaseCommand):
