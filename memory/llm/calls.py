@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.connection import rest_connection
-from memory.llm.ledger import CallScope, Settlement, find_replies, reserve_calls, settle_calls
+from memory.llm.ledger import CallScope, Settlement, abandon_calls, find_replies, reserve_calls, settle_calls
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.redacting import redact_request
 from memory.llm.replies import Reply
@@ -162,8 +162,22 @@ class _Round:
                 self._land(self._wait())
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
+            self._abandon_flying()
         if self.stopped and self.waiting:
             raise self.stopped
+
+    def _abandon_flying(self) -> None:
+        """Close what is in flight where the step is ended in its middle; what cannot be closed is left to the sweeper.
+
+        An answer that comes later is nobody's: the next worker asks anew.
+        """
+        if not self.flying:
+            return
+        lost = [flight.call_id for flight in self.flying.values()]
+        try:
+            abandon_calls(workspace_id=self.scope.workspace_id, call_ids=lost)
+        except (DatabaseError, InterfaceError):
+            log.warning("calls_left_open", calls=lost)
 
     # --- Before a call
 
