@@ -53,6 +53,9 @@ class RememberAnswer(BaseModel):
 
     episode_id: str = Field(pattern=f"^{id_pattern(IdKind.EPISODE)}$")
     state: Literal["done", "queued"] = Field(description="queued: beliefs follow as soon as a model answers.")
+    reason: str | None = Field(
+        default=None, description="Given where something stands in the beliefs' way: a model that is too slow, say."
+    )
     beliefs: list[BeliefActionAnswer]
     deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
     forgotten: Literal[True] | None = Field(
@@ -131,7 +134,8 @@ def as_json(remembered: Remembered) -> dict[str, Any]:
         "beliefs": [{"id": one.id, "action": one.action} for one in remembered.beliefs],
         "deduplicated": remembered.is_duplicate,
     }
-    return answer | ({"forgotten": True} if remembered.is_forgotten else {})
+    why = {"reason": remembered.reason} if remembered.reason else {}
+    return answer | why | ({"forgotten": True} if remembered.is_forgotten else {})
 
 
 def _refusal(rejected: Rejected) -> Response:

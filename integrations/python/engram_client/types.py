@@ -902,6 +902,7 @@ class RememberAnswer(TypedDict):
 
     episode_id: str
     state: "RememberAnswerStateEnum"
+    reason: NotRequired[str | None]
     beliefs: list["BeliefActionAnswer"]
     deduplicated: bool
     forgotten: NotRequired[bool | None]

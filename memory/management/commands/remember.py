@@ -40,10 +40,12 @@ def _as_json(outcome: Remembered) -> dict[str, Any]:
     return {
         "episode_id": outcome.episode_id,
         "state": outcome.state,
+        "reason": outcome.reason,
         "beliefs": [{"id": one.id, "action": one.action} for one in outcome.beliefs],
     }
 
 
 def _told(outcome: Remembered) -> str:
     actions = [f"{one.id} {one.action}" for one in outcome.beliefs]
-    return f"{outcome.episode_id} {outcome.state}: {', '.join(actions) or 'no beliefs'}."
+    state = f"{outcome.state} ({outcome.reason})" if outcome.reason else outcome.state
+    return f"{outcome.episode_id} {state}: {', '.join(actions) or 'no beliefs'}."
