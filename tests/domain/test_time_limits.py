@@ -10,7 +10,7 @@ from memory.domain.time_limits import find_too_short, holds_a_call, step_seconds
 USUAL = Policy()
 
 
-def changed(policy: Policy = USUAL, **stages: dict[str, float]) -> Policy:
+def changed(policy: Policy = USUAL, /, **stages: dict[str, float]) -> Policy:
     """Return a policy with other numbers: changed(budget={"call_seconds": 60.0})."""
     return replace(policy, **{stage: replace(getattr(policy, stage), **given) for stage, given in stages.items()})
 

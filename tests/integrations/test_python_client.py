@@ -135,7 +135,7 @@ def test_memories_go_in_and_come_back(engram: Engram) -> None:
     assert turned["turns"][0].get("signal") == "high"
     noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
     remembered = engram.remember(text="The miller is called Ada.", occurred_at=noon)["episode_id"]
-    assert engram.read_memory(remembered)["occurred_at"] == "2026-03-02T12:00:00Z"
+    assert dict(engram.read_memory(remembered))["occurred_at"] == "2026-03-02T12:00:00Z"
 
 
 @pytest.mark.django_db(transaction=True)
