@@ -2,12 +2,14 @@
 
 import gc
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from celery.signals import beat_init, setup_logging, worker_init, worker_process_init, worker_ready
+from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.tracing import start_tracing
 
@@ -40,8 +42,13 @@ def keep_our_logging(**_: Any) -> None:
 def start_services(**_: Any) -> None:
     """Start what is embedded before the first connection is tried."""
     from beliefsite.services import ensure_services
+    from beliefsite.starting import refuse_unfit_limits
     from memory.llm.embeddings import preload
 
+    try:
+        refuse_unfit_limits()
+    except ImproperlyConfigured as error:  # a signal's exceptions are logged and forgotten; this is none
+        sys.exit(f"Engram: {error}")
     ensure_services()
     preload()  # in the parent, so that its children share the memory
     gc.freeze()  # what is loaded by now stays: children need not go through it in every collection

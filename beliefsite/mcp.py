@@ -11,8 +11,10 @@ start_tracing(process="mcp")
 django.setup()
 
 from beliefsite.services import ensure_services  # noqa: E402  (settings must be configured first)
+from beliefsite.starting import refuse_unfit_limits  # noqa: E402
 from memory.mcp.door import Door  # noqa: E402
 from memory.mcp.server import POOL, build_server, http_application  # noqa: E402
 
+refuse_unfit_limits()
 ensure_services()
 application = Door(inner=http_application(server=build_server()), pool=POOL)

@@ -1,5 +1,6 @@
 """Every setting of the project, read once from the environment (and .env) and typed here."""
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from beliefsite.logs import configure_structlog, logging_of
 from beliefsite.typed_environment import read_count, read_flag, read_folder, read_json
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 from memory.domain.signals import BadCue, load_cues
+from memory.domain.time_limits import task_limits
 from memory.redaction.custom import BadPattern, compile_patterns
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
@@ -193,7 +195,8 @@ except BadPattern as error:
 # --- Celery ------------------------------------------------------------------------------------
 # Chosen by killing workers, brokers and databases and watching what was lost.
 
-_VISIBILITY_SECONDS = read_count("ENGRAM_VISIBILITY_TIMEOUT", default=180)
+_TASK_LIMITS = task_limits(policy=POLICY)  # beyond what its own times allow any task
+_VISIBILITY_SECONDS = read_count("ENGRAM_VISIBILITY_TIMEOUT", default=_TASK_LIMITS.redelivery)
 _REDIS_TRANSPORT = {
     "visibility_timeout": _VISIBILITY_SECONDS,
     "health_check_interval": 25,
@@ -229,7 +232,7 @@ CELERY_TASK_RETRY_ON_WORKER_LOST = True  # counts the loss, so that a poison tas
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False  # cancelling only wasted model calls
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = max(20, math.ceil(2 * POLICY.budget.call_seconds))  # calls under way end first
 CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_SECONDS
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     **_REDIS_TRANSPORT,
@@ -246,8 +249,8 @@ CELERY_REDIS_SOCKET_KEEPALIVE = _HAS_TCP_BROKER
 CELERY_REDIS_SOCKET_TIMEOUT = 30.0
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_TASK_SOFT_TIME_LIMIT = 90
-CELERY_TASK_TIME_LIMIT = 110  # both under the visibility timeout, or a slow task would be delivered twice
+CELERY_TASK_SOFT_TIME_LIMIT = _TASK_LIMITS.soft
+CELERY_TASK_TIME_LIMIT = _TASK_LIMITS.hard  # both under the visibility timeout, or a slow task would be delivered twice
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 CELERY_WORKER_SEND_TASK_EVENTS = False  # Flower switches them on while it watches
 CELERY_TASK_SEND_SENT_EVENT = False

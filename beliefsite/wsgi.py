@@ -11,5 +11,7 @@ start_tracing(process="web")  # before the middleware is loaded, since it adds i
 application = get_wsgi_application()
 
 from beliefsite.services import ensure_services  # noqa: E402  (settings must be configured first)
+from beliefsite.starting import refuse_unfit_limits  # noqa: E402
 
+refuse_unfit_limits()
 ensure_services()

@@ -12,6 +12,15 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from memory.domain.time_limits import (
+    ANSWER_SECONDS,
+    CALL_SECONDS,
+    TaskLimits,
+    find_too_short,
+    holds_a_call,
+    room_for_a_call,
+    task_limits,
+)
 from memory.environment import OF_CALLERS, PREFIX, known_names
 from memory.llm.embeddings import is_folder
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
@@ -86,6 +95,51 @@ def _unknown_variable(name: str, known: set[str]) -> CheckMessage:
     meant = get_close_matches(name, sorted(known), n=1)
     hint = f"Did you mean {meant[0]}?" if meant else ".env.example lists every variable."
     return Warning(f"{name} is set in the environment, but nothing reads it.", hint=hint, id="engram.W002")
+
+
+@register(Tags.compatibility)
+def check_limits(**_: Any) -> list[CheckMessage]:
+    """Refuse times that cannot hold a model call, and messages that come again while their task still runs (B9)."""
+    budget, limits = settings.POLICY.budget, task_limits(policy=settings.POLICY)
+    room, call = room_for_a_call(budget=budget), f"{CALL_SECONDS} is {budget.call_seconds:g}"
+    errors: list[CheckMessage] = [
+        Error(
+            f"{short.setting} is {short.seconds:g}, and {call}: {short.who} would never have the time for one.",
+            hint=f"Set {short.setting} to more than {room:g}, or lower {CALL_SECONDS}.",
+            id="engram.E010",
+        )
+        for short in find_too_short(policy=settings.POLICY)
+    ]
+    if limits.hard >= settings.CELERY_VISIBILITY_TIMEOUT:
+        errors.append(_message_too_early(limits))
+    return errors
+
+
+def _message_too_early(limits: TaskLimits) -> CheckMessage:
+    longest = limits.longest
+    return Error(
+        f"ENGRAM_VISIBILITY_TIMEOUT is {settings.CELERY_VISIBILITY_TIMEOUT}, and a task may take {limits.hard} s:"
+        f" {longest.task} may, by {' and '.join(longest.settings)}. Its message would come again while it runs.",
+        hint=f"Leave ENGRAM_VISIBILITY_TIMEOUT out, or set it to {limits.redelivery}; or lower {longest.settings[0]}.",
+        id="engram.E011",
+    )
+
+
+@register(Tags.compatibility, deploy=True)
+def check_answer(**_: Any) -> list[CheckMessage]:
+    """Warn where whoever has something remembered never gets more than a promise: that may be as it is meant (R1)."""
+    seconds, budget = settings.POLICY.remember.answer_seconds, settings.POLICY.budget
+    if holds_a_call(seconds=seconds, budget=budget):
+        return []
+    return [
+        Warning(
+            f"{ANSWER_SECONDS} is {seconds:g}, and {CALL_SECONDS} is {budget.call_seconds:g}:"
+            " what is to be remembered is always answered as queued, and a worker goes on.",
+            hint=f"Leave it so for a slow model, or set {ANSWER_SECONDS} to more than"
+            f" {room_for_a_call(budget=budget):g}, which callers then wait.",
+            id="engram.W003",
+        )
+    ]
 
 
 @register(Tags.database)

@@ -47,7 +47,11 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
                 "ENGRAM_KEEP_CONNECTIONS", "1", "0 gives them back during model calls; 1 with the embedded database"
             ),
             Variable("ENGRAM_WORKERS", "4", "Tasks that the worker of `make up` runs at once"),
-            Variable("ENGRAM_VISIBILITY_TIMEOUT", "180", "Seconds after which an unanswered message comes again"),
+            Variable(
+                "ENGRAM_VISIBILITY_TIMEOUT",
+                "180",
+                "Seconds after which an unanswered message comes again; unset: beyond what any task may take",
+            ),
             Variable("ENGRAM_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR; by default WARNING for commands"),
             Variable("ENGRAM_LOG_FORMAT", "json", "json or console; by default console for commands and on a terminal"),
             Variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", "Where traces go; unset: there are none"),

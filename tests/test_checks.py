@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,55 @@ def test_known_variables_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in known_names():
         monkeypatch.setenv(name, "1")
     assert checks.check_environment() == []
+
+
+def decree(settings: Any, stage: str, **numbers: float) -> None:
+    """Change numbers of one stage of the policy."""
+    settings.POLICY = replace(settings.POLICY, **{stage: replace(getattr(settings.POLICY, stage), **numbers)})
+
+
+def test_the_usual_limits_pass() -> None:
+    """E6, B9."""
+    assert checks.check_limits() == checks.check_answer() == []
+
+
+def test_a_call_longer_than_what_it_is_made_for_is_refused(settings: Any) -> None:
+    """E6, B9: with both settings and how to mend it; the recipe of docs/operations.md does."""
+    settings.CELERY_VISIBILITY_TIMEOUT = 350  # what is derived where nobody sets it
+    decree(settings, "budget", call_seconds=60.0)
+    found = checks.check_limits()
+    assert ids(found) == ["engram.E010", "engram.E010"]
+    assert found[1].msg == (
+        "ENGRAM_EXTRACTION_SECONDS is 45, and ENGRAM_BUDGET_CALL_SECONDS is 60:"
+        " the reading of turns would never have the time for one."
+    )
+    assert found[1].hint == "Set ENGRAM_EXTRACTION_SECONDS to more than 61, or lower ENGRAM_BUDGET_CALL_SECONDS."
+    decree(settings, "budget", attempt_seconds=130.0)
+    decree(settings, "extraction", seconds=130.0)
+    assert checks.check_limits() == []
+    assert ids(checks.check_answer()) == ["engram.W003"]
+
+
+def test_a_message_that_comes_again_too_early_is_refused(settings: Any) -> None:
+    """E6, B9: its task would run twice at once."""
+    settings.CELERY_VISIBILITY_TIMEOUT = 130
+    [message] = checks.check_limits()
+    assert message.id == "engram.E011"
+    assert "ENGRAM_VISIBILITY_TIMEOUT is 130, and a task may take 130 s" in message.msg
+    assert "ENGRAM_EXTRACTION_SECONDS" in message.msg
+    assert message.hint is not None
+    assert "set it to 180" in message.hint
+    settings.CELERY_VISIBILITY_TIMEOUT = 131
+    assert checks.check_limits() == []
+
+
+def test_an_answer_that_no_call_fits_into_is_told(settings: Any) -> None:
+    """E6, R1: as a slow model is meant to be used; a warning before a deployment, no error."""
+    decree(settings, "remember", answer_seconds=11.0)
+    assert checks.check_limits() == []
+    [message] = checks.check_answer()
+    assert message.id == "engram.W003"
+    assert "ENGRAM_REMEMBER_ANSWER_SECONDS is 11, and ENGRAM_BUDGET_CALL_SECONDS is 10" in message.msg
 
 
 @pytest.mark.django_db

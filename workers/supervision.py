@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 import psutil
+from django.conf import settings
 from honcho.environ import parse_procfile
 
 PID_FILE = "supervisord.pid"
 LOG_FOLDER = "logs"
-_STOP_SECONDS = 20
 _LOG_BYTES = "8MB"
 _OLD_LOGS = "2"
 
@@ -74,7 +74,7 @@ def _program(command: str, *, log: Path) -> dict[str, str]:
         "startretries": "1000000",  # a port or database that is away for a while comes back
         "startsecs": "1",
         "stopsignal": "TERM",
-        "stopwaitsecs": str(_STOP_SECONDS),
+        "stopwaitsecs": str(settings.CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT),
         "stopasgroup": "false",  # a worker's parent lets its children finish
         "killasgroup": "true",
         "redirect_stderr": "true",

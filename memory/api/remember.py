@@ -18,7 +18,7 @@ from memory.api.requests import sendable
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.lines import Name, Slug
+from memory.ingest.lines import Name, Slug, Time
 from memory.models import Permission
 from memory.remembering.remember import Remembered, remember
 
@@ -37,6 +37,7 @@ class RememberRequest(BaseModel):
     session: Name | None = None
     speaker: Name | None = Field(default=None, description="Who says it; else it is told of the memory's owner.")
     source: Literal["human", "ai", "interaction", "ingest"] | None = None
+    occurred_at: Time | None = Field(default=None, description="When it was said, with an offset; now if left out.")
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
 
 
@@ -52,6 +53,9 @@ class RememberAnswer(BaseModel):
 
     episode_id: str = Field(pattern=f"^{id_pattern(IdKind.EPISODE)}$")
     state: Literal["done", "queued"] = Field(description="queued: beliefs follow as soon as a model answers.")
+    reason: str | None = Field(
+        default=None, description="Given where something stands in the beliefs' way: a model that is too slow, say."
+    )
     beliefs: list[BeliefActionAnswer]
     deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
     forgotten: Literal[True] | None = Field(
@@ -130,7 +134,8 @@ def as_json(remembered: Remembered) -> dict[str, Any]:
         "beliefs": [{"id": one.id, "action": one.action} for one in remembered.beliefs],
         "deduplicated": remembered.is_duplicate,
     }
-    return answer | ({"forgotten": True} if remembered.is_forgotten else {})
+    why = {"reason": remembered.reason} if remembered.reason else {}
+    return answer | why | ({"forgotten": True} if remembered.is_forgotten else {})
 
 
 def _refusal(rejected: Rejected) -> Response:

@@ -1,5 +1,6 @@
 """Ask models on behalf of a job, and turn whatever stops the asking into a state of its rows."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from memory.consolidation.blame import blame_episodes
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
+from memory.domain.time_limits import holds_a_call
 from memory.ending import is_ending
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import (
@@ -104,8 +106,13 @@ def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
     if not model.is_local and not has_time_for_a_call(cycle_id=lease.cycle_id):
         _stop(lease=lease, is_cycle_spent=True)
         return None
+    if not model.is_local and not holds_a_call(seconds=lease.seconds_left(), budget=budget_policy()):
+        _stop(lease=lease, is_cycle_spent=False)
+        return None
     try:
-        vector: Vector = embed_patiently(scope=_scope(lease.job), model=model, texts=[statement])[0]
+        vector: Vector = embed_patiently(
+            scope=_scope(lease.job), model=model, texts=[statement], seconds=lease.seconds_left()
+        )[0]
     except DailyCapReached as spent:
         spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
         return None
@@ -121,13 +128,19 @@ def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
 
 
 def embed_patiently(
-    *, scope: CallScope, model: Embedder, texts: Sequence[str], episodes: Collection[str] = ()
+    *,
+    scope: CallScope,
+    model: Embedder,
+    texts: Sequence[str],
+    episodes: Collection[str] = (),
+    seconds: float = math.inf,
 ) -> Vector:
     """Embed texts (n, 768), asking again after short pauses; raise the last CallFailed, or one that asks for long.
 
-    Several texts that together take too long are not sent again: the caller cuts them into fewer.
+    Several texts that together take too long are not sent again: the caller cuts them into fewer. Nor is anything sent
+    again that would take more than so many seconds altogether.
     """
-    policy = budget_policy()
+    policy, ends_at = budget_policy(), time.monotonic() + seconds
     for pauses in range(policy.call_attempts):
         try:
             return embed_in_ledger(
@@ -137,7 +150,8 @@ def embed_patiently(
             pause = BACKOFF_SECONDS * 2**pauses if failure.retry_after is None else failure.retry_after
             is_last = pauses + 1 == policy.call_attempts
             is_hopeless = failure.kind in _NEVER_BETTER or (failure.kind is FailureKind.TIMEOUT and len(texts) > 1)
-            if is_last or is_hopeless or pause > policy.wait_seconds:
+            is_late = not holds_a_call(seconds=ends_at - time.monotonic() - pause, budget=policy)
+            if is_last or is_hopeless or is_late or pause > policy.wait_seconds:
                 raise
             time.sleep(pause)
     raise AssertionError("the last attempt returns or raises")

@@ -20,6 +20,7 @@ from memory.consolidation.locks import lock_workspace, try_lock_workspace
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
+from memory.domain.time_limits import holds_a_call
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.numbered import run_numbered
@@ -216,8 +217,7 @@ def seconds_left(*, cycle_id: str) -> float:
 
 def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
     """Tell whether a model call begun after so many seconds would end before the deadline, with the margin (B9)."""
-    policy = budget_policy()
-    return seconds_left(cycle_id=cycle_id) - after > policy.call_seconds + policy.margin_seconds
+    return holds_a_call(seconds=seconds_left(cycle_id=cycle_id) - after, budget=budget_policy())
 
 
 def spend_budget(*, cycle_id: str, reason: str) -> None:

@@ -1,9 +1,11 @@
 """Step 1: lease what is new, corrections first, and see that it has a vector."""
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
@@ -12,6 +14,7 @@ from memory.claims.reading import read_episodes_into_claims
 from memory.consolidation.asking import embed_patiently
 from memory.consolidation.cycle import (
     TIME_IS_UP,
+    budget_policy,
     has_time_for_a_call,
     renew_cycle,
     spend_budget,
@@ -24,6 +27,7 @@ from memory.consolidation.weighing import weigh_facts
 from memory.domain.actor import cycle_actor
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
+from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import HOPELESS
 from memory.llm.embeddings import Embedder
@@ -32,6 +36,8 @@ from memory.llm.model import CallFailed, FailureKind
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Cycle, Episode
 from memory.models.vectors import store_claim_vectors, store_episode_vectors
+
+log = structlog.get_logger(__name__)
 
 EMBEDDING_BATCH = 256
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
@@ -127,11 +133,22 @@ class _Embedding:
 
     def __init__(self, *, cycle: Cycle, model: Embedder) -> None:
         self.cycle, self.model, self.refused, self.has_answered = cycle, model, 0, False
+        self.ends_at = time.monotonic() + step_seconds(budget=budget_policy())
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the step has left: beyond them its task is ended."""
+        return self.ends_at - time.monotonic()
 
     def embed(self, waiting: Sequence[Matter]) -> None:
-        """Embed and store while there is time; what comes after a server's failure stays pending with it."""
+        """Embed and store while there is time; what comes after a server's failure stays pending with it.
+
+        What the step has no time for goes back, and the cycle goes on with what has its vectors.
+        """
         batches = deque(_cut(waiting, size=EMBEDDING_BATCH))
         while batches:
+            if not self.model.is_local and not holds_a_call(seconds=self.seconds_left(), budget=budget_policy()):
+                log.info("embedding_put_off", cycle=self.cycle.pk, episodes=sum(map(len, batches)))
+                return
             if not self.model.is_local and not has_time_for_a_call(cycle_id=self.cycle.pk):
                 spend_budget(cycle_id=self.cycle.pk, reason=TIME_IS_UP)
                 return
@@ -155,6 +172,7 @@ class _Embedding:
             model=self.model,
             texts=[text for _, text in batch],
             episodes=[key for key, _ in batch],
+            seconds=self.seconds_left(),
         )
         self.has_answered = True
         store_episode_vectors(

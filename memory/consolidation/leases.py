@@ -18,6 +18,7 @@ from memory.consolidation.blame import blame_members
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_unless_cancelled
 from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.time_limits import step_seconds
 from memory.models import ClusterJob, Cycle, StructuralJob
 
 log = structlog.get_logger(__name__)
@@ -66,8 +67,7 @@ class JobLease(Generic[AnyJob]):
 
     def seconds_left(self) -> float:
         """Return the seconds that the step has left, so that its last call begins in time (B9)."""
-        policy = budget_policy()
-        return policy.last_call_seconds + policy.call_seconds - (time.monotonic() - self.began)
+        return step_seconds(budget=budget_policy()) - (time.monotonic() - self.began)
 
     def renew(self) -> bool:
         """Show a sign of life of job and cycle; false once either has gone to someone else, or is to end (B22)."""

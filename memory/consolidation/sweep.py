@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from memory.consolidation.cycle import begin_attempt, budget_policy
 from memory.consolidation.finish import close_cycle
 from memory.domain.lifecycle import CycleState
+from memory.domain.time_limits import step_seconds
 from memory.llm.ledger import abandon_calls
 from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall, StructuralJob
 from memory.signals import cycle_ready
@@ -44,8 +45,7 @@ def _take_over(cycle: Cycle) -> bool:
 
 def _close_lost_calls() -> None:
     """Say of calls that nobody can be waiting for any more that they are lost; what they cost stays counted."""
-    policy = budget_policy()
-    seconds = policy.last_call_seconds + policy.call_seconds
+    seconds = step_seconds(budget=budget_policy())
     lost = ModelCall.objects.filter(outcome=CallOutcome.OPEN, started_at__lt=Now() - timedelta(seconds=seconds))
     for workspace_id in set(lost.values_list("workspace_id", flat=True)):
         abandon_calls(workspace_id=workspace_id, older_than_seconds=seconds)

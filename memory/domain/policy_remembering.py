@@ -13,7 +13,10 @@ class RememberPolicy:
     facts: Annotated[Count, "R1: most facts that are taken from one text"] = 3
     fact_characters: Annotated[Count, "R1: longest fact"] = 1_000
     importance: Annotated[int, Range(1, 10), "R1: importance of a fact that comes without one"] = 5
-    answer_seconds: Annotated[Positive, "R1: working time of one attempt; later calls are a worker's"] = 25.0
+    answer_seconds: Annotated[Positive, "R1: time that a caller waits for beliefs; later calls are a worker's"] = 25.0
+    slow_tries: Annotated[
+        Count, "R1: tries without an answer after which a model that is too slow has a text left to consolidation"
+    ] = 5
     resend_seconds: Annotated[Positive, "R1: time after which the sweeper sends what waits once more"] = 60.0
     cap_seconds: Annotated[Positive, "R1: time between two looks whether a cap has room again"] = 300.0
     reinforce_similarity: Annotated[Share, "R2: similarity above which a fact that passes the guard reinforces"] = 0.85

@@ -12,6 +12,7 @@ _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fals
 _KINDS = {int: "a whole number", float: "a number"}
 _ORDERED = (  # stage, and two of its constants of which the first must not exceed the second
     ("budget", "renew_seconds", "lease_seconds"),
+    ("budget", "margin_seconds", "last_call_seconds"),
     ("consolidation", "cluster_min", "cluster_max"),
     ("recall", "limit", "max_limit"),
     ("recollection", "tokens", "max_tokens"),

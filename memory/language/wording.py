@@ -221,9 +221,11 @@ def _third_german(verb: str, who: str) -> str:
     if lower in _GERMAN_MODAL:
         return _GERMAN_MODAL[lower]
     if who.lower() == "wir":
-        if not lower.endswith(("en", "rn", "ln")):
+        if lower.endswith(("ern", "eln")):
+            return f"{lower[:-1]}t"
+        if not lower.endswith("en"):
             return verb
-        lower = lower[:-1] if lower.endswith(("rn", "ln")) else lower[:-1]  # wir messen → (ich) messe
+        lower = lower[:-1]  # wir messen, ich messe
     known = inflect_german(lower) or inflect_german(f"{lower}e")
     if known:
         return known

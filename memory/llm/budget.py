@@ -22,7 +22,14 @@ class MustWait(Exception):
 
 
 class OutOfBudget(Exception):
-    """No further call can be afforded; the message says why."""
+    """No further call can be afforded; the message says why.
+
+    `is_slow`: a call before it was not answered in its time.
+    """
+
+    def __init__(self, message: str, *, is_slow: bool = False) -> None:
+        super().__init__(message)
+        self.is_slow = is_slow
 
 
 class DailyCapReached(OutOfBudget):

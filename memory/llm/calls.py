@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.connection import rest_connection
-from memory.llm.ledger import CallScope, Settlement, find_replies, reserve_calls, settle_calls
+from memory.llm.ledger import CallScope, Settlement, abandon_calls, find_replies, reserve_calls, settle_calls
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.redacting import redact_request
 from memory.llm.replies import Reply
@@ -135,6 +135,7 @@ class _Round:
         self.failures: list[Failure] = []
         self.stopped: MustWait | OutOfBudget | LeaseLost | None = None
         self.crowded_since: float | None = None
+        self.last_failure: FailureKind | None = None
 
     def admit(self, pendings: Sequence[_Pending]) -> None:
         """Answer asks from the ledger, and line up the others for a call."""
@@ -162,8 +163,22 @@ class _Round:
                 self._land(self._wait())
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
+            self._abandon_flying()
         if self.stopped and self.waiting:
             raise self.stopped
+
+    def _abandon_flying(self) -> None:
+        """Close what is in flight where the step is ended in its middle; what cannot be closed is left to the sweeper.
+
+        An answer that comes later is nobody's: the next worker asks anew.
+        """
+        if not self.flying:
+            return
+        lost = [flight.call_id for flight in self.flying.values()]
+        try:
+            abandon_calls(workspace_id=self.scope.workspace_id, call_ids=lost)
+        except (DatabaseError, InterfaceError):
+            log.warning("calls_left_open", calls=lost)
 
     # --- Before a call
 
@@ -174,11 +189,18 @@ class _Round:
         if self.stopped or not ready:
             return
         if not self.budget.allows_call():
-            self.stopped = OutOfBudget("the deadline is too near for another call")
+            self.stopped = self._out_of_time()
         elif not self.fence():
             self.stopped = LeaseLost()
         else:
             self._launch(threads, ready)
+
+    def _out_of_time(self) -> OutOfBudget:
+        """Say that no call would end in time, and what became of the last one where it was in vain."""
+        last = self.last_failure
+        why = f"; the last one failed: {last}" if last else ""
+        is_slow = last is FailureKind.TIMEOUT
+        return OutOfBudget(f"the deadline is too near for another call{why}", is_slow=is_slow)
 
     def _launch(self, threads: ThreadPoolExecutor, ready: list[_Pending]) -> None:
         try:
@@ -253,6 +275,7 @@ class _Round:
     def _fail(self, flight: _Flight, failure: CallFailed) -> None:
         pending = flight.pending
         purpose = pending.ask.request.purpose
+        self.last_failure = failure.kind
         log.warning("model_call_failed", call_id=flight.call_id, purpose=purpose, kind=failure.kind)
         if failure.kind in HOPELESS:
             self._give_up_all(pending, failure)
@@ -282,7 +305,7 @@ class _Round:
         if failure.kind is FailureKind.RATE_LIMITED:
             self.waiting = [replace(other, ready_at=max(other.ready_at, ready_at)) for other in self.waiting]
         if not self.budget.allows_call(after=pause):
-            self.stopped = OutOfBudget("the deadline is too near for another call")
+            self.stopped = self._out_of_time()
 
     def _mend(self, pending: _Pending, failure: CallFailed) -> None:
         """Ask once more, then halve the batch (B11); only halves that bring an answer give their attempt back.

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from django.conf import settings
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from memory.llm.caps import check_recall_cap
 from memory.llm.connection import rest_connection
 from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
-from memory.llm.ledger import CallScope, cost_of, reserve_rows
+from memory.llm.ledger import UNHEARD, CallScope, cost_of, reserve_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens, reserve_tokens
 from memory.llm.redacting import redact_texts
@@ -29,13 +30,14 @@ def embed_in_ledger(
     """Return unit vectors of shape (n, 768) within the workspace's caps and its calls in flight.
 
     Raises CallFailed where a server gave none, DailyCapReached. A model on this machine costs nothing and leaves no
-    row. No transaction is held while a server answers.
+    row. No transaction is held while a server answers, and the call is another thread's: what ends a task is raised in
+    this one, and a client would take that for a broken answer.
     """
     if model.is_local:
         return _embed(model, texts, timeout).vectors
-    texts = redact_texts(workspace_id=scope.workspace_id, texts=texts)
-    row = _row(scope, model, texts, purpose=EMBED)
-    return _call(model, texts, timeout, call_id=_reserve(row, episodes, timeout))
+    coming = EmbeddingMeanwhile(scope=scope, model=model, texts=texts, timeout=timeout, episodes=episodes)
+    rest_connection()
+    return coming.collect()
 
 
 class EmbeddingMeanwhile:
@@ -70,7 +72,9 @@ def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: fl
     row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=RECALL)
     check_recall_cap(workspace=workspace, tokens=row.input_tokens)
     row.save()
-    found: NDArray[np.float32] = _call(model, [text], timeout, call_id=row.pk, is_query=True)[0]
+    rest_connection()
+    answer = partial(_embed, model, [text], timeout, is_query=True)
+    found: NDArray[np.float32] = _settle(row.pk, model, [text], time.monotonic(), answer)[0]
     return found
 
 
@@ -86,13 +90,6 @@ def _reserve(row: ModelCall, episodes: Collection[str], timeout: float) -> int:
     return granted[0]
 
 
-def _call(
-    model: Embedder, texts: Sequence[str], timeout: float, *, call_id: int, is_query: bool = False
-) -> NDArray[np.float32]:
-    rest_connection()
-    return _settle(call_id, model, texts, time.monotonic(), lambda: _embed(model, texts, timeout, is_query=is_query))
-
-
 def _settle(
     call_id: int, model: Embedder, texts: Sequence[str], began: float, answer: Callable[[], Embedded]
 ) -> NDArray[np.float32]:
@@ -101,6 +98,9 @@ def _settle(
         found = answer()
     except CallFailed as failure:
         _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500], **_unused(failure))
+        raise
+    except BaseException:  # whoever waits is ended in its middle
+        _close_row(call_id, began, outcome=CallOutcome.ABANDONED, error=UNHEARD)
         raise
     tokens = found.tokens or estimate_tokens(*texts)
     _close_row(

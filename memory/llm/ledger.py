@@ -21,6 +21,7 @@ from memory.models.rows import insert_new
 
 MILLION = Decimal(1_000_000)
 LONGEST_ERROR = 500
+UNHEARD = "nobody was left to wait for the answer"  # of a call whose worker was killed, or ended in its middle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,7 @@ def abandon_calls(
     workspace_id: int,
     job_id: int | None = None,
     structural_job_id: int | None = None,
+    call_ids: Collection[int] | None = None,
     older_than_seconds: float = 0.0,
 ) -> int:
     """Close open rows that nobody waits for any more, of one job or all that are old enough; return how many."""
@@ -188,8 +190,10 @@ def abandon_calls(
         rows = rows.filter(job=job_id)
     if structural_job_id is not None:
         rows = rows.filter(structural_job=structural_job_id)
+    if call_ids is not None:
+        rows = rows.filter(pk__in=call_ids)
     lost = rows.filter(started_at__lte=Now() - timedelta(seconds=older_than_seconds))
-    return lost.update(outcome=CallOutcome.ABANDONED, finished_at=Now())
+    return lost.update(outcome=CallOutcome.ABANDONED, error=UNHEARD, finished_at=Now())
 
 
 def cost_of(*, model: str, input_tokens: int, output_tokens: int) -> Decimal:

@@ -25,6 +25,7 @@ class Saved(Told):
     state: Literal["done", "queued"] | None = Field(
         default=None, description="With at_once: queued where beliefs follow as soon as a model answers."
     )
+    reason: str | None = Field(default=None, description="Of what is queued: what stands in the beliefs' way, if any.")
     beliefs: dict[str, str] | None = Field(
         default=None, description="With at_once: which beliefs were created, reinforced, weakened or superseded."
     )

@@ -89,6 +89,7 @@ def _remember(line: dict[str, Any], arrival: Arrival) -> Saved:
         deduplicated=remembered.is_duplicate,
         forgotten=remembered.is_forgotten,
         state=remembered.state,
+        reason=remembered.reason or None,
         beliefs={one.id: one.action for one in remembered.beliefs},
     )
 

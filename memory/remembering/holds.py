@@ -14,11 +14,13 @@ from django.db.models.functions import Now
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.leases import kept_alive
+from memory.domain.time_limits import CALL_SECONDS
 from memory.models import Remembrance, RemembranceState
 
 log = structlog.get_logger(__name__)
 
 CLAIMED_TOO_OFTEN = "claimed too often"
+TOO_SLOW = "the model is too slow"
 _MOST_DOUBLINGS = 30
 
 
@@ -46,6 +48,18 @@ class Hold:
         failures = F("failures") + int(is_failure)
         self.mine.update(due_at=database_now(plus=seconds), state_reason=reason[:200], failures=failures)
         log.info("remembrance_waits", remembrance=self.remembrance.pk, reason=reason, seconds=round(seconds))
+
+    def put_off_slow(self, *, may_end: bool) -> None:
+        """Let it wait for a model that was too slow, each time longer; after so many tries it is left to consolidation.
+
+        The reason tells how many there were: a person who reads it knows which setting to raise.
+        """
+        tries, most = self.remembrance.failures + 1, settings.POLICY.remember.slow_tries
+        seconds = budget_policy().call_seconds
+        reason = f"{TOO_SLOW}: no answer within {seconds:g} s ({CALL_SECONDS}), try {tries} of {most}"
+        self.postpone(seconds=self.next_pause(), reason=reason, is_failure=True)
+        if may_end and tries >= most:
+            give_up(remembrance=self.remembrance, reason=reason)
 
     def next_pause(self) -> float:
         """Return the seconds to wait after one more failure in a row: twice as many each time (B9)."""

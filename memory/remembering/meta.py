@@ -31,6 +31,7 @@ from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
+from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
@@ -85,7 +86,7 @@ def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
         groups = _with_a_turn(workspace, sorted(_groups(workspace), key=lambda group: -len(group.beliefs)))
     if groups and language_model().is_offline:
         return MetaRound(groups=len(groups), made=[], unanswered=NEEDS_A_MODEL)
-    budget = CallBudget.of_step(seconds=settings.POLICY.remember.answer_seconds, policy=budget_policy())
+    budget = CallBudget.of_step(seconds=_seconds(), policy=budget_policy())
     answers, unanswered = _ask(workspace, groups, budget)
     wordings = {place: _wording_of(workspace, groups[place], answer) for place, answer in answers.items()}
     says = {place: wording for place, wording in wordings.items() if wording}
@@ -97,6 +98,12 @@ def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
     except NoVector as error:
         unanswered = unanswered or str(error)
     return MetaRound(groups=len(groups), made=made, unanswered=unanswered)
+
+
+def _seconds() -> float:
+    """Return the time of one round: that of an answer, and where no call fits into it that of any step."""
+    answer = settings.POLICY.remember.answer_seconds
+    return answer if holds_a_call(seconds=answer, budget=budget_policy()) else step_seconds(budget=budget_policy())
 
 
 def _groups(workspace: Workspace) -> Iterator[Group]:

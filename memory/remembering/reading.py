@@ -32,7 +32,11 @@ _UNREADABLE = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)
 
 
 class Unanswered(Exception):
-    """No model answered; asked again later one may."""
+    """No model answered; asked again later one may. `is_slow`: it had all the time that a call may take."""
+
+    def __init__(self, message: str, *, is_slow: bool = False) -> None:
+        super().__init__(message)
+        self.is_slow = is_slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +100,8 @@ def ask(*, hold: Hold, budget: CallBudget, request: Request) -> Heard:
     if answers:
         return Heard(reply=answers[0].reply, call_id=answers[0].call_id)
     if failures[0].kind not in _UNREADABLE:
-        raise Unanswered(f"{failures[0].kind}: {failures[0].message}")
+        kind = failures[0].kind
+        raise Unanswered(f"{kind}: {failures[0].message}", is_slow=kind is FailureKind.TIMEOUT)
     log.warning("remembering.reply_unreadable", purpose=request.purpose, kind=failures[0].kind)
     return Heard(reply=None, call_id=None)
 

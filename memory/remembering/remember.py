@@ -10,14 +10,17 @@ from django.db import transaction
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import find_pause
+from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call
 from memory.ingest.arrival import Arrival, Rejected, Stored
 from memory.ingest.episodes import take_episodes
-from memory.llm.model import language_model
+from memory.llm.model import FailureKind, language_model
 from memory.models import Remembrance, RemembranceState, Workspace
 from memory.remembering.working import work_remembrance
 from memory.signals import remembrance_ready
 
 log = structlog.get_logger(__name__)
+
+LONGER_THAN_ANSWERS = f"a call may take longer than an answer waits ({ANSWER_SECONDS}): a worker goes on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class Remembered:
     beliefs: tuple[BeliefAction, ...]
     is_duplicate: bool
     is_forgotten: bool
+    reason: str = ""  # why beliefs are still to come, where something stands in their way
 
 
 def remember(*, line: Mapping[str, object], arrival: Arrival) -> Remembered | Rejected:
@@ -50,20 +54,30 @@ def remember(*, line: Mapping[str, object], arrival: Arrival) -> Remembered | Re
             return outcome
         remembrance = _take_down(outcome, arrival)
     if remembrance and remembrance.state == RemembranceState.QUEUED:
-        if may_ask_now(workspace=arrival.workspace):
-            _try_now(remembrance, arrival.now)
-        else:
-            _send(remembrance.pk)
+        _begin(remembrance, arrival)
     return _answer(outcome, remembrance)
 
 
-def _try_now(remembrance: Remembrance, now: datetime) -> None:
-    """Work while the caller waits; whatever fails, the text is stored, and the sweeper comes back to it."""
+def _begin(remembrance: Remembrance, arrival: Arrival) -> None:
+    """Work while the caller waits, or tell a worker: also where a call may take longer than a caller waits."""
+    seconds = settings.POLICY.remember.answer_seconds
+    if not may_ask_now(workspace=arrival.workspace):
+        _send(remembrance.pk)
+    elif holds_a_call(seconds=seconds, budget=settings.POLICY.budget):
+        _try_now(remembrance, arrival.now, seconds)
+    else:
+        Remembrance.objects.queued().filter(pk=remembrance.pk, state_reason="").update(state_reason=LONGER_THAN_ANSWERS)
+        remembrance.refresh_from_db(fields=["state", "state_reason"])
+        _send(remembrance.pk)
+
+
+def _try_now(remembrance: Remembrance, now: datetime, seconds: float) -> None:
+    """Work for so long; whatever fails, the text is stored, and the sweeper comes back to it."""
     try:
-        work_remembrance(remembrance_id=remembrance.pk, now=now)
+        work_remembrance(remembrance_id=remembrance.pk, now=now, seconds=seconds)
     except Exception:
         log.exception("remembering_failed", remembrance=remembrance.pk)
-    remembrance.refresh_from_db(fields=["state"])
+    remembrance.refresh_from_db(fields=["state", "state_reason"])
 
 
 def may_ask_now(*, workspace: Workspace) -> bool:
@@ -99,7 +113,15 @@ def _answer(outcome: Stored, remembrance: Remembrance | None) -> Remembered:
         beliefs=actions_of(remembrance=remembrance) if remembrance else (),
         is_duplicate=outcome.is_duplicate,
         is_forgotten=outcome.is_forgotten,
+        reason=_reason_of(remembrance) if remembrance and _waits(remembrance) else "",
     )
+
+
+def _reason_of(remembrance: Remembrance) -> str:
+    """Say why a text waits, or was left to consolidation; what a server said of it is for people who run this alone."""
+    kind = remembrance.state_reason.partition(":")[0]
+    reason = f"no model answers ({kind})" if kind in set(FailureKind) else remembrance.state_reason
+    return f"left to consolidation: {reason}" if remembrance.state == RemembranceState.FAILED else reason
 
 
 def _waits(remembrance: Remembrance) -> bool:

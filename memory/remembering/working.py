@@ -15,6 +15,7 @@ from memory.consolidation.handmade import NoVector
 from memory.consolidation.locks import Gone, lock_workspace
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.matter import matter_of
+from memory.domain.time_limits import step_seconds
 from memory.ending import is_ending
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
@@ -31,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 _NO_BELIEFS = "the workspace keeps no beliefs"
 _WITHOUT_VECTOR = "the embedding model does not answer"
+_ASKED_TO_WAIT = "a model server asked to wait"
 _CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
 _FORGOTTEN = "forgotten"
 _ROUNDS = 4  # of asking: each fact once, and once more where somebody else was faster
@@ -40,20 +42,24 @@ class LeftMeanwhile(Exception):
     """The text was forgotten while it waited: nothing is to be believed of it."""
 
 
-def work_remembrance(*, remembrance_id: int, now: datetime) -> None:
-    """Bring a remembrance to its end, unless somebody else works on it; what stops it is written down, and waits."""
+def work_remembrance(*, remembrance_id: int, now: datetime, seconds: float | None = None) -> None:
+    """Bring a remembrance to its end, unless somebody else works on it; what stops it is written down, and waits.
+
+    A worker has the time of any step; a caller who waits gives it so many seconds.
+    """
     with held(remembrance_id=remembrance_id) as hold:
         if hold is None:
             return
         if pause := find_pause(workspace=hold.remembrance.workspace):
             hold.postpone(seconds=settings.POLICY.remember.resend_seconds, reason=describe_pause(pause))
             return
-        _work(hold, now)
+        _work(hold, now, seconds)
 
 
-def _work(hold: Hold, now: datetime) -> None:
-    policy = settings.POLICY.remember
-    budget = CallBudget.of_step(seconds=policy.answer_seconds, policy=budget_policy())
+def _work(hold: Hold, now: datetime, seconds: float | None) -> None:
+    policy, is_worker = settings.POLICY.remember, seconds is None
+    seconds = step_seconds(budget=budget_policy()) if seconds is None else seconds
+    budget = CallBudget.of_step(seconds=seconds, policy=budget_policy())
     try:
         if facts := unmatched_facts(hold=hold):
             _catch_up(hold, budget, facts, now)
@@ -64,13 +70,11 @@ def _work(hold: Hold, now: datetime) -> None:
     except DailyCapReached as spent:
         hold.postpone(seconds=policy.cap_seconds, reason=str(spent))
     except MustWait as wait:
-        hold.postpone(seconds=wait.seconds, reason=str(wait))
-    except OutOfBudget as over:
-        hold.postpone(seconds=0.0 if is_ending() else hold.next_pause(), reason=str(over), is_failure=not is_ending())
+        hold.postpone(seconds=wait.seconds, reason=_ASKED_TO_WAIT)
+    except (OutOfBudget, Unanswered) as failed:
+        _put_off(hold, failed, is_worker=is_worker)
     except NoVector as moved:
         hold.postpone(seconds=0.0, reason=str(moved), is_failure=True)
-    except Unanswered as failed:
-        hold.postpone(seconds=hold.next_pause(), reason=str(failed), is_failure=True)
     except Gone:
         hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
     except BeliefsAreOff:
@@ -79,6 +83,16 @@ def _work(hold: Hold, now: datetime) -> None:
         _end(hold, now, reason=_FORGOTTEN)
     except LeaseLost:
         log.info("remembrance_taken_over", remembrance=hold.remembrance.pk)
+
+
+def _put_off(hold: Hold, failed: OutOfBudget | Unanswered, *, is_worker: bool) -> None:
+    """Let a text wait whose model did not answer, ever longer; a worker that is told to end is nobody's failure."""
+    if isinstance(failed, OutOfBudget) and is_ending():
+        hold.postpone(seconds=0.0, reason=str(failed))
+    elif failed.is_slow:
+        hold.put_off_slow(may_end=is_worker)
+    else:
+        hold.postpone(seconds=hold.next_pause(), reason=str(failed), is_failure=True)
 
 
 def _catch_up(hold: Hold, budget: CallBudget, facts: Sequence[RememberedFact], now: datetime) -> None:

@@ -1,6 +1,10 @@
 """POST /remember."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from django.conf import settings
+from django.utils import timezone
 
 from memory.models import Belief, Episode, Remembrance, Workspace
 from memory.remembering.working import work_remembrance
@@ -88,6 +92,53 @@ def test_forgotten_words_say_so(workspace: Workspace, writer: Caller) -> None:
 def test_a_bad_body_is_refused(writer: Caller, body: object, status: int) -> None:
     assert is_problem(writer.post("/remember", body), status)
     assert not Episode.objects.exists()
+
+
+def test_a_text_of_another_day_is_dated_by_it(workspace: Workspace, writer: Caller) -> None:
+    """R1, L3: the episode happened then, and "tomorrow" is the day after."""
+    body = {"text": "Mara moves to Lyon tomorrow.", "user": "mara", "occurred_at": "2026-03-02T23:30:00+01:00"}
+    told = writer.post("/remember", body).json()["episode_id"]
+    work(workspace)
+    assert Episode.objects.get(pk=told).occurred_at == datetime(2026, 3, 2, 22, 30, tzinfo=UTC)
+    assert "2026-03-03" in Belief.objects.get().statement
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "2026-01-01T00:00:00",
+        "2026-01-01",
+        "yesterday",
+        "",
+        "2026-02-30T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        1_772_366_400,
+        True,
+        ["2026-01-01T00:00:00Z"],
+    ],
+)
+def test_a_time_that_is_none_is_refused(writer: Caller, given: object) -> None:
+    """R1, B1: by the episode's own rules, naming the field."""
+    response = writer.post("/remember", TABS | {"occurred_at": given})
+    assert is_problem(response, 422)
+    assert list(response.json()["errors"]) == ["occurred_at"]
+    assert not Episode.objects.exists()
+
+
+def test_a_text_is_of_tomorrow_at_the_latest(writer: Caller) -> None:
+    """R1, B1: clocks differ by a day at most."""
+    ahead = timezone.now() + timedelta(days=settings.POLICY.ingest.future_days)
+    late, soon = ((ahead + timedelta(hours=hours)).isoformat() for hours in (1, -1))
+    assert is_problem(writer.post("/remember", TABS | {"occurred_at": late}), 422)
+    assert not Episode.objects.exists()
+    assert writer.post("/remember", TABS | {"occurred_at": soon}).status_code == 201
+
+
+def test_no_time_is_now(writer: Caller) -> None:
+    """R1: left out or null."""
+    began = timezone.now()
+    told = writer.post("/remember", TABS | {"occurred_at": None}).json()["episode_id"]
+    assert began <= Episode.objects.get(pk=told).occurred_at <= timezone.now()
 
 
 def test_another_text_under_one_key_is_a_conflict(writer: Caller) -> None:

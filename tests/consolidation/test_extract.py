@@ -1,5 +1,6 @@
 """B8.1: what a cycle leases, and in which order."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -82,3 +83,20 @@ def test_what_a_crash_left_without_a_vector_is_not_pooled(world: World, monkeypa
     monkeypatch.undo()
     world.cycle()
     assert world.only_belief().evidence_count == 3
+
+
+def test_what_a_step_has_no_time_for_goes_back(world: World, decree: Decree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E6, B9: a step ends before its task's limits do; the cycle goes on, and the next one embeds the rest."""
+    monkeypatch.setattr("memory.consolidation.extract.EMBEDDING_BATCH", 1)
+    decree("budget", call_seconds=3.0, margin_seconds=0.1, last_call_seconds=4.0)
+    world.trouble.after_embedding = lambda: time.sleep(2.5)
+    said = [world.say(f"Shed {n} stands alone.", about=f"shed {n}") for n in range(3)]
+
+    cycle = world.cycle()
+
+    assert (cycle.state, cycle.budget_spent) == ("finished", "")
+    assert sorted(world.states(*said)) == ["new", "pooled", "pooled"]
+    assert EpisodeEmbedding.objects.count() == 2
+    world.trouble.after_embedding = lambda: None
+    world.cycle()
+    assert set(world.states(*said)) == {"pooled"}

@@ -26,6 +26,7 @@ TIMEOUTS = (
         "ENGRAM_BUDGET_SWEEP_SECONDS": "0.5",
         "ENGRAM_BUDGET_CALL_SECONDS": "5",
         "ENGRAM_VISIBILITY_TIMEOUT": "6",
+        "DJANGO_SETTINGS_MODULE": "tests.faults.hasty_settings",
     }
 )
 

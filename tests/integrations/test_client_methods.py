@@ -5,6 +5,7 @@ import inspect
 import json
 import pydoc
 import re
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import httpx
@@ -57,6 +58,11 @@ def test_lines_may_come_from_anywhere() -> None:
 def test_a_text_may_be_given_without_its_name() -> None:
     assert calls.remember("x").body == calls.remember(text="x").body == {"text": "x"}
     assert calls.store_episode("x").body == {"text": "x"}
+
+
+def test_a_text_to_remember_may_be_of_another_day() -> None:
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    assert calls.remember("x", occurred_at=noon).body == {"text": "x", "occurred_at": "2026-03-02T12:00:00+00:00"}
 
 
 @pytest.mark.parametrize("client", [Engram, AsyncEngram])

@@ -133,7 +133,9 @@ def test_memories_go_in_and_come_back(engram: Engram) -> None:
     assert engram.read_status()["episodes"] == {"active": 4}
     turned = engram.accept_turns([{"session": "s", "role": "user", "content": "Remember the mill.", "turn_id": "1"}])
     assert turned["turns"][0].get("signal") == "high"
-    assert engram.remember(text="The miller is called Ada.")["episode_id"].startswith("ep_")
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    remembered = engram.remember(text="The miller is called Ada.", occurred_at=noon)["episode_id"]
+    assert dict(engram.read_memory(remembered))["occurred_at"] == "2026-03-02T12:00:00Z"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -281,6 +281,19 @@ def test_what_is_to_be_believed_at_once_waits_for_a_worker(rows: Rows, monkeypat
     work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
     told = call("memory_save", key, **said)
     assert (told.state, list(told.beliefs.values())) == ("done", ["created"])
+
+
+def test_what_is_believed_at_once_may_be_of_another_day(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: the same time as for any episode, refused in words where it is none."""
+    monkeypatch.setattr("workers.tasks.remember.delay", lambda _: None)
+    key = factories.key("write", workspace=rows.workspace)[1]
+    said = {"text": "Ben moves to Lyon tomorrow.", "session": "s", "at_once": True}
+    saved = call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00Z")
+    assert Episode.objects.get(pk=saved.id).occurred_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
+    work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    assert "2026-03-03" in Belief.objects.get(evidence__episode=saved.id).statement
+    with pytest.raises(Refusal, match="offset"):
+        call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00")
 
 
 def test_a_limited_key_remembers_in_its_projects_alone(rows: Rows) -> None:

@@ -3,12 +3,13 @@
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from memory.consolidation.locks import Occupied, alone_looking
 from memory.models import Belief, BeliefAccess, Episode
@@ -164,6 +165,17 @@ def test_a_text_is_remembered_by_command(world: World, name: str) -> None:
     with pytest.raises(CommandError) as refused:
         run("remember", " ", "--workspace", name)
     assert refused.value.returncode == 1
+
+
+def test_a_text_of_another_day_is_remembered_by_command(world: World, name: str) -> None:
+    """R1, R15: a time without an offset, or of the day after tomorrow, is refused."""
+    told = run("remember", TABS, "--workspace", name, "--occurred-at", "2026-02-01T09:00:00+01:00")
+    assert Episode.objects.get(pk=told["episode_id"]).occurred_at == datetime(2026, 2, 1, 8, tzinfo=UTC)
+    late = (timezone.now() + 2 * DAY).isoformat()
+    for given in ("2026-02-01T09:00:00", "yesterday", late):
+        with pytest.raises(CommandError, match="occurred_at") as refused:
+            run("remember", "Ana left.", "--workspace", name, "--occurred-at", given)
+        assert refused.value.returncode == 1
 
 
 def test_a_context_is_printed_by_command(world: World, name: str) -> None:

@@ -67,6 +67,7 @@ def remember(
     session: str | None = None,
     speaker: str | None = None,
     source: Literal["human", "ai", "interaction", "ingest"] | None = None,
+    occurred_at: Moment | None = None,
     idempotency_key: str | None = None,
 ) -> Call[types.RememberAnswer]:
     """Remember a text: its facts meet what is believed at once, where a model can be asked."""

@@ -902,6 +902,7 @@ class RememberAnswer(TypedDict):
 
     episode_id: str
     state: "RememberAnswerStateEnum"
+    reason: NotRequired[str | None]
     beliefs: list["BeliefActionAnswer"]
     deduplicated: bool
     forgotten: NotRequired[bool | None]
@@ -917,6 +918,7 @@ class RememberRequest(TypedDict):
     session: NotRequired[str | None]
     speaker: NotRequired[str | None]
     source: NotRequired[Literal["human", "ai", "interaction", "ingest"] | None]
+    occurred_at: NotRequired[str | None]
     idempotency_key: NotRequired[str | None]
 
 

@@ -11,7 +11,7 @@ from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.remembering.remember import Remembered, remember
 
-_FIELDS = ("project", "user", "agent", "session", "speaker", "source", "idempotency_key")
+_FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 
 
 class Command(BaseCommand):
@@ -40,10 +40,12 @@ def _as_json(outcome: Remembered) -> dict[str, Any]:
     return {
         "episode_id": outcome.episode_id,
         "state": outcome.state,
+        "reason": outcome.reason,
         "beliefs": [{"id": one.id, "action": one.action} for one in outcome.beliefs],
     }
 
 
 def _told(outcome: Remembered) -> str:
     actions = [f"{one.id} {one.action}" for one in outcome.beliefs]
-    return f"{outcome.episode_id} {outcome.state}: {', '.join(actions) or 'no beliefs'}."
+    state = f"{outcome.state} ({outcome.reason})" if outcome.reason else outcome.state
+    return f"{outcome.episode_id} {state}: {', '.join(actions) or 'no beliefs'}."
