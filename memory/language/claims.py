@@ -19,8 +19,9 @@ from memory.language.clauses import Clause, list_clauses
 from memory.language.cues import has_cue
 from memory.language.modes import Mode, find_change, mode_of
 from memory.language.persons import name_pronoun, name_thing, people_in
-from memory.language.slots import Values, fill_slots, find_values, without_ended
+from memory.language.slots import fill_slots, without_ended
 from memory.language.statements import as_instruction, grade, is_refused, shorten, strip_frame
+from memory.language.values import Values, find_values
 from memory.language.wording import tell_of
 
 TOLD = 0.6  # strength from which a claim may found a belief by itself (E4)

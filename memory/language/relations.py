@@ -10,7 +10,8 @@ from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
 from memory.language.cues import common_words, dull_words
 from memory.language.modes import find_change
-from memory.language.slots import Slot, Values, fill_slots, find_values, is_ended, list_slots, without_ended
+from memory.language.slots import MEMBER, Slot, fill_slots, is_ended, slots_by_name, without_ended
+from memory.language.values import Values, find_values
 
 _CONTEXTS = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
@@ -140,11 +141,6 @@ def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, 
     }
 
 
-@lru_cache(maxsize=1)
-def _slots_by_name() -> dict[str, Slot]:
-    return {slot.name: slot for slot in list_slots()}
-
-
 def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states something lasting."""
     if ended := _ends(claim, belief):
@@ -165,7 +161,7 @@ def _ends(claim: Reading, belief: Reading) -> str:
             continue
         for name, values in belief.slots.items():
             if (
-                _slots_by_name()[name].is_single
+                slots_by_name()[name].is_single
                 and any(is_ended(value, [thing]) for value in values)
                 and not values & claim.slots.get(name, frozenset())
             ):
@@ -182,11 +178,11 @@ def _ends(claim: Reading, belief: Reading) -> str:
 
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
     for name in claim.slots.keys() & belief.slots.keys():
-        slot, mine, theirs = _slots_by_name()[name], claim.slots[name], belief.slots[name]
+        slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
         if not _is_about_same(slot, claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
-            if claim.is_denial == belief.is_denial or slot.value != "member" or slot.ignores_denial:
+            if claim.is_denial == belief.is_denial or slot.value != MEMBER or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
                 return Relation(
@@ -202,7 +198,7 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
 
 def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
     """Tell whether two fillings of a slot are of one thing: a price of two things is two slots."""
-    if slot.name in ("release_day", "opening", "closing") or slot.value in ("member", "name", "person", "unit"):
+    if slot.name in ("release_day", "opening", "closing") or slot.value in (MEMBER, "name", "person", "unit"):
         return True
     if (
         slot.name == "meeting"

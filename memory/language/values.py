@@ -1,0 +1,168 @@
+"""The values in a sentence, each in one spelling: days, times, prices, versions, how often, dates, names (E3)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory.language.cues import common_words
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
+_SHORT = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
+_DAY_OF = {
+    **{name: _DAYS[place % 7] for place, name in enumerate([*_DAYS, *_TAGE])},
+    **{name: _DAYS[place] for name, place in _SHORT.items()},
+    "sonnabend": "saturday",
+}
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONATE = "januar februar märz april mai juni juli august september oktober november dezember".split()
+_MONTH_OF = {name: place % 12 + 1 for place, name in enumerate([*_MONTHS, *_MONATE])}
+_HOURS = {
+    word: n for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+_STUNDEN = {
+    word: n for n, word in enumerate("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split())
+}
+_HOUR_OF = _HOURS | _STUNDEN | {"ein": 1}
+
+
+def _any(names: object) -> str:
+    return "|".join(sorted(map(re.escape, names), key=len, reverse=True))  # type: ignore[call-overload]
+
+
+_WEEKDAY = re.compile(
+    rf"\b(?P<day>{_any(_DAY_OF)})(?:'?s)?(?:abends?|morgens?|mittags?|vormittags?|nachmittags?)?\b", re.IGNORECASE
+)
+_HOUR = rf"(?:[01]?\d|2[0-4]|{_any(_HOUR_OF)})"
+_NO_HOUR = (
+    r"(?! ?(?:%|kg|g|km|m|people|sacks|days|weeks|months|years|euro|€|to\b|"
+    rf"{_any(_MONTH_OF)})|[.,:]\d)"
+)
+_TIME = re.compile(
+    rf"\b(?P<hour>{_HOUR})(?P<minute>[:.][0-5]\d)? ?(?P<part>am|pm|a\.m\.|p\.m\.|o'clock|uhr)\b|"
+    rf"\b(?:at|from|until|till|by|um|ab|bis|opens?|seit) (?P<bare>{_HOUR})(?P<past>[:.][0-5]\d)?\b{_NO_HOUR}|"
+    r"(?<![\d.:])(?P<clock>[01]?\d|2[0-3])(?P<tick>:[0-5]\d)\b(?![:\d])",
+    re.IGNORECASE,
+)
+_CURRENCY = r"(?:£|€|\$|euros?|eur|pounds?|quid|dollars?|usd|gbp|chf|franken|cents?)"
+_EACH = r"(?:month|hour|week|year|seat|day|person|head|monat|stunde|woche|jahr|tag|kopf)"
+_AMOUNT = r"\d(?:[\d.,]*\d)?"
+_MONEY = re.compile(
+    rf"[£€$]\s?(?P<before>{_AMOUNT})|\b(?P<after>{_AMOUNT})\s?{_CURRENCY}(?!\w)|"
+    rf"\b(?P<rate>{_AMOUNT}) (?:an?|per|the|die|pro|im|in der) {_EACH}\b|"
+    r"\b(?:for|is|costs?|at|\d{2,4} ?g) (?P<priced>\d{1,3}[.,]\d\d)(?![\d.%])",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(
+    r"(?<![\d.,£€$:])\bv?(?P<version>\d+\.\d+(?:\.\d+)?)\b(?!\s?(?:%|kg|g|km|€|£|euro)|\.\d)", re.IGNORECASE
+)
+_FREQUENCY = re.compile(
+    r"\b(?P<often>(?:every|each|once a|twice a|jede[nrs]?|alle|einmal die|zweimal die|\w+ times a) (?:\w+ )?"
+    r"(?:day|week|month|year|fortnight|tag|tage|woche|wochen|monat|monate|jahr)|"
+    r"daily|weekly|monthly|fortnightly|yearly|täglich|wöchentlich|monatlich|jährlich|zweiwöchentlich)\b",
+    re.IGNORECASE,
+)
+_SAME_FREQUENCY = {
+    same: name
+    for name, spellings in {
+        "daily": "every day|each day|jeden tag|täglich",
+        "weekly": "every week|once a week|each week|jede woche|wöchentlich|einmal die woche",
+        "fortnightly": "every two weeks|every fortnight|alle zwei wochen|alle 14 tage|zweiwöchentlich",
+        "monthly": "every month|once a month|each month|jeden monat|monatlich",
+        "yearly": "every year|once a year|each year|jedes jahr|jährlich",
+    }.items()
+    for same in spellings.split("|")
+}
+_DATE = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?)?(?P<month>{_any(_MONTH_OF)})\b"
+    r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?\b(?! ?:))?(?: (?P<year>20\d\d))?",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"\b(?:on|in|at|to|auf|in|zur|im) (?:the |der |die )?(?P<unit>[\w-]+) (?:ward|unit|department|team|station|abteilung)\b|"
+    r"\b(?P<numbered>(?:ward|station) \d+)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"(?<!^)(?<![.!?] )\b[A-ZÄÖÜ][\w'’-]*[a-zäöü][\w'’-]*(?: (?:of |de |von )?[A-ZÄÖÜ][\w-]+)*|\b[A-Z]{2,}\d*\b"
+)
+_PERSON = re.compile(r"\b(?:(?:Frau|Herr|Prof\.|Dr\.?) )?[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ]\w+)?(?: [A-ZÄÖÜ][a-zäöüß]+)*")
+_KINDS = ("weekday", "time", "money", "version", "frequency", "date")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """The values of a sentence by kind."""
+
+    weekday: frozenset[str] = frozenset()
+    time: frozenset[str] = frozenset()
+    money: frozenset[str] = frozenset()
+    version: frozenset[str] = frozenset()
+    frequency: frozenset[str] = frozenset()
+    date: frozenset[str] = frozenset()
+    name: frozenset[str] = frozenset()
+    person: frozenset[str] = frozenset()
+    unit: frozenset[str] = frozenset()
+
+    def of(self, kind: str) -> frozenset[str]:
+        """Return the values of one kind, none of a kind that is not known."""
+        found: frozenset[str] = getattr(self, kind, frozenset())
+        return found
+
+    def excluding(self) -> dict[str, frozenset[str]]:
+        """Return the values that another of their kind would exclude: days, times, prices, by kind."""
+        return {kind: found for kind in _KINDS if (found := self.of(kind))}
+
+
+def find_values(text: str) -> Values:
+    """Read the values in a sentence."""
+    return Values(
+        weekday=frozenset(_DAY_OF[found["day"].lower()] for found in _WEEKDAY.finditer(text)),
+        time=frozenset(_times(text)),
+        money=frozenset(_amounts(text)),
+        version=frozenset(found["version"] for found in _VERSION.finditer(text)),
+        frequency=frozenset(_frequencies(text)),
+        date=frozenset(map(_date, _DATE.finditer(text))),
+        name=frozenset(_no_days(found.group() for found in _NAME.finditer(text))),
+        person=frozenset(_no_days(found.group() for found in _PERSON.finditer(text))),
+        unit=frozenset((found["unit"] or found["numbered"]).lower() for found in _UNIT.finditer(text)),
+    )
+
+
+def _times(text: str) -> Iterator[str]:
+    for found in _TIME.finditer(text):
+        written = (found["hour"] or found["bare"] or found["clock"]).lower()
+        hour = _HOUR_OF.get(written)
+        hour = int(written) if hour is None else hour
+        minute = (found["minute"] or found["past"] or found["tick"] or ":00")[1:]
+        is_late = (found["part"] or "").lower().startswith("p") and hour < 12
+        yield f"{(hour + 12 * is_late) % 24}:{minute}"
+
+
+def _amounts(text: str) -> Iterator[str]:
+    for found in _MONEY.finditer(text):
+        written = found["before"] or found["after"] or found["rate"] or found["priced"]
+        if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", written):
+            yield re.sub(r"[.,]", "", written)
+            continue
+        plain = written.replace(",", ".")
+        yield plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
+
+
+def _frequencies(text: str) -> Iterator[str]:
+    for found in _FREQUENCY.finditer(text):
+        plain = " ".join(found["often"].lower().split())
+        yield _SAME_FREQUENCY.get(plain, plain)
+
+
+def _date(found: re.Match[str]) -> str:
+    day = found["day"] or found["late"] or ""
+    return "-".join(filter(None, [found["year"], str(_MONTH_OF[found["month"].lower()]), day]))
+
+
+def _no_days(names: Iterator[str]) -> Iterator[str]:
+    """Yield names small and without possessives; days, months and the commonest words are none."""
+    for name in names:
+        plain = re.sub(r"(?:'s|’s|'|’)$", "", name).lower()
+        if plain not in _DAY_OF and plain not in _MONTH_OF and plain not in common_words():
+            yield plain
