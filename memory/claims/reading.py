@@ -10,6 +10,7 @@ from memory.claims.persons import person_of
 from memory.domain.matter import matter_of
 from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
+from memory.language.wording import tell_of
 from memory.models import Claim, Episode, Source
 
 log = structlog.get_logger(__name__)
@@ -44,14 +45,35 @@ def read_episode(*, episode: Episode) -> list[ReadClaim]:
     matter = matter_of(episode.text, episode.speaker)
     if not matter:
         return []
-    if not _is_speech(episode):
+    if not is_speech(episode):
         return [_as_it_stands(episode, matter)]
     person = person_of(user=episode.user, speaker=episode.speaker, language=episode.language)
     speech = Speech(user=person, language=episode.language, said_on=episode.occurred_at.date())
     return read_claims(text=matter, speech=speech)[:_MOST_CLAIMS]
 
 
-def _is_speech(episode: Episode) -> bool:
+def keep_own_words(*, episode: Episode, words: str, now: datetime) -> Claim:
+    """Store what somebody asked to be remembered in their own words, where nothing could be read out of it (E1)."""
+    person = person_of(user=episode.user, speaker=episode.speaker, language=episode.language)
+    german = (episode.language or "") == "de"
+    told = tell_of(clause=words, name=person, german=german) or words
+    claim = ReadClaim(
+        sentence=told,
+        subject=person,
+        mode=Mode.ASSERTED,
+        kind="",
+        words=words,
+        language=episode.language,
+        strength=0.0,
+        asked_to_remember=True,
+    )
+    taken = Claim.objects.filter(episode=episode).count()
+    row = _row(episode, taken + 1, claim, now)
+    row.save(force_insert=True)
+    return row
+
+
+def is_speech(episode: Episode) -> bool:
     """Tell whether somebody speaks for themselves, so that what they assert must be read out of it.
 
     Notes, and whatever programs store, are taken as they stand.

@@ -149,6 +149,7 @@ def conceive(*, belief_id: str, cycle: Cycle, job: ClusterJob, candidate: Belief
         timeframe=written["timeframe"],
         fact_type=fact_type,
         language=candidate.language,
+        is_told=job.kind == JobKind.CLAIM,
         created_at=cycle.now,
         updated_at=cycle.now,
         statement_changed_at=cycle.now,

@@ -7,6 +7,7 @@ what one claim founds the next may bear out or end.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,9 @@ from memory.models.rows import insert_new
 from memory.models.vectors import read_claim_vectors
 
 ENDED = "a claim says that it has ended"
-CONTRADICTED_TWICE = "two origins say otherwise"
 
 EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
-_AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
+AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
     """Choose the claims that get a job, in the order of time: new ones that are told, and those that bear on a belief."""
     here = {source.claim_id: source for source in sources if source.claim_id}
     claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
-    known = _Known(workspace_id=workspace_id)
+    known = KnownBeliefs(workspace_id=workspace_id)
     heard = _heard_pairs(workspace_id, [source.id for source in here.values()])
     plans = []
     for claim in claims:
@@ -68,7 +68,7 @@ def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str 
     return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
 
 
-class _Known:
+class KnownBeliefs:
     """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
 
     def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
@@ -175,7 +175,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         job.refusal = "claim_gone"
         return []
     [source] = members
-    found = list(_Known(workspace_id=job.workspace_id, user=source.user).related(claim, source))
+    found = list(KnownBeliefs(workspace_id=job.workspace_id, user=source.user).related(claim, source))
     later = _supported_later(
         [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS], source
     )
@@ -184,7 +184,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     touched = give_claims_evidence(cycle=cycle, job=job)
     supported = _is_evidence_for_something(source, claim)
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
-    overturned = [belief for belief in disputed if _origins_against(belief) >= _AGREE]
+    overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
     end_beliefs(cycle=cycle, job=job)
     if job.candidate_vector is None or supported or len(overturned) < len(disputed):
@@ -221,6 +221,12 @@ def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str
     rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
     newest = rows.values("belief").annotate(newest=Max("episode__occurred_at"))
     return {row["belief"] for row in newest if row["newest"] > source.occurred_at}
+
+
+def is_supported_later(*, belief: Belief, than: datetime) -> bool:
+    """Tell whether something bears a belief out that was said after a time."""
+    rows = Evidence.objects.filter(belief=belief, verdict=Verdict.SUPPORTS, base_weight__gt=0)
+    return rows.filter(episode__occurred_at__gt=than).exists()
 
 
 def _unless_late(belief: Belief, relation: Relation, later: Collection[str]) -> Relation:
@@ -261,6 +267,6 @@ def _is_evidence_for_something(source: EpisodeSource, claim: Claim) -> bool:
     return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
 
 
-def _origins_against(belief: Belief) -> int:
+def count_origins_against(belief: Belief) -> int:
     rows = Evidence.objects.filter(belief=belief, verdict=Verdict.CONTRADICTS, base_weight__gt=0)
     return rows.values("episode__origin").distinct().count()

@@ -157,6 +157,7 @@ def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | No
         evidence_count=weighed.evidence_count,
         contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0) if is_additive else None,
         policy=settings.POLICY.gate,
+        is_told=belief.is_told,
     )
     return None if wait is None else (belief.last_reinforced_at or belief.created_at) + wait
 

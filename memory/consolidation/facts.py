@@ -87,6 +87,7 @@ def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle) -> BeliefF
         lineage_depth=belief.lineage_depth,
         since_changed=_since_changed(belief, cycle.now),
         is_pinned=belief.is_pinned,
+        is_told=belief.is_told,
         is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
         since_restored_by_person=_since(belief.restored_by_person_at, cycle.now),
         was_changed_this_cycle=belief.lineage_depth > 0 and belief.born_in_id == cycle.pk,

@@ -82,6 +82,7 @@ class Word:
     basis: Basis = Basis.PERSON
     reason: str = ""
     call_id: int | None = None
+    claim_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,7 @@ def _as_evidence(word: Word, belief: Belief, now: datetime, is_founding: bool) -
         basis=word.basis,
         reason=word.reason,
         call_id=word.call_id,
+        claim_id=word.claim_id,
         created_at=now,
     )
 

@@ -215,6 +215,12 @@ def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], V
     return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]
 
 
+def source_of(*, episode: Episode, claim: Claim) -> EpisodeSource:
+    """Return one claim of an episode as a source."""
+    row = {name: getattr(episode, name) for name in _EPISODE_COLUMNS}
+    return _claim_source(row, (episode.pk, claim.pk, claim.number, claim.sentence, claim.language, claim.is_whole))
+
+
 def with_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, int]) -> dict[str, EpisodeSource]:
     """Let sources of whole episodes, by id, say one claim each, where `claims` names one that is still there."""
     found = Claim.objects.filter(pk__in=claims.values(), is_whole=False)

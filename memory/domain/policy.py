@@ -135,6 +135,7 @@ class GatePolicy:
 
     archive_confidence: Annotated[Share, "B14: a belief below this confidence is archived"] = 0.3
     archive_stale_days: Annotated[Positive, "B14: days without reinforcement that make a weak belief stale"] = 90.0
+    archive_told_days: Annotated[Positive, "B14, E4: the same for a belief that somebody told plainly"] = 365.0
     archive_stale_evidence: Annotated[Count, "B14: evidence from which a belief is not weak"] = 5
     archive_doubt_confidence: Annotated[Share, "B14: confidence below which a belief is doubtful"] = 0.5
     archive_doubt_days: Annotated[Positive, "B14: days without reinforcement that end a doubtful belief"] = 180.0

@@ -106,6 +106,7 @@ class Belief(models.Model):
         default=0.0, db_default=0.0, help_text="From -1, wrong, to 1, useful; never moves the confidence."
     )
     is_pinned = models.BooleanField(default=False)
+    is_told = models.BooleanField(default=False, db_default=False, help_text="Somebody said it plainly (E4).")
     restored_by_person_at = models.DateTimeField(null=True, blank=True)
     archived_by_person_at = models.DateTimeField(null=True, blank=True)
 

@@ -82,6 +82,7 @@ class FactOutcome(models.TextChoices):
     REINFORCED = "reinforced", "it bears out a belief"
     SUPPRESSED = "suppressed", "a person put away what says the same"
     REFUSED = "refused", "it claims nothing"
+    HEARD = "heard", "kept as a claim that founds nothing"
 
 
 class RivalOutcome(models.TextChoices):

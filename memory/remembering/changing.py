@@ -9,6 +9,7 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.consolidation.birth import store_new_belief
+from memory.consolidation.claims import AGREE, ENDED, count_origins_against, is_supported_later
 from memory.consolidation.evidence import confidence_policy, is_echo, read_rows
 from memory.consolidation.handmade import Hand, NoVector, Word, give_words, trace_by_hand
 from memory.consolidation.locks import lock_named
@@ -23,14 +24,17 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Fact
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.language.relations import Relation
 from memory.llm.workspace_model import embedder_of
 from memory.models import (
     Basis,
     Belief,
     BeliefAccess,
+    Claim,
     Cycle,
     Episode,
     EvidenceKind,
+    FactOutcome,
     FactType,
     LineageKind,
     RivalOutcome,
@@ -135,6 +139,26 @@ def contradict(
     if supports >= settings.POLICY.remember.supported_episodes or rival.is_pinned or is_elsewhere:
         return RivalOutcome.WEAKENED
     change_status(belief=rival, new=BeliefStatus.INVALIDATED, reason=CONTRADICTED, actor=hand.actor, now=hand.now)
+    return RivalOutcome.SUPERSEDED
+
+
+def hear(*, belief_id: str, relation: Relation, claim: Claim, episode: Episode, hand: Hand) -> str:
+    """Let a claim count for or against a belief, and challenge what it ends, or what two origins deny; say which."""
+    [belief] = lock_named([belief_id])
+    if relation.verdict is Verdict.CONTRADICTS and is_supported_later(belief=belief, than=episode.occurred_at):
+        return ""
+    attribute_changes(actor=hand.actor, reason=hand.reason)
+    word = Word(
+        episode_id=episode.pk, verdict=relation.verdict, basis=Basis.SLOT, reason=relation.reason, claim_id=claim.pk
+    )
+    give_words(belief=belief, words=[_unless_echo(word, belief, episode)], now=hand.now)
+    if relation.verdict is not Verdict.CONTRADICTS:
+        return FactOutcome.REINFORCED
+    is_over = relation.ends or count_origins_against(belief) >= AGREE
+    if not is_over or belief.is_pinned or belief.status != BeliefStatus.ACTIVE:
+        return RivalOutcome.WEAKENED
+    belief.refresh_from_db()
+    change_status(belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=hand.actor, now=hand.now)
     return RivalOutcome.SUPERSEDED
 
 

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memory.consolidation.claims import KnownBeliefs
 from memory.consolidation.handmade import Hand, as_source
 from memory.consolidation.sayings import find_tombstone, was_erased
+from memory.consolidation.sources import source_of
 from memory.domain.actor import read_actor
 from memory.domain.remembering import Course, Match, says_something
 from memory.llm.requests import StatedBelief
-from memory.models import Belief, FactOutcome, RememberedFact, Remembrance
+from memory.models import Belief, Claim, FactOutcome, RememberedFact, Remembrance, RivalOutcome
 from memory.models.remembrances import REMEMBERED
 from memory.models.vectors import Vectors
-from memory.remembering.changing import bear_out, conceive, contradict, found
+from memory.remembering.changing import bear_out, conceive, contradict, found, hear
 from memory.remembering.linking import link_neighbours
 from memory.remembering.reading import ReadFact
 from memory.remembering.surroundings import choose_match, find_near, surroundings_of
@@ -62,8 +64,11 @@ class Meeting:
     def settle(self, number: int, read: ReadFact) -> RememberedFact:
         """Do what a fact asks for, and return what that was; raise Unasked where something must be asked first."""
         belief = conceive(episode=self.remembrance.episode, fact=read.fact, now=self.now)
+        belief.is_told = read.claim is not None
         row = self._row(number, read)
-        if not says_something(text=read.fact.text, language=belief.language):
+        if read.claim is not None:
+            self._hear(row, belief, read, read.claim)
+        elif not says_something(text=read.fact.text, language=belief.language):
             row.outcome = FactOutcome.REFUSED
         elif read.vector is None:
             self._found(row, belief, read)
@@ -71,6 +76,31 @@ class Meeting:
         else:
             self._match(row, belief, read, read.vector)
         return row
+
+    def _hear(self, row: RememberedFact, belief: Belief, read: ReadFact, claim: Claim) -> None:
+        """Let a claim count for and against what is believed, by slots, values and words (E3), and found what is told.
+
+        Where it names another value of what is believed and announces nothing, it counts against that first (E4).
+        """
+        episode = self.remembrance.episode
+        source = source_of(episode=episode, claim=claim)
+        known = KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user)
+        row.outcome, is_held = FactOutcome.HEARD, False
+        for about, relation in list(known.related(claim, source)):
+            if self.remembrance.is_limited and about.project_id is None:
+                continue
+            outcome = hear(belief_id=about.pk, relation=relation, claim=claim, episode=episode, hand=self.hand)
+            if outcome == FactOutcome.REINFORCED and row.outcome == FactOutcome.HEARD:
+                row.outcome, row.belief_id = outcome, about.pk
+            elif outcome in RivalOutcome.values and not row.rival_id:
+                row.rival_id, row.rival_outcome = about.pk, outcome
+                is_held = is_held or outcome == RivalOutcome.WEAKENED
+        if row.outcome == FactOutcome.HEARD and claim.is_told and not is_held:
+            if read.vector is None:
+                self._found(row, belief, read)
+                row.is_unmatched = True
+            else:
+                self._match(row, belief, read, read.vector)
 
     def rule(self, belief: Belief, match: Match) -> tuple[Question, Ruling]:
         """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""

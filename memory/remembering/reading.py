@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
 from typing import TypeVar
 
 import structlog
 from django.conf import settings
 
+from memory.claims.reading import is_speech, keep_own_words, read_episodes_into_claims
 from memory.consolidation.cycle import budget_policy
 from memory.domain.matter import matter_of
+from memory.domain.noting import hear_note
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.remembering import OWNER, Fact, clamp_fact, distinct_facts, whole_text
 from memory.llm.budget import CallBudget, DailyCapReached
@@ -19,7 +23,7 @@ from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.llm.replies import Reply, StatedFacts
 from memory.llm.requests import EpisodeText, RememberRequest, Request
 from memory.llm.workspace_model import embedder_of
-from memory.models import Episode
+from memory.models import Claim, Episode, FactType
 from memory.models.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from memory.remembering.holds import Hold
 
@@ -46,6 +50,7 @@ class ReadFact:
     fact: Fact
     vector: Vectors | None
     call_id: int | None
+    claim: Claim | None = None  # that it was read as
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +80,44 @@ def read_text(*, hold: Hold, budget: CallBudget) -> Reading:
     if not matter:
         return Reading(facts=(), model=model.name)
     own = own_vector(episode=episode, matter=matter)
+    claims: list[Claim] = []
     try:
-        facts, call_id = _extract(hold, budget, matter)
+        if is_speech(episode) and language_model().is_offline:
+            claims, call_id = _read_claims(episode, matter, hold.remembrance.created_at), None
+            facts = [_fact_of(claim) for claim in claims]
+        else:
+            facts, call_id = _extract(hold, budget, matter)
     finally:
         vector = own.collect()
     known = {} if vector is None else {_flat(matter): vector}
     others = [fact.text for fact in facts if _flat(fact.text) not in known]
     found = known | embed_texts(texts=others, episode=episode)
-    read = [ReadFact(fact=fact, vector=found.get(_flat(fact.text)), call_id=call_id) for fact in facts]
+    read = [
+        ReadFact(fact=fact, vector=found.get(_flat(fact.text)), call_id=call_id, claim=claim)
+        for fact, claim in zip_longest(facts, claims)
+    ]
     return Reading(facts=read, model=model.name)
+
+
+_KINDS = {"preference": FactType.PREFERENCE}
+
+
+def _read_claims(episode: Episode, matter: str, now: datetime) -> list[Claim]:
+    """Return what an episode claims of its speaker's life, read once (E1); what was to be remembered is never lost."""
+    read_episodes_into_claims(episodes=[episode.pk], now=now)
+    claims = list(Claim.objects.filter(episode=episode).evidence())
+    if not claims and (wished := hear_note(matter)):
+        return [keep_own_words(episode=episode, words=wished, now=now)]
+    return claims
+
+
+def _fact_of(claim: Claim) -> Fact:
+    return Fact(
+        text=claim.sentence,
+        fact_type=_KINDS.get(claim.kind, FactType.FACTUAL),
+        importance=settings.POLICY.remember.importance,
+        subject=claim.subject[:_SUBJECT_LENGTH],
+    )
 
 
 def ask(*, hold: Hold, budget: CallBudget, request: Request) -> Heard:

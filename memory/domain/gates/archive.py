@@ -36,7 +36,12 @@ def returns_from_archive(*, facts: BeliefFacts, archived_for: Reason, policy: Ga
 
 
 def archive_due_after(
-    *, confidence: float, evidence_count: int, policy: GatePolicy, contradicting: int | None = None
+    *,
+    confidence: float,
+    evidence_count: int,
+    policy: GatePolicy,
+    contradicting: int | None = None,
+    is_told: bool = False,
 ) -> timedelta | None:
     """Return how long after its last reinforcement time alone archives a belief; None if it never does.
 
@@ -45,7 +50,7 @@ def archive_due_after(
     if confidence < policy.archive_confidence and _has_said_enough(contradicting, policy):
         return timedelta()
     if evidence_count < policy.archive_stale_evidence:
-        return policy.archive_stale_days * DAY
+        return _stale_days(is_told=is_told, policy=policy) * DAY
     return policy.archive_doubt_days * DAY if confidence < policy.archive_doubt_confidence else None
 
 
@@ -65,10 +70,15 @@ def _archive_ground(facts: BeliefFacts, policy: GatePolicy) -> Reason | None:
     if facts.confidence < policy.archive_confidence and _has_said_enough(contradicting, policy):
         return Reason.LOW_CONFIDENCE
     is_weak = facts.evidence_count < policy.archive_stale_evidence
-    if is_weak and facts.since_reinforced > policy.archive_stale_days * DAY:
+    if is_weak and facts.since_reinforced > _stale_days(is_told=facts.is_told, policy=policy) * DAY:
         return Reason.STALE_AND_WEAK
     is_doubted = facts.confidence < policy.archive_doubt_confidence
     return Reason.DOUBTFUL if is_doubted and facts.since_reinforced > policy.archive_doubt_days * DAY else None
+
+
+def _stale_days(*, is_told: bool, policy: GatePolicy) -> float:
+    """Return how many days go by before a weak belief is stale: what was told plainly need not be said every season."""
+    return policy.archive_told_days if is_told else policy.archive_stale_days
 
 
 def _has_said_enough(contradicting: int | None, policy: GatePolicy) -> bool:

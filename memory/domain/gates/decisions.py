@@ -117,6 +117,7 @@ class BeliefFacts:
     since_changed: timedelta | None = None  # since the last change of structure or statement; None: as it was born
     is_pinned: bool = False
     is_additive: bool = False  # the workspace counts by R10a
+    is_told: bool = False  # somebody said it plainly (E4)
     since_restored_by_person: timedelta | None = None
     has_open_structural_job: bool = False
     was_changed_this_cycle: bool = False
