@@ -55,7 +55,7 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 
 def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeSource]) -> list[str]:
-    """Make a job's candidate a belief, or give its evidence to what says the same; nothing where a person put it away."""
+    """Make a job's candidate a belief, or let what says the same take its evidence; none where a person put it away."""
     candidate = as_belief(job=job, members=members)
     vector = np.asarray(job.candidate_vector, dtype=np.float32)
     twin = _find_twin(job=job, candidate=candidate, vector=vector)

@@ -1,4 +1,4 @@
-"""Claims in a cycle: what is told plainly founds a belief or meets one, what else is said counts where it belongs (E3, E4).
+"""Claims in a cycle: what is told plainly founds a belief or meets one; what else is said counts there (E3, E4).
 
 A claim has a job of its own, which makes no call: slots, values and words decide, at the gate and under its lock, since
 what one claim founds the next may bear out or end.
@@ -46,7 +46,7 @@ class ClaimPlan:
 
 
 def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[ClaimPlan]:
-    """Choose the claims that get a job, in the order of time: new ones that are told, and those that bear on a belief."""
+    """Choose the claims that get a job, in the order of time: new ones that are told, and what bears on a belief."""
     here = {source.claim_id: source for source in sources if source.claim_id}
     claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
     known = KnownBeliefs(workspace_id=workspace_id)
@@ -217,7 +217,7 @@ def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> None:
 
 
 def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str]:
-    """Find the beliefs that something bears out which was said after the claim: what was so before says nothing of it."""
+    """Find the beliefs borne out by something said after the claim: what was so before says nothing of it."""
     rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
     newest = rows.values("belief").annotate(newest=Max("episode__occurred_at"))
     return {row["belief"] for row in newest if row["newest"] > source.occurred_at}

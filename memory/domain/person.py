@@ -227,10 +227,11 @@ def to_third_singular(verb: str) -> str:
 
 
 _GERMAN_IRREGULAR = {
-    "bin": "ist", "messe": "misst", "habe": "hat", "werde": "wird", "weiß": "weiß", "fahre": "fährt", "esse": "isst", "lese": "liest",
+    "bin": "ist", "habe": "hat", "werde": "wird", "weiß": "weiß", "fahre": "fährt", "esse": "isst", "lese": "liest",
     "nehme": "nimmt", "gebe": "gibt", "sehe": "sieht", "spreche": "spricht", "schlafe": "schläft", "laufe": "läuft",
     "helfe": "hilft", "trage": "trägt", "lasse": "lässt", "halte": "hält", "treffe": "trifft", "vergesse": "vergisst",
     "wasche": "wäscht", "werfe": "wirft", "empfehle": "empfiehlt", "fange": "fängt", "lade": "lädt", "rate": "rät",
+    "messe": "misst",
 }  # fmt: skip
 _GERMAN_UNCHANGED = words(
     "kann will soll muss darf mag möchte würde könnte sollte müsste dürfte war hatte wurde konnte wollte musste "

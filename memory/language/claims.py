@@ -181,7 +181,7 @@ def _is_part(part: ReadClaim, whole: ReadClaim) -> bool:
 
 
 def _says_more(whole: ReadClaim, parts: Collection[ReadClaim]) -> bool:
-    """Tell whether a sentence is worth more whole: what ends in one clause and begins in the other, or hangs together."""
+    """Tell whether a sentence is worth more whole: what ends in one clause begins in another, or it hangs together."""
     if whole.asked_to_remember:
         return True
     words = len(whole.sentence.split())

@@ -34,7 +34,8 @@ _MONTH = re.compile(
     r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|\d)", re.I
 )
 _SUBJECT = (
-    r"(?:i|i'm|i've|i'll|i'd|im|ive|we|we're|we've|we'll|he|he's|she|she's|it|it's|its|they|they're|my|our|his|her|their|"
+    r"(?:i|i'm|i've|i'll|i'd|im|ive|we|we're|we've|we'll|he|he's|she|she's|it|it's|its|they|they're|my|our|his|her|"
+    r"their|"
     r"there|there's|that's|thats|this|the|from now on|since|so now|"
     r"ich|wir|er|sie|es|mein\w*|unser\w*|das|die|der|dann|jetzt|ab)\b"
 )
@@ -50,8 +51,10 @@ _JOINT = re.compile(
 )
 # "Since it rained all week, the fair moves to Sunday": what is said is the main clause.
 _LEADING = re.compile(
-    r"^(?:and |but |so |und |aber )*(?:since|as|because|now that|after|da|weil|nachdem) (?!of\b|always\b|ever\b|usual\b|for\b|from\b|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|last|january|february|march|april|may|june|july|august|september|october|"
+    r"^(?:and |but |so |und |aber )*(?:since|as|because|now that|after|da|weil|nachdem) (?!of\b|always\b|ever\b|"
+    r"usual\b|for\b|from\b|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|last|january|february|march|april|may|june|july|august|september|"
+    r"october|"
     r"november|december|\d)[^,]{8,90}, (?P<main>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -61,7 +64,7 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """One clause, its whole sentence, the label it stands under (`food: £85 a week`), and whether it was a list item."""
+    """One clause, its whole sentence, the label it stands under (`food: £85 a week`), and whether it is an item."""
 
     text: str
     sentence: str
@@ -81,8 +84,8 @@ def _spoken_lines(text: str) -> Iterator[tuple[str, bool]]:
     for line in drop_output(_FENCE.sub("\n", text.replace("’", "'"))).splitlines():
         if not line.strip():
             continue
-        forwarded = forwarded or _FORWARDED.match(line) is not None and not line.lstrip().startswith(">")
-        if forwarded or line.lstrip().startswith(">") or len(line) > _LONGEST_LINE and not _END.search(line):
+        forwarded = forwarded or (_FORWARDED.match(line) is not None and not line.lstrip().startswith(">"))
+        if forwarded or line.lstrip().startswith(">") or (len(line) > _LONGEST_LINE and not _END.search(line)):
             continue
         item = _BULLET.match(line)
         spoken = line[item.end() :] if item else line

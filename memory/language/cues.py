@@ -40,6 +40,12 @@ def common_words() -> frozenset[str]:
 
 
 @cache
+def word_list(name: str) -> tuple[str, ...]:
+    """Return a closed list of words by name (word_lists.toml); KeyError for a name that there is not."""
+    return tuple(str(_table("word_lists.toml")[name]).split())
+
+
+@cache
 def _table(name: str) -> Mapping[str, Mapping[str, list[str]]]:
     with (_HERE / name).open("rb") as file:
         return tomllib.load(file)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memory.language.cues import has_cue
+from memory.language.cues import has_cue, word_list
 
 
 class Mode(StrEnum):
@@ -71,7 +71,8 @@ def find_change(clause: str) -> Change | None:
 
 # A thing that may end: a few words, up to the next preposition, comma or clause.
 _BREAKS = (
-    "on in at since for from to and but so because as last this it is yesterday today after before with when over by until "
+    "on in at since for from to and but so because as last this it is yesterday today after before with when over "
+    "by until "
     "ist und seit im am ab auf gestern we i he she they in-favour out gone any more now finally altogether completely"
 )
 _NEXT_WORD = rf"(?: (?!(?:{'|'.join(_BREAKS.split())})\b)[\w+#./'-]+)"
@@ -79,14 +80,18 @@ _DETERMINERS = r"(?:the |our |my |that |those |all |old |taking |using |doing |d
 _THING = rf"(?P<thing>{_DETERMINERS}[\w+#./'-]+{_NEXT_WORD}{{0,3}})"
 _ENDING_VERB = (
     r"(?:dropped|dropping|ditched|ditching|left|leaving|quit|quitting|"
-    r"stopped(?: (?:using|taking|drinking|eating|doing|going to))?|gave up|given up|giving up|got rid of|getting rid of|"
+    r"stopped(?: (?:using|taking|drinking|eating|doing|going to))?|gave up|given up|giving up|got rid of|"
+    r"getting rid of|"
     r"cancelled|canceled|sold|uninstalled|abandoned|scrapped|binned|retired|replaced|replacing|finished with|done with|"
-    r"moved away from|moved off|moving off|moved out of|came off|off|tore out|tearing out|ended up tearing|switched off|"
-    r"killed|deleted|kicked out|said goodbye to|say goodbye to|parted with|threw out|thrown out|haven't touched|outgrew)"
+    r"moved away from|moved off|moving off|moved out of|came off|off|tore out|tearing out|ended up tearing|"
+    r"switched off|"
+    r"killed|deleted|kicked out|said goodbye to|say goodbye to|parted with|threw out|thrown out|haven't touched|"
+    r"outgrew)"
 )
 _PEOPLE = r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to)"
 _GONE = (
-    r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|finished|"
+    r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|"
+    r"finished|"
     r"cancelled|canceled|no more|over|off the table|a thing of the past|stopped|switched off|scrapped|retired|deleted|"
     r"discontinued|closed down|sold|dropped|uninstalled|dismissed|done for|abolished)\b"
 )
@@ -109,10 +114,7 @@ _ENDS = tuple(
         rf"\bmit (?:dem |der )?{_THING} aufgehört\b",
     )
 )
-_NO_THING = frozenset(
-    "it this that one them him her me us all much many time home work bed here there everything nothing something "
-    "more less day week place way lot while bit part half course".split()
-)
+_NO_THING = frozenset(word_list("no_things"))
 
 
 def _ended(clause: str) -> list[str]:

@@ -3,31 +3,22 @@
 import re
 
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS, words
-from memory.language.cues import common_words
+from memory.language.cues import common_words, word_list
 from memory.language.wording import tell_of
 
-_RELATIVES = words(
-    "mother mum mom father dad sister brother daughter son husband wife partner boyfriend girlfriend friend neighbour neighbor boss manager "
-    "colleague accountant landlord landlady doctor teacher cousin aunt uncle nephew niece grandson granddaughter grandma grandpa gran nan fiancé "
-    "fiancée roommate flatmate coach tutor vet dentist mutter mama vater papa schwester bruder tochter sohn mann frau partnerin freund freundin "
-    "nachbar nachbarin chef chefin kollege kollegin vermieter vermieterin ärztin arzt lehrerin lehrer tante onkel neffe nichte enkel enkelin oma opa "
-    "koautor koautorin betreuer betreuerin trainer trainerin"
-)
+_RELATIVES = "|".join(word_list("relatives"))
 _PRONOUN = re.compile(
-    r"^(?P<before>(?:(?:and|but|so|because|since|und|aber|denn|weil|also|then|now|dann|jetzt) )*)(?P<pronoun>he|she|er|sie|die(?= \w+t\b)|der(?= \w+t\b))"
+    r"^(?P<before>(?:(?:and|but|so|because|since|und|aber|denn|weil|also|then|now|dann|jetzt) )*)(?P<pronoun>he|she|"
+    r"er|sie|die(?= \w+t\b)|der(?= \w+t\b))"
     r"(?P<rest>'s|'d|'ll)?(?= [a-zäöüß'])", re.IGNORECASE,
 )  # fmt: skip
 _NAME = re.compile(r"(?<![\w@/.-])[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ][a-zäöüß]+)?(?: [A-ZÄÖÜ][a-zäöüß]+)?\b")
 _OWN = re.compile(
-    rf"\b(?:my|our|mein\w*|unser\w*) (?P<who>(?:\w+ )?(?:{'|'.join(_RELATIVES)}))\b(?: (?P<name>(?-i:[A-ZÄÖÜ][a-zäöüß]+)))?",
+    rf"\b(?:my|our|mein\w*|unser\w*) (?P<who>(?:\w+ )?(?:{_RELATIVES}))\b(?: (?P<name>(?-i:[A-ZÄÖÜ][a-zäöüß]+)))?",
     re.IGNORECASE,
 )
 _TITLED = re.compile(r"\b(?P<who>(?:Frau|Herr|Herrn|Prof\.|Dr\.?|Mrs?\.?|Ms\.?|Miss) [A-ZÄÖÜ][\w-]+)")
-_ACTS = words(
-    "is isn't has hasn't was wants needs likes loves prefers hates never only always can can't won't will doesn't does says said took takes comes "
-    "came works lives goes went asked asks uses runs reads writes eats drinks gets got made makes thinks refuses from and who , ist hat war will mag "
-    "macht kommt kann sagt meint wohnt arbeitet schreibt liest nutzt kommentiert teilt ( prüft betreut übernimmt bekommt kriegt möchte braucht weigert"
-)
+_ACTS = frozenset(word_list("acts_of_people"))
 
 
 def people_in(*, text: str, speaker: str, german: bool, before: str = "") -> str:
@@ -36,8 +27,10 @@ def people_in(*, text: str, speaker: str, german: bool, before: str = "") -> str
 
 
 _SOMEBODY_ELSE = re.compile(
-    r"(?:(?:and|but|so|und|aber) )*(?:the|a|an|another|some|der|die|ein|eine) (?:\w+ )?(?:supervisor|teacher|doctor|physio|nurse|man|woman|lady|guy|customer|"
-    r"driver|neighbour|neighbor|boss|manager|vet|friend|colleague|kollege|kollegin|ärztin|arzt|frau|mann|lehrerin|lehrer|professorin)\b",
+    r"(?:(?:and|but|so|und|aber) )*(?:the|a|an|another|some|der|die|ein|eine) (?:\w+ )?(?:supervisor|teacher|doctor|"
+    r"physio|nurse|man|woman|lady|guy|customer|"
+    r"driver|neighbour|neighbor|boss|manager|vet|friend|colleague|kollege|kollegin|ärztin|arzt|frau|mann|lehrerin|"
+    r"lehrer|professorin)\b",
     re.IGNORECASE,
 )
 
@@ -87,14 +80,15 @@ def name_pronoun(*, clause: str, person: str, german: bool) -> str:
 
 
 _THAT_ONE = re.compile(
-    r"^(?:(?:and|but|so) )*(?P<it>that one|this one|it)(?P<rest>'s)?(?= (?:is|must|has|goes|costs|will|should|now|stays)\b|'s)",
+    r"^(?:(?:and|but|so) )*(?P<it>that one|this one|it)(?P<rest>'s)?(?= (?:is|must|has|goes|costs|will|should|now|"
+    r"stays)\b|'s)",
     re.IGNORECASE,
 )
 _TOPIC = re.compile(r"^(?:\w+ ){0,2}?(?P<thing>(?:the|our|my) [\w-]+), ", re.IGNORECASE)
 
 
 def name_thing(*, clause: str, sentence: str) -> str:
-    """Say what "that one" is at the head of a clause whose sentence began with the thing (`the rye, …, so that one …`)."""
+    """Say what "that one" is at the head of a clause whose sentence began with the thing (`the rye, …, that one …`)."""
     found, topic = _THAT_ONE.match(clause), _TOPIC.match(sentence)
     if not found or not topic or clause == sentence:
         return clause

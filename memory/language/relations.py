@@ -19,12 +19,14 @@ _CONTEXTS = tuple(
         ("home", r"at home|from home|home office|zu ?hause|daheim|im homeoffice"),
         (
             "work",
-            r"at work|in the office|at the office|office|company|im büro|bei der arbeit|auf arbeit|in der firma|dienstlich",
+            r"at work|in the office|at the office|office|company|im büro|bei der arbeit|auf arbeit|in der firma|"
+            r"dienstlich",
         ),
         ("field", r"in the field|outdoors?|outside|im gelände|draußen|im feld|im moor"),
         (
             "weekdays",
-            r"on weekdays|weekdays?|during the week|school nights?|monday to (?:thursday|friday)|mon(?:day)?\s?-\s?(?:thu|fri)\w*|unter der woche|werktags|wochentags",
+            r"on weekdays|weekdays?|during the week|school nights?|monday to (?:thursday|friday)|"
+            r"mon(?:day)?\s?-\s?(?:thu|fri)\w*|unter der woche|werktags|wochentags",
         ),
         ("weekend", r"(?:at|on) (?:the )?weekends?|weekends?|am wochenende|wochenends"),
         ("saturday", r"on saturdays?|saturdays?|samstags?"),
@@ -54,7 +56,7 @@ _MAIL = re.compile(r"\be-?mails?\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A sentence as the rules compare it: content stems, slots and values it holds, its contexts, what it denies or ends."""
+    """A sentence as the rules compare it: content stems, slots and values, contexts, what it denies or ends."""
 
     sentence: str
     stems: frozenset[str]
@@ -142,7 +144,7 @@ def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, 
 
 
 def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
-    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states something lasting."""
+    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts."""
     if ended := _ends(claim, belief):
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:

@@ -1,12 +1,12 @@
-"""What of a clause is a statement: its frame stripped, standing wishes told as such, and how plainly it states what lasts."""
+"""What of a clause is a statement: its frame stripped, standing wishes told, and how plainly it says what lasts."""
 
 import re
 
-from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
+from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
 from memory.domain.refusals import has_verb
 from memory.domain.sentences import list_words
 from memory.language.clauses import Clause
-from memory.language.cues import common_words, has_cue
+from memory.language.cues import common_words, has_cue, word_list
 from memory.language.modes import Mode
 from memory.language.wording import tell_of
 
@@ -14,8 +14,10 @@ MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
 
 _OPENER = re.compile(
-    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:])|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|fine|nice|lovely|splendid|thanks?(?: you)?|"
-    r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|good morning|"
+    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:])|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|"
+    r"fine|nice|lovely|splendid|thanks?(?: you)?|"
+    r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|"
+    r"good morning|"
     r"now|next|then|again|wait|news|update|funny(?: thing)?|one thing|another thing|other news|big news|"
     r"good news|basically|honestly|listen|look|important|just so you know|for the record|because|since you ask|"
     r"(?:and |please )?(?:add|put in|put down|note|say|mention|write|remember)(?: that| in that)|"
@@ -25,7 +27,8 @@ _OPENER = re.compile(
 )  # fmt: skip
 _TRAILING = re.compile(
     r"[,\s]+(?:btw|by the way|pls|please|plz|thanks|thx|ok|okay|right|you know|i know|as you know|though|lol|haha|obvs|"
-    r"obviously|of course|bitte|danke|oder|gell|ne|übrigens|ja|x|too|as well|as always|as ever|as usual|anyway|full stop|"
+    r"obviously|of course|bitte|danke|oder|gell|ne|übrigens|ja|x|too|as well|as always|as ever|as usual|anyway|"
+    r"full stop|"
     r"period|since forever|since always|add that|note that|god willing|you know me)$",
     re.IGNORECASE,
 )
@@ -114,10 +117,14 @@ def _small(text: str) -> str:
 _FIRST = re.compile(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*)\b(?![.)]|\d)", re.IGNORECASE)
 _UNFIT = re.compile(r"“…”|:/|\b(?:is|are) allergic\.?$|has the allergy\.?$|https?://|[{}<>|]|\w\(\)|==|```")
 _VAGUE = re.compile(
-    r"^(?:(?:and|but|so|because|und|aber|also|then|well|ok|yes|no|which|who|that|weil|denn|dass|when|wenn|as|if|until|till) )*"
-    r"(?:it|it's|its|that|that's|thats|this|these|those|they|they're|he|he's|she|she's|there|there's|one|some|something|"
-    r"someone|everyone|everybody|somebody|nobody|nothing|everything|anything|both (?=are|is|were|of)|he'd|she'd|same|such|es|"
-    r"das|dies\w*|er|sie|man|da|so|jemand|alle|alles|niemand|nichts|here|hier|what|whoever|whatever|another|others?|the (?:other|"
+    r"^(?:(?:and|but|so|because|und|aber|also|then|well|ok|yes|no|which|who|that|weil|denn|dass|when|wenn|as|if|"
+    r"until|till) )*"
+    r"(?:it|it's|its|that|that's|thats|this|these|those|they|they're|he|he's|she|she's|there|there's|one|some|"
+    r"something|"
+    r"someone|everyone|everybody|somebody|nobody|nothing|everything|anything|both (?=are|is|were|of)|he'd|she'd|"
+    r"same|such|es|"
+    r"das|dies\w*|er|sie|man|da|so|jemand|alle|alles|niemand|nichts|here|hier|what|whoever|whatever|another|others?|"
+    r"the (?:other|"
     r"rest|first|second|last|next|same|thing|problem|question|point))\b",
     re.IGNORECASE,
 )
@@ -128,7 +135,7 @@ _IT_IS = re.compile(
 
 
 def is_refused(*, told: str, said: str, is_wished: bool, mode: Mode, german: bool) -> bool:
-    """Tell whether a told clause is no statement: too short or long, first person, code, or about nobody and nothing."""
+    """Tell whether a told clause is no statement: too short or long, first person, code, or about nobody."""
     words = told.split()
     if not LEAST_WORDS <= len(words) <= MOST_WORDS or _FIRST.search(told) or _UNFIT.search(told):
         return True
@@ -145,75 +152,68 @@ _ADV = (
     r"(?:(?:also|always|never|only|usually|mostly|often|still|now|really|just|all|both|currently|normally|generally|"
     r"actually|strictly|strongly|exclusively|auch|immer|nie|nur|meist|eigentlich|jetzt|lieber|ausschließlich) )*"
 )
-_STATE_VERBS = (
-    "prefers? likes? loves? hates? dislikes? wants? needs? uses? runs? works? lives? owns? keeps? teaches teach drives? rides? "
-    "swims? plays? sings? cooks? eats? drinks? takes? wears? reads? writes? speaks? studies study refuses? avoids? insists? "
-    "suffers? collects? commutes? travels? builds? ships? deploys? releases? measures? bakes? makes? opens? closes? orders? "
-    "buys? sells? pays? charges? meets? starts? rehearses? practi[sc]es? trains? volunteers? handles? leads? manages? has have "
-    "does do comments? accepts? answers? fetches belongs? costs? stays? goes go comes? serves? hosts? stores? depends? "
-    "requires? supports? compiles? pins? squash(?:es)? merges? reviews? tests? formats? lints? decides? knows? gets? gives? "
-    "lets? allows? bans? forbids? expects? trusts? collects? feeds? waters? grows? can't cannot won't doesn't don't never only"
-).split()
-_GERMAN_STATE_VERBS = (
-    "mag liebt hasst will möchte braucht nutzt benutzt verwendet arbeitet wohnt lebt hat ist fährt schwimmt spielt singt kocht "
-    "isst trinkt nimmt trägt liest schreibt spricht studiert lernt vermeidet meidet misst öffnet schließt bestellt kauft "
-    "verkauft zahlt kostet trifft beginnt probt trainiert leitet betreut kommentiert akzeptiert holt gehört bleibt geht kommt "
-    "läuft macht kann darf muss soll bekommt verträgt weigert unterrichtet pendelt heißt promoviert rechnet liegt steht"
-).split()
-_OWN_VERBS = (
-    "can't cannot must mag will möchten? nutzen? benutzen? verwenden? arbeiten? wohnen? leben? haben? hab fahren? schwimmen? "
-    "spielen? singen? kochen? essen? trinken? nehmen? tragen? lesen? schreiben? schreib sprechen? studieren? lernen? "
-    "vermeiden? messen? bestellen? kaufen? promoviere unterrichten? pendle rechnen? brauchen? bevorzugen? hassen? lieben? "
-    "machen? mach treffen öffnen schließen"
-).split()
 _NAME = r"(?-i:[A-ZÄÖÜ])[\w-]+(?: (?-i:[A-ZÄÖÜ])[\w-]+)?"
-_STATE = "|".join(_STATE_VERBS)
+_STATE, _GERMAN_STATE, _OWN_GERMAN = (
+    "|".join(word_list(name)) for name in ("state_verbs", "german_state_verbs", "own_verbs")
+)
 _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE), strength)
     for kind, pattern, strength in (
         (
             "identity",
-            rf"\b(?:i'm|i am|im|we're|we are|ich bin) {_ADV}(?:not )?(?:an?|the|eine?|der|die|on (?:call|the)|in the|off|"
-            r"on an?|allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|divorced|retired|"
-            r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|vegetarier\w*|"
+            rf"\b(?:i'm|i am|im|we're|we are|ich bin) {_ADV}(?:not )?(?:an?|the|eine?|der|die|on (?:call|the)|"
+            rf"in the|off|"
+            r"on an?|allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|"
+            r"divorced|retired|"
+            r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|"
+            r"vegetarier\w*|"
             r"veganer\w*|linkshänder\w*|\w+(?:ist|erin|login|ärztin|arzt))\b",
             0.75,
         ),
         (
             "possession",
-            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,3}?[\w'-]+,? (?:is|are|isn't|aren't|runs?|lives?|works?|has|have|"
-            r"happens?|goes|starts?|takes?|costs?|comes?|wants?|needs?|likes?|prefers?|stays?|stands?|never|only|always|can't|"
-            r"won't|doesn't|teaches|studies|opens?|ist|sind|hat|heißt|läuft|wohnt|arbeitet|kommt|kostet|will|braucht|mag|geht|"
+            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,3}?[\w'-]+,? (?:is|are|isn't|aren't|runs?|lives?|works?|"
+            r"has|have|"
+            r"happens?|goes|starts?|takes?|costs?|comes?|wants?|needs?|likes?|prefers?|stays?|stands?|never|only|"
+            r"always|can't|"
+            r"won't|doesn't|teaches|studies|opens?|ist|sind|hat|heißt|läuft|wohnt|arbeitet|kommt|kostet|will|"
+            r"braucht|mag|geht|"
             r"steht|liegt)\b",
             0.7,
         ),
         (
             "identity",
-            r"\b(?:i'm|i am|we're|we are|ich bin) (?:an? )?(?!(?:so|not|just|very|too|quite|also|only|still|at|in|on|off|up|out|back|"
-            r"going|sure|here|there|done|glad|sorry|all|now|really|pretty|about|afraid|nicht|so|auch|noch|schon|mir|da|dran|ja|mal|grad|gerade)\b)"
+            r"\b(?:i'm|i am|we're|we are|ich bin) (?:an? )?(?!(?:so|not|just|very|too|quite|also|only|still|at|in|"
+            r"on|off|up|out|back|"
+            r"going|sure|here|there|done|glad|sorry|all|now|really|pretty|about|afraid|nicht|so|auch|noch|schon|mir|"
+            r"da|dran|ja|mal|grad|gerade)\b)"
             r"(?!\w+(?:ing|ed|ly)\b)[\w.,-]+",
             0.6,
         ),
         (
             "possession",
-            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,2}?[\w'-]+(?:, [\w. ]{2,20},)? (?:is|are|ist|sind|hat|has|wants|\w{3,}s|\w{3,}(?:iert|cht|gt|lt|nt|rt|st|tzt))\b",
+            r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,2}?[\w'-]+(?:, [\w. ]{2,20},)? (?:is|are|ist|sind|hat|"
+            r"has|wants|\w{3,}s|\w{3,}(?:iert|cht|gt|lt|nt|rt|st|tzt))\b",
             0.62,
         ),
-        ("habit", rf"^(?:\w+ ){{0,4}}?(?:i|we|ich|wir)\b {_ADV}(?:{_STATE}|{'|'.join(_OWN_VERBS)})\b", 0.65),
-        ("habit", rf"^(?:{'|'.join(_OWN_VERBS)}) (?:ich|wir)\b", 0.65),
+        ("habit", rf"^(?:\w+ ){{0,4}}?(?:i|we|ich|wir)\b {_ADV}(?:{_STATE}|{_OWN_GERMAN})\b", 0.65),
+        ("habit", rf"^(?:{_OWN_GERMAN}) (?:ich|wir)\b", 0.65),
         (
             "other",
             rf"^(?:and |but |und |aber |frau |herr |prof\.? |dr\.? )*(?:{_NAME}(?: from \w+)?(?:'s \w+)?|"
             rf"{_NAME},? (?:my|our|mein\w*|unser\w*|who|die|der|\() ?[\w ]{{2,30}}?\)?),? {_ADV}"
-            rf"(?:is|isn't|has|{_STATE}|{'|'.join(_GERMAN_STATE_VERBS)})\b",
+            rf"(?:is|isn't|has|{_STATE}|{_GERMAN_STATE})\b",
             0.65,
         ),
         (
             "thing",
-            r"^(?:(?:and|but|so|since \w+|from [\w ]{2,20}|as of [\w ]{2,20}|on \w+|in \w+|at \w+|ab \w+|seit \w+|und),? )*"
+            r"^(?:(?:and|but|so|since \w+|from [\w ]{2,20}|as of [\w ]{2,20}|on \w+|in \w+|at \w+|ab \w+|seit \w+|"
+            r"und),? )*"
             r"(?:the |every |each |all (?:of )?|both |das |die |der |alle |jede[rs]? )?[\w'/.-]+(?: [\w'/.-]+){0,3}? "
-            rf"{_ADV}(?:is|are|runs?|lives?|happens?|goes|go|comes?|starts?|costs?|takes?|has|have|must|should|needs?|gets?|"
-            r"stays?|opens?|closes?|ships?|build|builds?|use|uses|hands? over|ist|sind|läuft|kostet|liegt|steht|kommt|muss|"
+            rf"{_ADV}(?:is|are|runs?|lives?|happens?|goes|go|comes?|starts?|costs?|takes?|has|have|must|should|"
+            rf"needs?|gets?|"
+            r"stays?|opens?|closes?|ships?|build|builds?|use|uses|hands? over|ist|sind|läuft|kostet|liegt|steht|"
+            r"kommt|muss|"
             r"müssen|soll\w*|wird|werden|findet|beginnt|geht|gehen|hat|haben|bleibt)\b",
             0.5,
         ),
@@ -221,10 +221,13 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
 )
 _PAST = re.compile(
     r"\b(?:i|we|he|she|they|it|you|there|somebody|someone|ich|wir|er|sie|es|(?-i:[A-Z])\w+|my \w+|the \w+|our \w+) "
-    r"(?:just |finally |only |also |even |then )*(?:was|were|did|had|went|came|got|said|told|made|found|fell|broke|took|sent|"
-    r"wrote|called|asked|tried|spent|bought|brought|saw|left|lost|woke|ate|forgot|thought|felt|met|gave|kept|\w{3,}ed|war|"
+    r"(?:just |finally |only |also |even |then )*(?:was|were|did|had|went|came|got|said|told|made|found|fell|broke|"
+    r"took|sent|"
+    r"wrote|called|asked|tried|spent|bought|brought|saw|left|lost|woke|ate|forgot|thought|felt|met|gave|kept|"
+    r"\w{3,}ed|war|"
     r"waren|hatte|hatten|ging|kam|wurde|wurden|wollte|sagte|meinte|fand|gab)\b(?! to (?:be|have))|"
-    r"^(?:went|got|had|was|did|came|made|took|sent|wrote|found|saw|fell|broke|spent|bought|swam|ran|tried|booked|planned|"
+    r"^(?:went|got|had|was|did|came|made|took|sent|wrote|found|saw|fell|broke|spent|bought|swam|ran|tried|booked|"
+    r"planned|"
     r"called|asked|finished|fixed|worked|walked|watched|\w{3,}ed (?!to\b)(?:the|a|it|my|out|up|in|on)\b)|"
     r"\b(?:hat|haben|habe|hab|bin) .*\b(?:ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent)\w{2,}t)[.!]?$",
     re.IGNORECASE,
@@ -268,20 +271,16 @@ def grade(*, said: str, clause: Clause, is_instruction: bool, is_change: bool = 
 
 _OWN = re.compile(rf"^(?:[\w'-]+ ){{0,4}}?(?:i|we) {_ADV}(?P<verb>[a-z]+)\b(?! to (?!be\b))", re.IGNORECASE)
 _ICH = re.compile(
-    r"(?:^ich (?P<after>[a-zäöüß]{3,}e)|\b(?P<before>[a-zäöüß]{3,}e|hab|nehm|geh|mach|fahr|schreib|trink|les|arbeit) ich)\b",
+    r"(?:^ich (?P<after>[a-zäöüß]{3,}e)|\b(?P<before>[a-zäöüß]{3,}e|hab|nehm|geh|mach|fahr|schreib|trink|les|"
+    r"arbeit) ich)\b",
     re.IGNORECASE,
 )
-_MINDS = words(
-    "think guess hope know see mean feel believe suppose wonder wish agree understand remember forget say ask tell try get go come need want have am are "
-    "would will can could should must may might shall was were did had do just also"
-)
-_DENKT = words(
-    "denke glaube finde meine hoffe weiß frage wünsche sage würde hätte wäre könnte müsste wollte hatte konnte musste brauche"
-)
+_MINDS = frozenset(word_list("verbs_of_mind"))
+_DENKT = frozenset(word_list("german_verbs_of_mind"))
 
 
 def _has_own_habit(said: str) -> bool:
-    """Tell whether somebody says in the present tense what they do ("we lint with biome", "Pläne zeichne ich in QCAD")."""
+    """Tell whether somebody says in the present tense what they do ("we lint with biome", "Pläne zeichne ich")."""
     own, ich = _OWN.match(said), _ICH.search(said)
     if own and (verb := own["verb"].lower()) in ENGLISH_VERBS and verb not in _MINDS | ENGLISH_PAST:
         return True

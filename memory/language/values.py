@@ -1,6 +1,7 @@
 """The values in a sentence, each in one spelling: days, times, prices, versions, how often, dates, names (E3)."""
 
 import re
+from calendar import month_name
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,16 +15,13 @@ _DAY_OF = {
     **{name: _DAYS[place] for name, place in _SHORT.items()},
     "sonnabend": "saturday",
 }
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONATE = "januar februar märz april mai juni juli august september oktober november dezember".split()
-_MONTH_OF = {name: place % 12 + 1 for place, name in enumerate([*_MONTHS, *_MONATE])}
-_HOURS = {
-    word: n for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-}
-_STUNDEN = {
-    word: n for n, word in enumerate("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split())
-}
-_HOUR_OF = _HOURS | _STUNDEN | {"ein": 1}
+_MONTHS = tuple(map(str.lower, month_name[1:]))
+_MONATE = ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november")
+_MONTH_OF = {name: place % 12 + 1 for place, name in enumerate([*_MONTHS, *_MONATE, "dezember"])}
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_ZAHLEN = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
+_HOURS = {word: place % 12 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
+_HOUR_OF = _HOURS | {"ein": 1}
 
 
 def _any(names: object) -> str:
@@ -79,7 +77,8 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(
-    r"\b(?:on|in|at|to|auf|in|zur|im) (?:the |der |die )?(?P<unit>[\w-]+) (?:ward|unit|department|team|station|abteilung)\b|"
+    r"\b(?:on|in|at|to|auf|in|zur|im) (?:the |der |die )?(?P<unit>[\w-]+) (?:ward|unit|department|team|station|"
+    r"abteilung)\b|"
     r"\b(?P<numbered>(?:ward|station) \d+)\b",
     re.IGNORECASE,
 )

@@ -6,25 +6,33 @@ from memory.domain.lexicon import ENGLISH_MODALS, ENGLISH_PAST, ENGLISH_VERBS, w
 from memory.domain.person import inflect_german, to_third_singular
 
 _TOKEN = re.compile(r"\w+(?:['./:,-]\w+)*|[^\w\s]|\s+")
+_WHOLE = {"'m": "am", "'ve": "have", "'ll": "will", "'d": "would", "'re": "are"}
 _CONTRACTED = {
-    "i'm": ("i", "am"), "im": ("i", "am"), "i've": ("i", "have"), "ive": ("i", "have"), "i'll": ("i", "will"), "ill": ("i", "will"),
-    "i'd": ("i", "would"), "we're": ("we", "are"), "we've": ("we", "have"), "we'll": ("we", "will"), "we'd": ("we", "would"),
-}  # fmt: skip
+    **{f"i{end}": ("i", verb) for end, verb in _WHOLE.items() if end != "'re"},
+    **{f"we{end}": ("we", verb) for end, verb in _WHOLE.items() if end != "'m"},
+    "im": ("i", "am"), "ive": ("i", "have"), "ill": ("i", "will"),
+}
 _ADVERBS = words(
-    "also always never usually often just still really definitely totally mostly only already sometimes generally rarely "
+    "also always never usually often just still really definitely totally mostly only already sometimes generally "
+    "rarely "
     "normally actually currently now truly absolutely strongly typically hardly almost even ever both all do does "
     "particularly especially honestly personally deeply not again finally mainly sort kind"
 )
-_BE = {"am": "is", "are": "is", "was": "was", "were": "was", "have": "has", "do": "does", "don't": "doesn't", "dont": "doesn't",
-       "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't", "can't": "can't", "cant": "can't", "go": "goes"}  # fmt: skip
+_BE = {
+    "am": "is", "are": "is", "was": "was", "were": "was", "have": "has", "do": "does", "don't": "doesn't",
+    "dont": "doesn't", "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't", "can't": "can't", "cant": "can't",
+    "go": "goes",
+}  # fmt: skip
 _UNINFLECTED = words(
     "can could will would shall should may might must won't wouldn't shouldn't couldn't mustn't didn't hadn't wasn't "
     "had did used cannot ought"
 )
 _AMBIGUOUS_PAST = words("put cut let set read cost hit hurt quit shut spread ran")
 _ING = re.compile(r"^\w{2,}ing$")
-_LISTENER = {"you": "the assistant", "your": "the assistant's", "yours": "the assistant's", "you're": "the assistant is",
-             "you've": "the assistant has", "you'll": "the assistant will", "yourself": "itself", "u": "the assistant"}  # fmt: skip
+_LISTENER = {
+    "you": "the assistant", "your": "the assistant's", "yours": "the assistant's", "you're": "the assistant is",
+    "you've": "the assistant has", "you'll": "the assistant will", "yourself": "itself", "u": "the assistant",
+}  # fmt: skip
 
 
 def tell_of(*, clause: str, name: str, german: bool = False) -> str:
@@ -109,8 +117,7 @@ class _English:
             not verb.isalpha()
             or verb in ENGLISH_MODALS
             or self._is_fixed(verb)
-            or _ING.match(verb)
-            and verb not in ("bring", "sing")
+            or (_ING.match(verb) and verb not in ("bring", "sing"))
         ):
             return token
         return to_third_singular(verb) if verb in ENGLISH_VERBS else token
