@@ -244,6 +244,7 @@ class RecallPolicy:
     most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
     least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125
     enough_coverage: Annotated[Share, "B17: coverage of the query from which the text arm weighs most"] = 0.6
+    own_turn_prior: Annotated[Amount, "B17: standard scores that what a person said has over what an AI answered"] = 1.0
     session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.25
     session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
     next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4

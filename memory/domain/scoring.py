@@ -80,10 +80,13 @@ def score_episodes(
     similarity: ArrayLike,
     text: ArrayLike,
     sessions: Sequence[Hashable | None] = (),
+    is_by_ai: Sequence[bool] = (),
     weight: float,
     policy: RecallPolicy,
 ) -> EpisodeScores:
     """Score each candidate: its standardised scores, weighed, and its session's, standardised anew, through a logistic.
+
+    What an AI said stands behind what people did: of a person, the person is the better witness.
 
     `weight` is the text arm's; a session of None is none. The logistic's constants are fixed, so that a score means
     the same from query to query, whatever the weight.
@@ -91,7 +94,8 @@ def score_episodes(
     by_vector, by_text = standardise(values=similarity), standardise(values=text)
     own = (1 - weight) * by_vector + weight * by_text
     by_session = policy.session_weight * score_sessions(scores=own, sessions=sessions, best=policy.session_turns)
-    together = _stretch(own + by_session, least=policy.least_deviation)
+    behind = policy.own_turn_prior * _floats(is_by_ai if len(is_by_ai) else np.zeros_like(own))
+    together = _stretch(own + by_session - behind, least=policy.least_deviation)
     score = 1.0 / (1.0 + np.exp(-policy.logistic_slope * (together - policy.logistic_midpoint)))
     return EpisodeScores(
         vector=by_vector,

@@ -143,7 +143,7 @@ _DENIES = re.compile(
 def _tell(clause: Clause, said: str, name: str, *, german: bool) -> str:
     """Tell a clause of its speaker; a value behind a label (`food: £85 a week`) keeps it."""
     is_value = clause.label and not has_verb(list_words(said), german=german) and len(clause.label.split()) <= 4
-    return tell_of(clause=f"{clause.label}: {said}" if is_value else said, name=name, german=german)
+    return tell_of(clause=f"{strip_frame(clause.label)}: {said}" if is_value else said, name=name, german=german)
 
 
 def _strengthen(strength: float, *, kind: str, said: str, mode: Mode, has_slot: bool) -> float:

@@ -99,7 +99,7 @@ _ENDS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"\b{_PEOPLE}(?: \w+ly| just| finally| all)? {_ENDING_VERB} {_THING}",
-        rf"^(?:and |so )?{_ENDING_VERB} {_THING}",
+        rf"(?:^(?:and |so )?|, (?:and )?){_ENDING_VERB} {_THING}",
         rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
         rf"(?: now| finally| officially)? {_GONE}",
         rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",

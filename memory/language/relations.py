@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
@@ -64,7 +65,8 @@ class Reading:
     slots: dict[str, frozenset[str]]
     values: Values
     contexts: frozenset[str]
-    is_denial: bool
+    is_denial: bool  # of what its main clause says
+    denies: bool  # anything at all
     is_change: bool
     ended: tuple[str, ...]
     names: frozenset[str]
@@ -98,6 +100,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         values=values,
         contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
         is_denial=_DENIES.search(_head(sentence)) is not None,
+        denies=_DENIES.search(sentence) is not None,
         is_change=change is not None,
         ended=ended,
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
@@ -107,7 +110,9 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
 def _names_in(sentence: str, person: str) -> list[str]:
     """List the words of a sentence that are written like names: a capital within it, or a capital or digit inside."""
     found = (word.removesuffix("'s") for word in list_words(sentence) if word not in person)
-    return [word.lower() for word in found if _NAMED.search(word) and word.lower() not in common_words()]
+    return [
+        word.lower() for word in found if _NAMED.search(word) and word.lower() not in common_words() | ENGLISH_STOPS
+    ]
 
 
 _NAMED = re.compile(r"^[A-ZÄÖÜ][a-zäöüß]{2,}|[a-z][A-Z]|[A-Za-z]\d|^[A-Z]{2,}$")
@@ -149,33 +154,45 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
         return NOTHING
+    if (label := _label(claim.sentence)) and label == _label(belief.sentence):
+        return Relation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
     if claim.ended and belief.ended and {one.lower() for one in claim.ended} & {one.lower() for one in belief.ended}:
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
     return by_slot or _by_words(claim, belief, is_explicit)
 
 
+def _label(sentence: str) -> str:
+    """Return the heading before a colon with which a standing wish begins ("Staging: …"), "" for none."""
+    head, colon, _ = sentence.partition(": ")
+    return head.lower() if colon and len(head.split()) <= 3 else ""
+
+
 def _ends(claim: Reading, belief: Reading) -> str:
     """Name what the claim ends and the belief rests on; "" where it ends nothing of it."""
-    words_of_belief = {word.lower().removesuffix("'s") for word in list_words(belief.sentence)}
     for thing in claim.ended:
-        if is_ended(thing.lower(), belief.ended):
-            continue
-        for name, values in belief.slots.items():
-            if (
-                slots_by_name()[name].is_single
-                and any(is_ended(value, [thing]) for value in values)
-                and not values & claim.slots.get(name, frozenset())
-            ):
-                return thing
-        heads = [word.lower().removesuffix("'s") for word in list_words(thing)]
-        if (
-            heads
-            and all(word in words_of_belief or f"{word}s" in words_of_belief for word in heads)
-            and (len(heads) > 1 or heads[0] not in common_words())
+        if not is_ended(thing.lower(), belief.ended) and (
+            _ends_value(thing, claim, belief) or _ends_word(thing, belief)
         ):
             return thing
     return ""
+
+
+def _ends_value(thing: str, claim: Reading, belief: Reading) -> bool:
+    return any(
+        slots_by_name()[name].is_single
+        and any(is_ended(value, [thing]) for value in values)
+        and not values & claim.slots.get(name, frozenset())
+        for name, values in belief.slots.items()
+    )
+
+
+def _ends_word(thing: str, belief: Reading) -> bool:
+    """Tell whether all words of what ended stand in the belief, which must be more than one that everybody says."""
+    heads = [word.lower().removesuffix("'s") for word in list_words(thing)]
+    stems = {stem_english(word.lower().removesuffix("'s")) for word in list_words(belief.sentence)}
+    is_telling = len(heads) > 1 or (heads and heads[0] not in common_words())
+    return bool(is_telling) and all(stem_english(word) in stems for word in heads)
 
 
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
@@ -184,7 +201,7 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         if not _is_about_same(slot, claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
-            if claim.is_denial == belief.is_denial or slot.value != MEMBER or slot.ignores_denial:
+            if claim.denies == belief.denies or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
                 return Relation(

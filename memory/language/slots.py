@@ -11,6 +11,7 @@ from typing import Any
 from memory.language.values import Values
 
 MEMBER = "member"  # a slot's value that is one of its own list
+MONEY = "money"  # names its slot by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Slot:
     member: re.Pattern[str] | None
     value: str  # the kind of value that stands beside its words
     is_single: bool
+    needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
 
 
@@ -43,6 +45,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         member=_any_of(spellings) if spellings else None,
         value=entry["value"],
         is_single=bool(entry.get("single")),
+        needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
     )
 
@@ -58,13 +61,19 @@ def fill_slots(text: str, values: Values) -> dict[str, frozenset[str]]:
     for slot in slots_by_name().values():
         if slot.member is not None and (named := _members(slot, text)):
             filled[slot.name] = named
-        elif slot.value != MEMBER and (found := values.of(slot.value)) and slot.named.search(text):
+        elif (
+            slot.value != MEMBER
+            and (found := values.of(slot.value))
+            and (slot.value == MONEY or slot.named.search(text))
+        ):
             filled[slot.name] = found
     return filled
 
 
 def _members(slot: Slot, text: str) -> frozenset[str]:
-    found = slot.member.finditer(text) if slot.member is not None else ()
+    if slot.member is None or (slot.needs_word and not slot.named.search(text)):
+        return frozenset()
+    found = slot.member.finditer(text)
     return frozenset(slot.members[one.group().lower()] for one in found)
 
 

@@ -14,7 +14,7 @@ MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
 
 _OPENER = re.compile(
-    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:])|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|"
+    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:]| (?:i|we|it|he|she|they|ich|wir) )|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|"
     r"fine|nice|lovely|splendid|thanks?(?: you)?|"
     r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|"
     r"good morning|"
@@ -187,7 +187,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
             r"on|off|up|out|back|"
             r"going|sure|here|there|done|glad|sorry|all|now|really|pretty|about|afraid|nicht|so|auch|noch|schon|mir|"
             r"da|dran|ja|mal|grad|gerade)\b)"
-            r"(?!\w+(?:ing|ed|ly)\b)[\w.,-]+",
+            r"(?!(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)(?!\w+(?:ing|ed|ly)\b)[\w.,-]+",
             0.6,
         ),
         (

@@ -5,6 +5,7 @@ from calendar import month_name
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
 from memory.language.cues import common_words
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -163,5 +164,5 @@ def _no_days(names: Iterator[str]) -> Iterator[str]:
     """Yield names small and without possessives; days, months and the commonest words are none."""
     for name in names:
         plain = re.sub(r"(?:'s|’s|'|’)$", "", name).lower()
-        if plain not in _DAY_OF and plain not in _MONTH_OF and plain not in common_words():
+        if not {plain} & (_DAY_OF.keys() | _MONTH_OF.keys() | common_words() | ENGLISH_STOPS | GERMAN_STOPS):
             yield plain

@@ -10,7 +10,9 @@ _WHOLE = {"'m": "am", "'ve": "have", "'ll": "will", "'d": "would", "'re": "are"}
 _CONTRACTED = {
     **{f"i{end}": ("i", verb) for end, verb in _WHOLE.items() if end != "'re"},
     **{f"we{end}": ("we", verb) for end, verb in _WHOLE.items() if end != "'m"},
-    "im": ("i", "am"), "ive": ("i", "have"), "ill": ("i", "will"),
+    "im": ("i", "am"),
+    "ive": ("i", "have"),
+    "ill": ("i", "will"),
 }
 _ADVERBS = words(
     "also always never usually often just still really definitely totally mostly only already sometimes generally "

@@ -96,10 +96,11 @@ def _linked(*, has_vector: bool) -> str:
     scope = EPISODE_SCOPE.format(row="p").replace("p.workspace_id =", "p.workspace_id + 0 =")  # which no index has
     return f"""
         SELECT p.id, {similarity_of(arm)} AS similarity, s.score AS text_score, s.coverage, 0::float8 AS context_score,
-            p.session, p.project_id, p.lifecycle_state, p.verification
+            p.session, p.project_id, p.lifecycle_state, p.verification, p.source
         FROM unnest(%(ids)s::text[]) AS i(id)
         CROSS JOIN LATERAL (
-            SELECT p.id, p.search, p.session, p.project_id, p.lifecycle_state, p.verification FROM memory_episode p
+            SELECT p.id, p.search, p.session, p.project_id, p.lifecycle_state, p.verification, p.source
+            FROM memory_episode p
             WHERE p.id = i.id AND {scope} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
         ) p
         {score_of("p")}

@@ -76,7 +76,7 @@ def episodes_statement(
         )
         SELECT {_COUNTS}, p.id, {_similarity("episode", arm)} AS similarity, coalesce(p.score, s.score) AS text_score,
             coalesce(p.coverage, s.coverage) AS coverage, p.context_score, p.session, p.project_id,
-            p.lifecycle_state, p.verification
+            p.lifecycle_state, p.verification, p.source
         FROM found p {score_of("p", unless="p.score IS NOT NULL")}
     """
 
@@ -102,7 +102,7 @@ def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLA
 
 # What is read of a memory's row when it is found, so that nobody has to look it up again.
 _READ = {
-    "episode": ("search", "session", "project_id", "lifecycle_state", "verification"),
+    "episode": ("search", "session", "project_id", "lifecycle_state", "verification", "source"),
     "belief": ("search", "confidence", "created_at"),
 }
 _UNSCORED = "NULL::float8 AS score, NULL::float8 AS coverage"

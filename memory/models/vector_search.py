@@ -87,6 +87,7 @@ class EpisodeCandidate(NamedTuple):
     project_id: int | None = None
     lifecycle_state: str = ""
     verification: str = ""
+    source: str = ""
 
 
 class BeliefCandidate(NamedTuple):

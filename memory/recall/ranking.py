@@ -15,6 +15,7 @@ from memory.domain.lifecycle_policy import boost_of
 from memory.domain.policy import LifecyclePolicy, Policy
 from memory.domain.scoring import blend_beliefs, fit_among, score_beliefs, score_episodes, text_weight
 from memory.domain.strength import retrieval_strength
+from memory.models import Source
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 
 Column = Sequence[float] | NDArray[np.float64]
@@ -62,6 +63,7 @@ def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, p
         similarity=_filled(similarity),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
         sessions=[(candidate.project_id, candidate.session) if candidate.session else None for candidate in candidates],
+        is_by_ai=[candidate.source == Source.AI for candidate in candidates],
         weight=_text_weight(candidates, policy),
         policy=policy.recall,
     )
