@@ -50,13 +50,13 @@ def strip_frame(text: str) -> str:
     return said.strip(" ,;:-–—").rstrip(".!")
 
 
-_MOST_SAID = 24  # words, to which a clause that runs on is cut at a comma
+_RUNS_ON, _MOST_SAID = 22, 18  # words from which a clause runs on, and to which it is then cut at a comma
 
 
 def shorten(said: str) -> str:
     """Cut a clause that is too long to be believed at the last comma within reach; what has none stays."""
     words = said.split()
-    if len(words) < MOST_WORDS:
+    if len(words) < _RUNS_ON:
         return said
     head, comma, _ = " ".join(words[:_MOST_SAID]).rpartition(",")
     return head if comma and len(head.split()) > LEAST_WORDS else said
