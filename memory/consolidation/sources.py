@@ -156,9 +156,9 @@ def positions(sources: Sequence[EpisodeSource]) -> dict[str, int]:
 
 
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read a job's members that still are this workspace's and active, most central first, with their vectors."""
+    """Read a job's members that still are this workspace's, active and not set aside, most central first."""
     order = list(job.members.order_by("position").values_list("episode_id", flat=True))
-    active = Episode.objects.active().filter(pk__in=order)
+    active = Episode.objects.active().filter(pk__in=order, dead_at=None)
     sources, vectors = _with_vectors(active.values(*_EPISODE_COLUMNS), model)  # few: no cursor on the server
     place = positions(sources)
     kept = [place[key] for key in order if key in place]
