@@ -8,7 +8,8 @@ import pytest
 
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
 from memory.domain.lifecycle import CycleState
-from memory.llm import offline
+from memory.domain.statements import extract_statement
+from memory.domain.verdicts import judge_by_rules
 from memory.llm.static_embeddings import StaticEmbedder
 from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Pause, Workspace
 from tests import factories
@@ -50,15 +51,15 @@ def breaking(function: Callable[..., Any], *, over: str = "99:99") -> Callable[.
 def check_set_aside(poison: Episode) -> None:
     """Check that an episode waits for a person, who sees why, and that nothing else does."""
     [letter] = list_dead_letters(workspace_id=poison.workspace_id)
-    assert (letter.pk, letter.failures, letter.leased_by_id) == (poison.pk, 1, None)
+    assert (letter.pk, letter.failures, letter.leased_by) == (poison.pk, 1, None)
     assert letter.state_reason == "our own error: ValueError: invalid literal: '99:99'"
     assert not Episode.objects.exclude(pk=poison.pk).filter(state__in=("new", "leased", "failed")).exists()
     assert not Pause.objects.exists()
     assert not ClusterJob.objects.filter(state="failed").exists()
 
 
-BROKEN = {
-    "rules that state": ("memory.llm.offline.extract_statement", offline.extract_statement),
+BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
+    "rules that state": ("memory.llm.offline.extract_statement", extract_statement),
     "matter": ("memory.consolidation.extract.matter_of", lambda text, speaker: text),
     "planning": ("memory.consolidation.sources.is_first_person", lambda text, language: False),
 }
@@ -83,7 +84,7 @@ def test_what_breaks_a_step_is_set_aside_after_one_failure(
 
 def test_what_breaks_a_verdict_is_cornered(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """E6: the batch is halved down to it at no cost, and the others get their verdicts."""
-    monkeypatch.setattr("memory.llm.offline.judge_by_rules", breaking(offline.judge_by_rules))
+    monkeypatch.setattr("memory.llm.offline.judge_by_rules", breaking(judge_by_rules))
     monkeypatch.setattr("memory.consolidation.classify.passes_guard", lambda **_: False)  # so that all are asked about
     tell(workspace, *SOUND)
     poison = tell(workspace, POISON)[0]
