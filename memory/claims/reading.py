@@ -7,6 +7,7 @@ import structlog
 from django.db import transaction
 
 from memory.claims.persons import person_of
+from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.matter import matter_of
 from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
@@ -20,21 +21,27 @@ _MOST_CLAIMS = 200  # of one episode: a long list makes many, a flood of them is
 _VALUE_LENGTH, _SUBJECT_LENGTH, _SLOT_LENGTH = 200, 200, 40
 
 
-def read_episodes_into_claims(*, episodes: Collection[str], now: datetime) -> list[Claim]:
-    """Read the episodes among these that nobody has read; return their claims, stored.
+def read_episodes_into_claims(*, episodes: Collection[str], now: datetime) -> dict[str, str]:
+    """Read the episodes among these that nobody has read, and store their claims.
 
-    Whoever reads the same beside us waits, and finds them read.
+    Return why, by their ids, for those over which our own rules broke: they stay unread (E6). Whoever reads the same
+    beside us waits, and finds them read.
     """
     stored: list[Claim] = []
+    broken: dict[str, str] = {}
     with transaction.atomic():
         unread = Episode.objects.select_for_update(no_key=True).filter(pk__in=episodes, read_at=None).order_by("pk")
         rows = list(unread.defer("search"))
         for episode in rows:
-            claims = read_episode(episode=episode)
+            try:
+                claims = read_episode(episode=episode)
+            except OWN_ERRORS as error:
+                broken[episode.pk] = describe_own(error)
+                continue
             stored += [_row(episode, number, claim, now) for number, claim in enumerate(claims, start=1)]
         Claim.objects.bulk_create(stored, batch_size=500)
-        Episode.objects.filter(pk__in=[episode.pk for episode in rows]).update(read_at=now)
-    return stored
+        Episode.objects.filter(pk__in=[episode.pk for episode in rows if episode.pk not in broken]).update(read_at=now)
+    return broken
 
 
 def read_episode(*, episode: Episode) -> list[ReadClaim]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from memory.consolidation.blame import blame_episodes
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
+from memory.consolidation.setting_aside import BrokenBy
+from memory.domain.breaking import describe_own
 from memory.domain.time_limits import holds_a_call
 from memory.ending import is_ending
 from memory.llm.budget import DailyCapReached
@@ -75,8 +77,22 @@ def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Se
     except LeaseLost:
         return False
     if failures:
+        _raise_if_ours(lease, failures)
         _fail(lease, failures)
     return not failures
+
+
+def _raise_if_ours(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
+    """Raise what rules on this machine broke over, and nothing that a server may have had a part in."""
+    ours = [failure for failure in failures if failure.kind is FailureKind.OWN_ERROR]
+    if not ours or not language_model().is_offline or not isinstance(lease.job, ClusterJob):
+        return
+    alone = {
+        failure.request.episodes[0].id: describe_own(failure.message)
+        for failure in ours
+        if len(failure.request.episodes) == 1
+    }
+    raise BrokenBy(ours[0].message, reasons=alone)
 
 
 def _fail(lease: JobLease[Any], failures: Sequence[Failure]) -> None:

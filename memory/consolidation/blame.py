@@ -16,6 +16,7 @@ _BLAME = {
     FailureKind.TIMEOUT: Blame.CALL,
     FailureKind.SERVER: Blame.CALL,
     FailureKind.CONNECTION: Blame.CALL,
+    FailureKind.OWN_ERROR: Blame.CALL,  # of what stands between us and a server; that of rules is the text's alone
 }
 
 

@@ -6,6 +6,7 @@ rows as soon as they are known, so that going on after a crash asks only what is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,11 +15,12 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models
-from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.guarding import can_be_read, passes_guard, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
 from memory.consolidation.put_off import founded_beside
+from memory.consolidation.setting_aside import work_around
 from memory.consolidation.singles import comparable
 from memory.consolidation.sources import (
     BeliefSource,
@@ -29,7 +31,6 @@ from memory.consolidation.sources import (
     similarities,
 )
 from memory.domain.lifecycle import BeliefStatus, JobState
-from memory.domain.matching import check_polarity
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
 from memory.llm.embeddings import Embedder
@@ -66,17 +67,20 @@ READY = Q(state=JobState.SYNTHESIZED) | Q(kind=JobKind.SINGLES, state=JobState.Q
 def classify_cluster(*, job_id: int, attempt: int) -> None:
     """Get every verdict that a job needs; a job that is not ours or not there yet is left alone."""
     with leased_job(job_id=job_id, attempt=attempt, ready=READY) as lease:
-        if lease is None:
-            return
-        job, model = lease.job, embedder_of(lease.job.workspace_id)
-        members, vectors = read_members(job=job, model=model.name)
-        targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
-        done = judge(lease=lease, members=members, targets=targets)
-        if done and job.candidate_vector is not None and is_novel(job_id=job.pk):
-            own = _candidate_target(job=job, members=members, vectors=vectors, model=model)
-            done = judge(lease=lease, members=members, targets=[own])
-        if done:
-            lease.end(state=JobState.CLASSIFIED)
+        if lease is not None:
+            work_around(lease=lease, work=partial(_classify, lease))
+
+
+def _classify(lease: JobLease[ClusterJob]) -> None:
+    job, model = lease.job, embedder_of(lease.job.workspace_id)
+    members, vectors = read_members(job=job, model=model.name)
+    targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
+    done = judge(lease=lease, members=members, targets=targets)
+    if done and job.candidate_vector is not None and is_novel(job_id=job.pk):
+        own = _candidate_target(job=job, members=members, vectors=vectors, model=model)
+        done = judge(lease=lease, members=members, targets=[own])
+    if done:
+        lease.end(state=JobState.CLASSIFIED)
 
 
 def _existing_targets(
@@ -154,6 +158,7 @@ def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSou
 
 def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
+    targets = [target for target in targets if can_be_read(target.belief.claim)]
     if not targets:
         return True
     rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
@@ -197,7 +202,7 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
     """
     statement = target.belief.claim
     if target.belief_id is None:
-        return check_polarity(left=member.claim, right=statement).passed
+        return passes_guard(left=member.claim, right=statement)
     return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+import structlog
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
@@ -19,15 +20,19 @@ from memory.consolidation.claims import ClaimPlan, plan_claims, store_claim_jobs
 from memory.consolidation.cycle import look_at_step, renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.put_off import NO_ROOM, read_put_off
+from memory.consolidation.setting_aside import find_broken, set_aside
 from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
-from memory.consolidation.sources import EpisodeSource, each_once, hash_members, read_episodes
+from memory.consolidation.sources import EpisodeSource, each_once, hash_members, read_episodes, read_sources
+from memory.domain.breaking import OWN_ERRORS
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.models.vectors import Vectors
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,7 @@ def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
     if found.is_done or found.cycle.attempt != attempt:
         return renew_cycle(cycle_id=cycle_id, attempt=attempt)
     with kept_alive(lambda: renew_cycle(cycle_id=cycle_id, attempt=attempt)):
-        plan = plan_cycle(cycle=found.cycle)
+        plan = _plan_around(found.cycle)
     with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="cluster") as step:
         if step is None:
             return False
@@ -86,12 +91,26 @@ def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
     return True
 
 
+def _plan_around(cycle: Cycle) -> Plan:
+    """Plan a cycle, without the episodes that break the planning (E6)."""
+    try:
+        return plan_cycle(cycle=cycle)
+    except OWN_ERRORS:
+        log.exception("plan_broke", cycle=cycle.pk, workspace=cycle.workspace_id)
+        if not set_aside(cycle=cycle, reasons=find_broken(read_sources(episodes=_taking_part(cycle)))):
+            raise
+        return plan_cycle(cycle=cycle)
+
+
+def _taking_part(cycle: Cycle) -> QuerySet[Episode]:
+    leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk)
+    return leased | pooled_episodes(workspace_id=cycle.workspace_id, now=cycle.now)
+
+
 def plan_cycle(*, cycle: Cycle) -> Plan:
     """Cluster the leased and pooled episodes, choose the clusters and the singles; nothing is written."""
     model = embedder_of(cycle.workspace_id)
-    leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk)
-    taking_part = leased | pooled_episodes(workspace_id=cycle.workspace_id, now=cycle.now)
-    sources, vectors = read_episodes(episodes=taking_part, model=model.name)
+    sources, vectors = read_episodes(episodes=_taking_part(cycle), model=model.name)
     return plan_work(workspace_id=cycle.workspace_id, now=cycle.now, sources=sources, vectors=vectors, model=model)
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import structlog
@@ -22,9 +22,11 @@ from memory.consolidation.cycle import (
     take_up_cycle,
 )
 from memory.consolidation.leases import kept_alive
+from memory.consolidation.setting_aside import set_aside
 from memory.consolidation.settling import fail_unembedded, settle_echoes
 from memory.consolidation.weighing import weigh_facts
 from memory.domain.actor import cycle_actor
+from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
 from memory.domain.time_limits import holds_a_call, step_seconds
@@ -40,6 +42,7 @@ from memory.models.vectors import store_claim_vectors, store_episode_vectors
 log = structlog.get_logger(__name__)
 
 EMBEDDING_BATCH = 256
+_PLAIN = "The sky is blue."  # breaks no model that works at all
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
 # How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
 _PARTS = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}
@@ -84,11 +87,23 @@ def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     missing = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle)
     blank = missing.exclude(embedding__model=model.name).order_by("failures", "occurred_at", "content_hash", "origin")
     rows = blank.values_list("pk", "text", "speaker")
-    matters = {key: matter_of(text, speaker) for key, text, speaker in rows}
+    matters = _read_matters(cycle, rows)
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
     waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
         _Embedding(cycle=cycle, model=model).embed(waiting)
+
+
+def _read_matters(cycle: Cycle, rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return what counts of each text; one that breaks even that is set aside (E6)."""
+    matters, broken = {}, {}
+    for key, text, speaker in rows:
+        try:
+            matters[key] = matter_of(text, speaker)
+        except OWN_ERRORS as error:
+            broken[key] = describe_own(error)
+    set_aside(cycle=cycle, reasons=broken)
+    return matters
 
 
 def read_leased(*, cycle: Cycle, attempt: int) -> None:
@@ -98,7 +113,8 @@ def read_leased(*, cycle: Cycle, attempt: int) -> None:
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
         unread = list(leased.filter(read_at=None).order_by("occurred_at", "pk").values_list("pk", flat=True))
         for start in range(0, len(unread), EMBEDDING_BATCH):
-            read_episodes_into_claims(episodes=unread[start : start + EMBEDDING_BATCH], now=cycle.now)
+            broken = read_episodes_into_claims(episodes=unread[start : start + EMBEDDING_BATCH], now=cycle.now)
+            set_aside(cycle=cycle, reasons=broken)
         embed_claims(cycle=cycle, model=model)
 
 
@@ -165,6 +181,18 @@ class _Embedding:
                     self._fail([*batch, *chain.from_iterable(batches)], failure)
                     return
                 batches.extendleft(reversed(self._divide(batch, failure)))
+            except OWN_ERRORS as error:
+                batches.extendleft(reversed(self._corner(batch, error)))
+
+    def _corner(self, batch: Sequence[Matter], error: Exception) -> list[Sequence[Matter]]:
+        """Halve what our own code broke on; a text that breaks it alone, where others do not, is set aside (E6)."""
+        log.exception("embedding_broke", cycle=self.cycle.pk, episodes=len(batch))
+        if len(batch) > 1:
+            return list(_cut(batch, size=-(-len(batch) // 2)))
+        if not self.has_answered and not (self.model.is_local and len(self.model.embed([_PLAIN]))):
+            raise error
+        set_aside(cycle=self.cycle, reasons={batch[0][0]: describe_own(error)})
+        return []
 
     def _embed_batch(self, batch: Sequence[Matter]) -> None:
         vectors = embed_patiently(

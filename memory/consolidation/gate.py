@@ -24,10 +24,12 @@ from memory.consolidation.cycle import (
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.release import release_members
+from memory.consolidation.setting_aside import set_members_aside
 from memory.consolidation.standing import adopt_jobs
 from memory.consolidation.twins import find_twins, proposed_lately, settled_lately
 from memory.consolidation.walk import return_from_archive, walk_gates
 from memory.domain.actor import cycle_actor
+from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
@@ -127,14 +129,16 @@ def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
 
 
 def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
-    """Apply a job; one that cannot be applied must not keep those after it from being."""
+    """Apply a job; one that cannot be applied must not keep those after it from being, nor one member all others."""
     try:
         apply_job(cycle=cycle, attempt=attempt, job_id=job_id)
     except (OperationalError, InterfaceError):
         raise  # the database's trouble, not the job's
     except Exception as error:
         log.exception("job_not_applied", cycle=cycle.pk, job=job_id)
-        reason = f"at the gate: {type(error).__name__}"
+        if isinstance(error, OWN_ERRORS) and set_members_aside(job=ClusterJob.objects.get(pk=job_id)):
+            return _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
+        reason = describe_own(f"at the gate: {type(error).__name__}")
         ClusterJob.objects.filter(pk=job_id, state=JobState.CLASSIFIED).update(
             state=JobState.FAILED, state_reason=reason
         )

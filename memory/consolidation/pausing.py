@@ -14,7 +14,8 @@ from django.db.models import DateTimeField, ExpressionWrapper, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now, TruncDay
 
-from memory.domain.lifecycle import CycleState
+from memory.domain.breaking import OURS
+from memory.domain.lifecycle import CycleState, JobState
 from memory.llm.budget import CAP_REASONS
 from memory.llm.fingerprint import fingerprint_models
 from memory.models import CallOutcome, ClusterJob, Cycle, ModelCall, Pause, PauseReason, Workspace
@@ -77,10 +78,11 @@ def _refusal(cycle: Cycle) -> ModelCall | None:
 def _got_nothing_done(cycle: Cycle, state: CycleState) -> bool:
     """Tell whether a cycle had something to do, and no job came to an end or at least nearer to it.
 
-    Vectors are something where that is as far as the cycle came, and nothing where its jobs then got no answer.
+    Vectors are something where that is as far as the cycle came, and nothing where its jobs then got no answer. What
+    our own code broke on is no reason to rest: it would break on it at any hour (E6).
     """
-    jobs = ClusterJob.objects.filter(cycle=cycle)
-    calls = ModelCall.objects.filter(cycle=cycle)
+    jobs = ClusterJob.objects.filter(cycle=cycle).exclude(state=JobState.FAILED, state_reason__startswith=OURS)
+    calls = ModelCall.objects.filter(cycle=cycle).exclude(outcome=CallOutcome.OWN_ERROR)
     has_jobs = jobs.exists()
     answered = calls.about_jobs() if has_jobs else calls
     if jobs.judged().exists() or answered.filter(outcome=CallOutcome.OK).exists():

@@ -4,9 +4,9 @@ import numpy as np
 from django.conf import settings
 from django.db.models import QuerySet
 
+from memory.consolidation.guarding import passes_guard
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.erasure import digest_of_statement
-from memory.domain.matching import check_polarity
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Erased, Workspace
 from memory.models.vectors import Vectors
@@ -21,7 +21,7 @@ def find_same(*, workspace_id: int, candidate: BeliefSource, vector: Vectors, am
     for place in np.argsort(-cosines, kind="stable"):
         if cosines[place] <= threshold:
             return None
-        if check_polarity(left=candidate.claim, right=beliefs[place].claim).passed:
+        if passes_guard(left=candidate.claim, right=beliefs[place].claim):
             same: str = beliefs[place].id
             return same
     return None

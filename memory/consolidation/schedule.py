@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import structlog
 from django.conf import settings
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, OuterRef, Q
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
 from memory.consolidation.pausing import is_outdated, resting_among
+from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import ConsolidationState
 from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
+
+log = structlog.get_logger(__name__)
 
 
 def open_due_cycles(*, now: datetime) -> list[str]:
@@ -68,6 +72,10 @@ def open_missed_cycles(*, now: datetime) -> list[str]:
 def _open_all(workspaces: Sequence[int], *, now: datetime) -> list[str]:
     opened = []
     for workspace_id in workspaces:
-        cycle = open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
+        try:
+            cycle = open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
+        except OF_ONE_WORKSPACE:  # those that come after it have theirs opened all the same
+            log.exception("cycle_not_opened", workspace=workspace_id)
+            continue
         opened += [cycle.pk] if cycle else []
     return opened

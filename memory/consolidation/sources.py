@@ -201,9 +201,9 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
 
 
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read a job's members that still are this workspace's and active, most central first, with their vectors."""
+    """Read a job's members that still are this workspace's, active and not set aside, most central first."""
     members = dict(job.members.order_by("position").values_list("episode_id", "claim_id"))
-    active = Episode.objects.active().filter(pk__in=list(members))
+    active = Episode.objects.active().filter(pk__in=list(members), dead_at=None)
     rows = {row["id"]: row for row in active.values(*_EPISODE_COLUMNS)}
     claims = Claim.objects.filter(pk__in=[key for key in members.values() if key])
     told = {claim[0]: claim for claim in claims.values_list(*_CLAIM_COLUMNS)}

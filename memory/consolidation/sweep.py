@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import begin_attempt, budget_policy
 from memory.consolidation.finish import close_cycle
+from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.lifecycle import CycleState
 from memory.domain.time_limits import step_seconds
 from memory.llm.ledger import abandon_calls
@@ -23,13 +24,22 @@ SWEEP = "sweep"
 
 def sweep() -> int:
     """Wake every abandoned cycle and every job whose wait is over; return how many cycles were woken."""
-    woken = {cycle.pk for cycle in Cycle.objects.abandoned() if _take_over(cycle)}
+    woken = {cycle.pk for cycle in Cycle.objects.abandoned() if _try_to_take_over(cycle)}
     woken |= _wake_waiting()
     _close_lost_calls()
     if woken:
         log.info("cycles_woken", cycles=sorted(woken))
     Heartbeat.objects.update_or_create(name=SWEEP, defaults={"seen_at": Now()})
     return len(woken)
+
+
+def _try_to_take_over(cycle: Cycle) -> bool:
+    """Take a cycle over, or log why not: those of other workspaces are taken over all the same (E6)."""
+    try:
+        return _take_over(cycle)
+    except OF_ONE_WORKSPACE:
+        log.exception("cycle_not_taken_over", cycle=cycle.pk, workspace=cycle.workspace_id)
+        return False
 
 
 def _take_over(cycle: Cycle) -> bool:

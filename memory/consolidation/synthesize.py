@@ -1,6 +1,7 @@
 """Step 3: one call per cluster for the belief that its episodes support."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import structlog
@@ -8,10 +9,13 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models, embed_statement
+from memory.consolidation.guarding import can_be_read
 from memory.consolidation.leases import JobLease, leased_job
+from memory.consolidation.setting_aside import work_around
 from memory.consolidation.sources import EpisodeSource, hash_statement, read_members
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
+from memory.domain.matching import Claim
 from memory.domain.refusals import refuse_statement
 from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Synthesis
@@ -23,28 +27,32 @@ log = structlog.get_logger(__name__)
 
 NO_STATEMENT = "no_statement"
 NOTHING_SAID = "nothing_said"
+UNREADABLE = "unreadable"  # our own checks break over it (E6)
 TOO_FEW_MEMBERS = "too_few_members"  # some were forgotten since they were clustered
 
 
 def synthesize_cluster(*, job_id: int, attempt: int) -> None:
     """Ask for a cluster's candidate, check it, embed it, store it; a job that is not ours or done is left alone."""
     with leased_job(job_id=job_id, attempt=attempt, ready=Q(state=JobState.QUEUED)) as lease:
-        if lease is None:
-            return
-        members, _ = read_members(job=lease.job, model=embedder_of(lease.job.workspace_id).name)
-        if len(members) < settings.POLICY.consolidation.cluster_min:
-            _refuse(lease=lease, refusal=TOO_FEW_MEMBERS)
-            return
-        if not any(member.is_saying for member in members):
-            _refuse(lease=lease, refusal=NOTHING_SAID)
-            return
-        central = _central(members)
-        request = synthesis_request(members=members)
-        answers: list[Answer] = []
-        if ask_models(lease=lease, asks=[Ask(key="candidate", request=request)], store=answers.extend):
-            reply = answers[0].reply
-            assert isinstance(reply, Synthesis)  # a synthesis is answered with one
-            _store_candidate(lease=lease, reply=reply, members=central)
+        if lease is not None:
+            work_around(lease=lease, work=partial(_synthesize, lease))
+
+
+def _synthesize(lease: JobLease[ClusterJob]) -> None:
+    members, _ = read_members(job=lease.job, model=embedder_of(lease.job.workspace_id).name)
+    if len(members) < settings.POLICY.consolidation.cluster_min:
+        _refuse(lease=lease, refusal=TOO_FEW_MEMBERS)
+        return
+    if not any(member.is_saying for member in members):
+        _refuse(lease=lease, refusal=NOTHING_SAID)
+        return
+    central = _central(members)
+    request = synthesis_request(members=members)
+    answers: list[Answer] = []
+    if ask_models(lease=lease, asks=[Ask(key="candidate", request=request)], store=answers.extend):
+        reply = answers[0].reply
+        assert isinstance(reply, Synthesis)  # a synthesis is answered with one
+        _store_candidate(lease=lease, reply=reply, members=central)
 
 
 def synthesis_request(*, members: Sequence[EpisodeSource]) -> SynthesisRequest:
@@ -63,6 +71,8 @@ def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: 
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
+    if not refusal and not can_be_read(Claim(text=reply.statement, speaker=reply.subject, language=language)):
+        refusal = UNREADABLE
     if refusal:
         _refuse(lease=lease, refusal=str(refusal), candidate=reply.model_dump(mode="json"))
         return

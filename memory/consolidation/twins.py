@@ -9,11 +9,11 @@ import numpy as np
 from django.conf import settings
 from django.db.models import F, Max, Q
 
+from memory.consolidation.guarding import passes_guard
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.calibration import Profile
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
-from memory.domain.matching import check_polarity
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
 from memory.models.vectors import Vectors
@@ -60,7 +60,7 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, list[Twin
         twin = Twin(
             id=other.id,
             similarity=similarity,
-            passes_guard=check_polarity(left=one.claim, right=other.claim).passed,
+            passes_guard=passes_guard(left=one.claim, right=other.claim),
             was_found_different=frozenset((one.id, other.id)) in different,
             since_undone=undone.get(frozenset((one.id, other.id))),
         )

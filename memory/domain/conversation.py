@@ -62,3 +62,4 @@ class FactsFound:
     call_ids: tuple[int, ...] = ()
     unread: tuple[int, ...] = ()  # numbers of turns that got no answer: they stay buffered
     failure: str = ""
+    broken: tuple[tuple[int, str], ...] = ()  # numbers of turns over which our own code broke, and how (E6)

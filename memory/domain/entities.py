@@ -22,7 +22,8 @@ _OPENERS = words(
     "although because yesterday today tonight tomorrow last next every each"
 )
 _ABSTRACT = ("ing", "s", "ly", "ence", "ance", "ness", "tion", "sion", "ment", "ity", "ship", "hood")
-_TECHNICAL = re.compile(r"(?=\w*[a-z])(?=\w+[A-Z0-9+#])|[+#]|\w\.\w|_|^[A-Z]{2,}\d*$")
+# Looked at from where a run of letters begins and nowhere else: from each letter, a word costs its length squared.
+_TECHNICAL = re.compile(r"(?<!\w)(?=\w*[a-z])(?=\w+[A-Z0-9+#])|[+#]|\w\.\w|_|^[A-Z]{2,}\d*$")
 
 
 def find_entities(

@@ -23,8 +23,9 @@ _UNSURE = (
 )  # fmt: skip
 _START = r"(?<![\w-])" + "".join(rf"(?<!\b(?i:{word}) )" for word in _NO)
 _SURELY = r"(?<![.,–—])(?<![-–—] )" + "".join(rf"(?<!\b(?i:{word}) )" for word in _UNSURE)
-# Not "yesterday's", and not what a date follows already.
-_END = r"(?![\w'’-]|,? \(|,? (?:the )?\d{1,2}(?:st|nd|rd|th|\.))"
+# Not "yesterday's", and not what a date follows already; a version ("1.2.34", "18.04.25") is none.
+_DATE = r"\d{1,2}(?:st|nd|rd|th|\.(?!\d)|\.\d{1,2}\.(?:\d{4})?(?![\d.]))"
+_END = rf"(?![\w'’-]|,? \(|,? (?:the )?{_DATE})"
 
 _Reading = Callable[[date, re.Match[str]], str]
 
@@ -96,6 +97,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
         (r"(?i:last year|(?:letzte|vergangene)s jahr)", _year(-1)),
     )
 )
+_FIRST, _LAST = date.min + timedelta(days=366), date.max - timedelta(days=366)  # before and after, no day may be left
 _CAPITAL = {*_WEEKDAYS, *_PARTS, "morgen", "tag", "tagen", "monat", "jahr"}
 _OPENS = ".!?:;(*•-–—"
 _QUOTED = re.compile(r"[\"“”„«»]")
@@ -106,7 +108,7 @@ def date_sentence(*, text: str, said_on: date | None) -> str:
 
     What names no one day ("soon", "on Friday", "last week") stays as it is, and so does what quotes somebody.
     """
-    if said_on is None or _QUOTED.search(text):
+    if said_on is None or _QUOTED.search(text) or not _FIRST <= said_on <= _LAST:
         return text
     found = sorted(_find(text, said_on), key=lambda one: (one[0], -one[1]))
     dated, end = "", 0

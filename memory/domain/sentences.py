@@ -1,6 +1,7 @@
 """Cut text into sentences and words, and clear away what is not part of a statement."""
 
 import re
+from itertools import islice
 
 from memory.domain.lexicon import words
 
@@ -9,7 +10,10 @@ _ABBREVIATIONS = words(
     "z.b d.h u.a z.t bzw usw ggf evtl str tel abs hr fr mio mrd sog inkl max min a.m p.m u.s"
 )
 _SHARED = re.compile(r"\[shares\b[^\]]*\]?", re.IGNORECASE)
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|»[^«]*«|(?<!\w)'[^']+ [^']+'(?!\w)")
+# Marks that open may come again and again before one closes: hence a longest quote.
+_QUOTED = re.compile(
+    r"\"[^\"]*\"|“[^”]{0,2000}”|„[^“”]{0,2000}[“”]|«[^»]{0,2000}»|»[^«]{0,2000}«|(?<!\w)'[^'][^' ]* [^']+'(?!\w)"
+)
 _END = re.compile(r"(?:\.{2,}|…|[.!?]+)[\"'”“’»)\]]*(?=\s|$)|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[.'’+#/_-]*[^\W_]+)*[+#]*")
 _PICTOGRAPHS = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d\u20e3]+|(?<!\\S)[:;]-?[()DPp](?!\\w)")
@@ -138,6 +142,7 @@ def _drop_german_date(sentence: str) -> str:
     return f"{found['subject']} {found['verb']} {sentence[found.end() :]}" if found else sentence
 
 
+_LONGEST_HEAD, _MOST_HEADS = 1_000, 24  # characters and heads: what is longer is no statement
 _CUT = re.compile(
     r",?\s+(?:because|'cause|cause|cuz|since|although|though|which|even (?:if|though|when)|weil|obwohl|denn)\b|"
     r"\s+[-–—]\s|\s*[;:]\s|"
@@ -158,6 +163,7 @@ def list_shortened(sentence: str) -> list[str]:
 
     Conditions (if, unless, when, until) are never cut off, since without them another thing would be said.
     """
-    heads = [sentence, *(sentence[: cut.start()].rstrip(" ,") for cut in _CUT.finditer(sentence))]
+    cuts = islice(_CUT.finditer(sentence, 0, _LONGEST_HEAD), _MOST_HEADS)
+    heads = [sentence, *(sentence[: cut.start()].rstrip(" ,") for cut in cuts)]
     bare = [_DATED_ENDING.sub("", _FILLING.sub("", head)) for head in heads]
     return list(dict.fromkeys(text for pair in zip(heads, bare, strict=True) for text in pair if text))

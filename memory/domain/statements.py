@@ -44,6 +44,7 @@ __all__ = [
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
+_READ = 4_000  # characters of an episode: what comes after them was pasted
 NEARLY_SAME = 0.53  # raw cosine of the static model, in the middle between related and the same
 
 
@@ -95,7 +96,7 @@ def extract_statement(
 
 
 def _read_turn(episode: SourceText) -> Turn:
-    text = strip_speaker(text=episode.text, speaker=episode.speaker)
+    text = strip_speaker(text=episode.text, speaker=episode.speaker)[:_READ]
     return Turn(text=text, speaker=episode.speaker, language=episode.language)
 
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.weighing import weigh_facts
+from memory.domain.breaking import describe_own
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
 from memory.domain.entities import normalise_entity
@@ -19,7 +20,7 @@ from memory.ingest.episodes import store_episodes
 from memory.ingest.lines import BadLine, FactLine, read_fact_line
 from memory.llm.calls import Answer, Ask, CallBudget, CallScope, Failure, answer_asks
 from memory.llm.ledger import note_episodes
-from memory.llm.model import language_model
+from memory.llm.model import FailureKind, language_model
 from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
@@ -62,6 +63,7 @@ def ask_for_facts(
         store=answers.extend,
         fence=fence,
     )
+    broken, failures = _part_ours(failures)
     found = [(fact, answer.call_id) for answer in answers for fact in _facts(answer)]
     found.sort(key=lambda entry: entry[0].turns)
     return FactsFound(
@@ -69,7 +71,17 @@ def ask_for_facts(
         call_ids=tuple(call_id for _, call_id in found),
         unread=tuple(sorted({number for failure in failures for number in _numbers(failure)})),
         failure=f"{failures[0].kind}: {failures[0].message}" if failures else "",
+        broken=tuple(sorted(broken.items())),
     )
+
+
+def _part_ours(failures: Sequence[Failure]) -> tuple[dict[int, str], list[Failure]]:
+    """Part the turns that break rules on this machine from those that got no answer (E6)."""
+    if not language_model().is_offline:
+        return {}, list(failures)
+    ours = [failure for failure in failures if failure.kind is FailureKind.OWN_ERROR]
+    broken = {number: describe_own(failure.message) for failure in ours for number in _numbers(failure)}
+    return broken, [failure for failure in failures if failure not in ours]
 
 
 def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:

@@ -6,6 +6,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
+from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.policy import Policy
 from memory.linking.boxing import put_into_boxes
 from memory.linking.causes import link_causes
@@ -47,10 +48,15 @@ def _try_to_link(workspace_id: int, ends_at: float, policy: Policy) -> int:
     """Link, or log why not: those that come after it are linked all the same, and it is tried again."""
     try:
         return link_memories(workspace_id=workspace_id, policy=policy, ends_at=ends_at)
-    except DatabaseError as error:
+    except (DatabaseError, *OF_ONE_WORKSPACE) as error:
         if not connection.is_usable():
             raise
-        log.warning("memories_not_linked", workspace=workspace_id, error=str(error))
+        log.warning(
+            "memories_not_linked",
+            workspace=workspace_id,
+            error=str(error),
+            exc_info=not isinstance(error, DatabaseError),
+        )
         return 0
 
 

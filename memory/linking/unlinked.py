@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import structlog
 from django.db import connection
 
+from memory.domain.breaking import OWN_ERRORS
 from memory.domain.entities import MOST, find_entities, normalise_entity
 from memory.domain.matter import matter_of
 from memory.domain.policy_graph import GraphPolicy
 from memory.domain.sentences import split_sentences
 from memory.models.estimates import EXACT_UP_TO
+
+log = structlog.get_logger(__name__)
 
 _LINK_LOCKS = 4  # the first of the two numbers that name an advisory lock
 _NAME_LENGTH = 200
@@ -39,6 +43,13 @@ class Unlinked(NamedTuple):
         """Return whom and what it names: what it came with, or else what its text tells."""
         if self.entities:
             return tuple(dict.fromkeys(_as_kept(name) for name in self.entities if name.strip()))
+        try:
+            return self._told_names()
+        except OWN_ERRORS:
+            log.exception("names_not_read", episode=self.id)
+            return ()
+
+    def _told_names(self) -> tuple[str, ...]:
         found: dict[str, None] = {}
         for sentence in split_sentences(matter_of(self.text, self.speaker)):
             names = find_entities(text=sentence, german=self.language == _GERMAN)

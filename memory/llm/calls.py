@@ -281,6 +281,8 @@ class _Round:
             self._give_up_all(pending, failure)
         elif self.stopped:
             self.waiting.append(pending)
+        elif failure.kind is FailureKind.OWN_ERROR:
+            self._corner(pending, failure)
         elif failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST):
             self._mend(pending, failure)
         else:
@@ -320,7 +322,17 @@ class _Round:
         elif may_repeat:
             self.waiting.append(replace(pending, spoilt=pending.spoilt + 1))
         else:
-            self.admit([_Pending(ask=replace(pending.ask, request=half), is_part=True) for half in halves or ()])
+            self._halve(pending, halves or ())
+
+    def _corner(self, pending: _Pending, failure: CallFailed) -> None:
+        """Halve what our own code broke on down to the one text that breaks it (E6): that costs no attempt."""
+        if halves := halve_request(request=pending.ask.request):
+            self._halve(pending, halves)
+        else:
+            self._give_up(pending, failure)
+
+    def _halve(self, pending: _Pending, halves: Sequence[Request]) -> None:
+        self.admit([_Pending(ask=replace(pending.ask, request=half), is_part=True) for half in halves])
 
     def _give_up(self, pending: _Pending, failure: CallFailed) -> None:
         ask = pending.ask
@@ -342,14 +354,14 @@ def _answer(ask: Ask, reply: Reply, *, call_id: int, reused: bool) -> Answer:
 
 
 def _result_of(future: Future[Completion]) -> Completion | CallFailed:
-    """Return what came of a call; an error of our own is a failed call, so that those beside it are settled."""
+    """Return what came of a call; an error of our own is told from the model's, and those beside it are settled."""
     try:
         return future.result()
     except CallFailed as failure:
         return failure
     except Exception as error:
         log.exception("model_call_broke")
-        return CallFailed(f"{type(error).__name__}: {error}", kind=FailureKind.BAD_REQUEST)
+        return CallFailed(f"{type(error).__name__}: {error}", kind=FailureKind.OWN_ERROR)
 
 
 def _settle_patiently(settlements: Sequence[Settlement]) -> None:

@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     BILLING = "billing"
     MALFORMED = "malformed"
     BAD_REQUEST = "bad_request"
+    OWN_ERROR = "own_error"  # of our own code, which no other server or later hour would mend
 
 
 class CallFailed(Exception):

@@ -8,7 +8,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.policy import Policy
+from memory.llm.model import CallFailed
 from memory.maintenance.due import count_waiting, find_due, note_maintained
 from memory.maintenance.steps import STEPS, Visit
 
@@ -44,10 +46,15 @@ def _try_to_maintain(workspace_id: int, now: datetime, policy: Policy) -> bool:
     """Maintain, or log why not: those that come after it are maintained all the same."""
     try:
         maintain(workspace_id=workspace_id, now=now, policy=policy)
-    except DatabaseError as error:
+    except (DatabaseError, CallFailed, *OF_ONE_WORKSPACE) as error:
         if not connection.is_usable():
             raise
-        log.warning("memory_not_maintained", workspace=workspace_id, error=str(error))
+        log.warning(
+            "memory_not_maintained",
+            workspace=workspace_id,
+            error=str(error),
+            exc_info=not isinstance(error, DatabaseError),
+        )
         return False
     return True
 

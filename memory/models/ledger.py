@@ -26,6 +26,7 @@ class CallOutcome(models.TextChoices):
     BILLING = "billing", "not paid for"
     MALFORMED = "malformed", "malformed reply"
     BAD_REQUEST = "bad_request", "refused as malformed"
+    OWN_ERROR = "own_error", "an error of our own"
     ABANDONED = "abandoned", "nobody waited for the answer"
 
 

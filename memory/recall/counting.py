@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import structlog
 from django.db import DatabaseError, connection, transaction
 
+from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.policy import RecallPolicy
 
 log = structlog.get_logger(__name__)
@@ -21,10 +22,12 @@ def _try_to_count(workspace_id: int) -> bool:
     """Count, or log why not: those that come after it are counted all the same."""
     try:
         return count_words(workspace_id=workspace_id)
-    except DatabaseError as error:
+    except (DatabaseError, *OF_ONE_WORKSPACE) as error:
         if not connection.is_usable():
             raise
-        log.warning("words_not_counted", workspace=workspace_id, error=str(error))
+        log.warning(
+            "words_not_counted", workspace=workspace_id, error=str(error), exc_info=not isinstance(error, DatabaseError)
+        )
         return False
 
 

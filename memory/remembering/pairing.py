@@ -9,9 +9,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.consolidation import guarding
 from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.calibration import Profile
-from memory.domain.matching import check_polarity
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
 from memory.models.vectors import Vectors
@@ -88,7 +88,7 @@ def _foremost(found: list[_Hit], most: int) -> list[_Hit]:
 
 def passes_guard(*, pair: Pair) -> bool:
     """Tell whether no rule tells two beliefs apart."""
-    return check_polarity(left=pair.one.claim, right=pair.other.claim).passed
+    return guarding.passes_guard(left=pair.one.claim, right=pair.other.claim)
 
 
 def still_active(pairs: Iterable[Twosome]) -> list[Twosome]:

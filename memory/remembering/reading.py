@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 Kind = TypeVar("Kind", bound=Reply)
 
 _SUBJECT_LENGTH = 200
-_UNREADABLE = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)
+_UNREADABLE = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
 
 
 class Unanswered(Exception):

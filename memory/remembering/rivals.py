@@ -220,5 +220,5 @@ class _Check:
 
 def _why(failure: Failure) -> str:
     """Say why a call failed, in no words of a server: they stand in the ledger, from where erasing takes them."""
-    is_unreadable = failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)
+    is_unreadable = failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
     return f"{UNREADABLE if is_unreadable else NO_ANSWER}: {failure.kind.replace('_', ' ')}"

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from django.conf import settings
 
+from memory.consolidation.guarding import passes_guard
 from memory.consolidation.handmade import as_source
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matching import check_polarity
 from memory.domain.remembering import Match, Near, choose_course
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief
@@ -61,7 +61,7 @@ def choose_match(*, belief: Belief, near: Likeness, settled: Collection[str] = (
         Near(
             id=one.id,
             similarity=likeness,
-            passes_guard=check_polarity(left=claim, right=as_source(belief=beliefs[one.id]).claim).passed,
+            passes_guard=passes_guard(left=claim, right=as_source(belief=beliefs[one.id]).claim),
             is_live=one.status != BeliefStatus.ARCHIVED and one.id not in settled,
         )
         for one, likeness in close

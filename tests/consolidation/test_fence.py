@@ -267,7 +267,12 @@ def test_a_job_that_cannot_be_applied_keeps_no_other_from_it(
     cycle.refresh_from_db()
     assert (cycle.state, cycle.counts["failed"]) == ("finished", 1)
     assert world.only_belief().beta == 2.0
-    assert world.workspace.episodes.filter(state="failed", state_reason="at the gate: ZeroDivisionError").count() == 3
+    assert (
+        world.workspace.episodes.filter(
+            state="failed", state_reason="our own error: at the gate: ZeroDivisionError"
+        ).count()
+        == 3
+    )
     monkeypatch.undo()
     world.cycle()
     assert sorted(Belief.objects.values_list("alpha", flat=True)) == [4.0, 7.0]

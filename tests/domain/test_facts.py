@@ -1,5 +1,7 @@
 """L3 without a model: what facts a turn tells, read by rules."""
 
+import time
+
 import pytest
 
 from memory.domain.category import Category
@@ -246,3 +248,18 @@ def test_a_summary_is_made_of_what_was_said() -> None:
 def test_small_talk_has_no_summary() -> None:
     """R8: nothing."""
     assert summarize_sayings(sayings=["Mara is well."], embed=static_embedder().embed) == ""
+
+
+@pytest.mark.parametrize("word", ["x" * 32_768, "X" * 32_768, "aB" * 16_384, "1" * 32_768, "ab_" * 10_922])
+def test_names_are_found_in_one_long_word_in_no_time(word: str) -> None:
+    """E6 (14): twice as long takes twice as long."""
+    began = time.thread_time()
+    find_entities(text=f"Anna wrote {word} today.")
+    assert time.thread_time() - began < 0.5
+
+
+def test_what_looks_technical_is_a_name() -> None:
+    """E6 (14): as before: a capital or a digit inside, a point, a plus, a number sign."""
+    assert find_entities(text="Mit pgVector, C++, node.js, F#, v2, snake_case und SQL8 geht es.", german=True) == (
+        "pgvector", "c++", "node.js", "f#", "v2", "snake_case", "sql8",
+    )  # fmt: skip

@@ -97,3 +97,26 @@ def test_guard_is_symmetric(left: str, right: str) -> None:
 @given(text=st.text(max_size=60))
 def test_guard_takes_any_text(text: str) -> None:
     assert _check(text, text) in (None, GuardReason.LANGUAGE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Postgres listens on 127.0.0.1:5432",
+        "The score was 99:99",
+        "The stand is 24:30",
+        "It costs 1e400 or " + "9" * 5000,
+    ],
+)
+def test_what_only_looks_like_a_time_of_day_is_none(text: str) -> None:
+    """E6 (13): a host with its port, a score, a number without end: each is itself, and no other."""
+    assert _check(text, text) is None
+    assert _check(f"{text} pm", f"{text} am") is None
+    assert _check(text, text.replace("9", "8").replace("5432", "5433").replace("24:30", "24:31")) is GuardReason.NUMBER
+
+
+def test_times_of_day_are_still_read_and_ports_compared() -> None:
+    """E6 (13)."""
+    assert _check("The shop shuts at 12:30 pm", "The shop shuts at 12:30") is None
+    assert _check("The shop shuts at 24:00", "The shop shuts at 12:00 pm") is GuardReason.NUMBER
+    assert _check("The gate is on 10.0.0.1:80", "The gate is on 10.0.0.1:81") is GuardReason.NUMBER

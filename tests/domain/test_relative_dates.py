@@ -134,3 +134,22 @@ def test_what_is_remembered_is_dated() -> None:
         text="I moved to Bergen yesterday.", speaker="", language="en", policy=RememberPolicy(), said_on=WEDNESDAY
     )
     assert fact.text == "I moved to Bergen yesterday (2026-11-24)."
+
+
+@pytest.mark.parametrize("version", ["1.2.34", "18.04.25", "2.0.1-rc.1", "3.14"])
+def test_a_version_behind_a_day_is_no_date(version: str) -> None:
+    """E6 (12): "yesterday" is dated all the same."""
+    told = date_sentence(text=f"We shipped it yesterday, {version} is out.", said_on=WEDNESDAY)
+    assert told == f"We shipped it yesterday (2026-11-24), {version} is out."
+
+
+@pytest.mark.parametrize("day", ["24.11.2026", "24.11.", "24. November", "the 24th"])
+def test_a_day_that_is_dated_already_is_left_alone(day: str) -> None:
+    """E6 (12)."""
+    assert date_sentence(text=f"We shipped it yesterday, {day}", said_on=WEDNESDAY) == f"We shipped it yesterday, {day}"
+
+
+@pytest.mark.parametrize("said_on", [date.min, date.max])
+def test_where_time_ends_no_day_is_dated(said_on: date) -> None:
+    """E6: there may be none before, or after."""
+    assert date_sentence(text="Yesterday, today, tomorrow.", said_on=said_on) == "Yesterday, today, tomorrow."

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -15,7 +16,8 @@ from django.utils import timezone
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import rest_workspace
-from memory.domain.conversation import FactsFound, SaidTurn
+from memory.domain.conversation import Fact, FactsFound, SaidTurn
+from memory.domain.fact_reading import find_facts
 from memory.ingest.turns import extracting
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.models import Conversation, Episode, Pause, PauseReason, Turn, Workspace
@@ -203,3 +205,24 @@ def test_a_fact_that_is_refused_is_seen_at_its_turn(
     ]  # fmt: skip
     assert Turn.objects.get(number=2).state_reason.startswith("a fact was refused: ")
     assert (Episode.objects.count(), "facts_refused" in caplog.text) == (1, True)
+
+
+def test_a_turn_that_breaks_the_rules_is_a_dead_letter_alone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E6, L2: after one failure, with its reason; the turns beside it are read."""
+
+    def break_over_one(*, text: str, **given: Any) -> list[Fact]:
+        if "99:99" in text:
+            raise ValueError("invalid literal: '99:99'")
+        return find_facts(text=text, **given)
+
+    monkeypatch.setattr("memory.llm.offline.find_facts", break_over_one)
+    say("I never eat pork.", "The gate of the lab is on 99:99.", "My sister is called Rosa.", HIGH, workspace=workspace)
+
+    assert read(after=MINUTE)
+
+    assert states() == ["extracted", "failed", "extracted", "extracted"]
+    [letter] = Turn.objects.exclude(state_reason="")
+    assert (letter.number, letter.state_reason) == (2, "our own error: ValueError: invalid literal: '99:99'")
+    assert (Episode.objects.filter(is_derived=False).count(), Pause.objects.count(), conversation().claims) == (3, 0, 0)

@@ -1,5 +1,6 @@
 """L19, L7: what is stored is linked afterwards, once, and however it is woken."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,10 +11,13 @@ from django.conf import settings
 from django.db import connection
 
 from memory.domain.edges import EdgeKind
+from memory.domain.entities import find_entities
 from memory.domain.policy import Policy
+from memory.linking.boxing import put_into_boxes
 from memory.linking.linking import link_due_memories, link_memories
 from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Trace, Upkeep, Workspace
 from tests import factories
+from tests.odd_texts import LONG
 
 pytestmark = pytest.mark.django_db
 
@@ -199,3 +203,47 @@ def test_a_cause_that_an_extraction_named_is_linked_to_its_effect(workspace: Wor
     [edge] = Edge.objects.filter(kind=EdgeKind.CAUSAL)
     assert (edge.source_id, edge.target_id, edge.kind) == (cause.pk, effect.pk, EdgeKind.CAUSAL)
     assert (edge.weight, edge.confidence) == (1.0, 0.8)
+
+
+def test_a_text_that_breaks_the_reading_of_names_has_none(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E6 (14): those of its batch are linked."""
+
+    def break_over_one(*, text: str, **given: Any) -> tuple[str, ...]:
+        if "99:99" in text:
+            raise ValueError("invalid literal: '99:99'")
+        return find_entities(text=text, **given)
+
+    monkeypatch.setattr("memory.linking.unlinked.find_entities", break_over_one)
+    for text in ("They met Rosalind at 99:99.", "They met Rosalind at noon.", "They saw Rosalind again."):
+        factories.episode(workspace=workspace, text=text, language="en")
+    assert link_memories(workspace_id=workspace.pk) == 3
+    assert Mention.objects.count() == 2
+
+
+def test_an_error_in_one_workspace_ends_no_other_ones_linking(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E6 (15)."""
+    after = factories.workspace()
+    for one in (workspace, after):
+        told(one, "rosalind")
+
+    def break_for_the_first(*, workspace_id: int, **given: Any) -> None:
+        if workspace_id == workspace.pk:
+            raise KeyError(workspace_id)
+        put_into_boxes(workspace_id=workspace_id, **given)
+
+    monkeypatch.setattr("memory.linking.linking.put_into_boxes", break_for_the_first)
+    assert link_due_memories(policy=settings.POLICY) == 1
+    assert BoxMember.objects.get().workspace_id == after.pk
+
+
+def test_texts_as_long_as_may_be_are_linked_in_no_time(workspace: Workspace) -> None:
+    """E6 (14): one letter, one word, one name, over and over."""
+    for part in ("x", "aB", "Rosalind ", "_", "é"):
+        factories.episode(workspace=workspace, text=part * (LONG // len(part.encode())), language="en")
+    began = time.thread_time()
+    assert link_memories(workspace_id=workspace.pk) == 5
+    assert time.thread_time() - began < 5.0

@@ -6,12 +6,15 @@ from datetime import timedelta
 from io import StringIO
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import DatabaseError
 
 from memory.linking.linking import link_memories
 from memory.maintenance.due import find_due, note_extraction
 from memory.maintenance.maintaining import maintain, maintain_due
+from memory.maintenance.steps import STEPS, Visit
 from memory.models import BoxMember, Edge, Upkeep, Workspace
 from tests import factories
 
@@ -101,3 +104,38 @@ def test_the_command_says_what_was_done(workspace: Workspace) -> None:
     assert {step["step"]: step["changed"] for step in json.loads(counted.getvalue())["steps"]}["links"] == 0
     with pytest.raises(CommandError):
         call_command("maintain_memory", "--workspace", "nowhere")
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("99:99"), KeyError("x"), OSError("no such file"), DatabaseError("no such row")]
+)
+def test_an_error_in_one_workspace_ends_no_other_ones_maintenance(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """E6 (15): what comes after it in the round is maintained, and it is tried again the next time."""
+    after = factories.workspace()
+    for one in (workspace, after):
+        for _ in range(3):
+            note_extraction(workspace_id=one.pk)
+    real = STEPS["links"]
+
+    def break_for_the_first(visit: Visit) -> int:
+        if visit.workspace_id == workspace.pk:
+            raise error
+        return real(visit)
+
+    monkeypatch.setitem(STEPS, "links", break_for_the_first)
+    assert maintain_due(now=factories.NOW, policy=settings.POLICY) == 1
+    assert due() == [workspace.pk]
+
+
+def test_a_task_whose_time_is_up_ends_its_round(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E6 (15): that is no workspace's error, and nobody outlives it."""
+    note_extraction(workspace_id=workspace.pk)
+    monkeypatch.setitem(STEPS, "links", raise_time_is_up)
+    with pytest.raises(SoftTimeLimitExceeded):
+        maintain_due(now=factories.NOW, policy=settings.POLICY)
+
+
+def raise_time_is_up(_: Visit) -> int:
+    raise SoftTimeLimitExceeded

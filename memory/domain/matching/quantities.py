@@ -1,5 +1,6 @@
 """Read numbers with their units out of tokens, and compare them role by role."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -43,11 +44,14 @@ def _read_value(token: Token, *, lexicon: Lexicon) -> float | str | None:
     if not text[0].isdigit():
         return lexicon.numbers.get(token.lower)
     if ":" in text or not text.replace(".", "").replace(",", "").isdecimal():
-        return text  # a time of day, or digits that are no numeral: ², ①
+        return text  # a time of day, a host with its port, or digits that are no numeral: ², ①
     if "," in text and (lexicon.language == "de" or len(text.split(",")[-1]) != 3):
         text = text.replace(".", "").replace(",", ".")
     text = text.replace(",", "")
-    return text if text.count(".") > 1 else float(text)
+    if text.count(".") > 1:
+        return text
+    value = float(text)
+    return value if math.isfinite(value) else text
 
 
 def _read_unit_of(token: Token | None, *, lexicon: Lexicon) -> Unit | None:
@@ -107,12 +111,20 @@ def _named(before: Token | None) -> str:
 def _read_clock(value: float | str, *, before: Token | None, after: Token | None, lexicon: Lexicon) -> Quantity | None:
     half = AM_PM.get(after.lower) if after else None
     if isinstance(value, str):
-        return _clock_of(value, half=half) if value.count(":") == 1 else None
+        return _clock_of(value, half=half) if _is_time_of_day(value) else None
     said = half is not None or (after is not None and after.lower in lexicon.clock_words)
     bare = before is not None and before.lower in lexicon.clock_words and not _counts(after, lexicon=lexicon)
     if not (said or bare) or value != int(value) or value > 24:
         return None
     return _clock_of(f"{int(value)}:00", half=half)
+
+
+def _is_time_of_day(text: str) -> bool:
+    """Tell "12:30" from "99:99" and from the port behind a host."""
+    hours, colon, minutes = text.partition(":")
+    if not colon or not all(part.isdecimal() and len(part) <= 2 for part in (hours, minutes)):
+        return False
+    return int(minutes) < 60 and int(hours) * 60 + int(minutes) <= 2 * HALF_DAY
 
 
 def _counts(after: Token | None, *, lexicon: Lexicon) -> bool:

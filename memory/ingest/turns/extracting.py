@@ -26,7 +26,7 @@ from memory.domain.summaries import is_summary_due
 from memory.ending import is_ending
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
-from memory.ingest.turns.leasing import ConversationLease, leased_conversation
+from memory.ingest.turns.leasing import ConversationLease, bury, leased_conversation
 from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of
 from memory.ingest.turns.waking import look_again
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
@@ -128,6 +128,7 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
             _release(lease, found, read, now)
             _link(found, outcomes, said, lease.turns)
             _settle_turns(read, now)
+            _bury_broken(lease.turns, found, now)
             _note_refused(lease, found, outcomes)
             Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
                 state_reason=found.failure[:200]
@@ -152,6 +153,12 @@ def _hold_told(outcomes: Sequence[Outcome]) -> None:
     held = Episode.objects.select_for_update(no_key=True).filter(pk__in=told).order_by("pk")
     if set(held.values_list("pk", flat=True)) != told:
         raise _Overtaken
+
+
+def _bury_broken(turns: Sequence[Turn], found: FactsFound, now: datetime) -> None:
+    """Make dead letters of the turns over which our own code broke; those beside them were read (E6)."""
+    for number, reason in found.broken:
+        bury(turns=[turn for turn in turns if turn.number == number], reason=reason, now=now)
 
 
 def _settle_turns(read: Sequence[Turn], now: datetime) -> None:

@@ -154,7 +154,7 @@ def _drop_poison(turns: list[Turn], claims: int, now: datetime) -> list[Turn]:
         return turns
     if len(turns) == 1:
         if claims > budget_policy().job_claims:
-            _bury(turns=turns, reason=turns[0].state_reason or TOO_OFTEN, now=now)
+            bury(turns=turns, reason=turns[0].state_reason or TOO_OFTEN, now=now)
             return []
         return turns
     kept = turns[: len(turns) // 2]
@@ -162,7 +162,7 @@ def _drop_poison(turns: list[Turn], claims: int, now: datetime) -> list[Turn]:
     return kept
 
 
-def _bury(*, turns: Sequence[Turn], reason: str, now: datetime) -> None:
+def bury(*, turns: Sequence[Turn], reason: str, now: datetime) -> None:
     """Make dead letters of turns: they wait for a person, who sees why."""
     ids = [turn.pk for turn in turns]
     Turn.objects.filter(pk__in=ids).update(state=TurnState.FAILED, state_reason=reason[:200], settled_at=now)

@@ -29,7 +29,11 @@ from memory.models.rows import insert_new
 
 log = structlog.get_logger(__name__)
 
-_UNREADABLE = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST)  # asked again, it would fail again
+_UNREADABLE = (
+    FailureKind.MALFORMED,
+    FailureKind.BAD_REQUEST,
+    FailureKind.OWN_ERROR,
+)  # asked again, it would fail again
 
 
 def sum_up(*, conversation_id: int, now: datetime) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
+import structlog
 from django.conf import settings
 
+from memory.domain.breaking import OWN_ERRORS
 from memory.domain.buffering import DueReason, TurnState, is_surprising
 from memory.domain.conversation import Role
 from memory.domain.matter import matter_of
@@ -20,6 +22,8 @@ from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import Conversation, Turn, Workspace
 from memory.models.neighbours import nearest_cosines
+
+log = structlog.get_logger(__name__)
 
 _TOO_SHORT = 0.0  # what so few words say surprises nobody
 
@@ -60,11 +64,20 @@ def _weigh(turns: Sequence[Turn], model: Embedder, *, ends_at: float) -> list[Tu
     for turn in turns:
         if time.monotonic() > ends_at:
             break
-        surprise = _surprise_of(turn, model, policy)
+        surprise = _try_to_weigh(turn, model, policy)
         Turn.objects.filter(pk=turn.pk).update(surprise=surprise)
         if is_surprising(surprise=surprise, policy=policy):
             found.append(turn)
     return found
+
+
+def _try_to_weigh(turn: Turn, model: Embedder, policy: TurnsPolicy) -> float:
+    """Weigh a turn; one that breaks our own code surprises nobody, and holds nobody up (E6)."""
+    try:
+        return _surprise_of(turn, model, policy)
+    except OWN_ERRORS:
+        log.exception("surprise_not_weighed", turn=turn.pk, workspace=turn.workspace_id)
+        return _TOO_SHORT
 
 
 def _surprise_of(turn: Turn, model: Embedder, policy: TurnsPolicy) -> float:

@@ -1,0 +1,158 @@
+"""E6: no text stops a workspace: what our own code breaks on is set aside alone, and everything else goes on."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
+from memory.domain.lifecycle import CycleState
+from memory.domain.statements import extract_statement
+from memory.domain.verdicts import judge_by_rules
+from memory.llm.static_embeddings import StaticEmbedder
+from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Pause, Workspace
+from tests import factories
+from tests.consolidation.inline import run_cycle
+from tests.odd_texts import list_odd_texts
+
+pytestmark = pytest.mark.django_db
+
+NOW = factories.NOW
+POISON = "Ana keeps her bike at 99:99 in the shed behind the house."
+SOUND = [
+    "Ana keeps her bike in the shed behind the house.",
+    "The bike of Ana stands in the shed behind the house.",
+    "Ana always keeps her bike in the shed behind the house.",
+    "Ana keeps her old bike in the shed behind the house.",
+]
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+def tell(workspace: Workspace, *texts: str, speaker: str = "") -> list[Episode]:
+    return [factories.episode(workspace=workspace, text=text, language="en", speaker=speaker) for text in texts]
+
+
+def breaking(function: Callable[..., Any], *, over: str = "99:99") -> Callable[..., Any]:
+    """Return the function, but for what holds some words: that breaks it."""
+
+    def break_over(*args: Any, **given: Any) -> Any:
+        if over in f"{args}{given}":
+            raise ValueError(f"invalid literal: {over!r}")
+        return function(*args, **given)
+
+    return break_over
+
+
+def check_set_aside(poison: Episode) -> None:
+    """Check that an episode waits for a person, who sees why, and that nothing else does."""
+    [letter] = list_dead_letters(workspace_id=poison.workspace_id)
+    assert (letter.pk, letter.failures, letter.leased_by) == (poison.pk, 1, None)
+    assert letter.state_reason == "our own error: ValueError: invalid literal: '99:99'"
+    assert not Episode.objects.exclude(pk=poison.pk).filter(state__in=("new", "leased", "failed")).exists()
+    assert not Pause.objects.exists()
+    assert not ClusterJob.objects.filter(state="failed").exists()
+
+
+BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
+    "rules that state": ("memory.llm.offline.extract_statement", extract_statement),
+    "matter": ("memory.consolidation.extract.matter_of", lambda text, speaker: text),
+    "planning": ("memory.consolidation.sources.is_first_person", lambda text, language: False),
+}
+
+
+@pytest.mark.parametrize("place", BROKEN)
+def test_what_breaks_a_step_is_set_aside_after_one_failure(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """E6: its neighbours found their belief in the same cycle, and the workspace does not rest."""
+    name, function = BROKEN[place]
+    monkeypatch.setattr(name, breaking(function))
+    tell(workspace, *SOUND)
+    poison = tell(workspace, POISON, speaker="Ana")[0]
+
+    cycle = run_cycle(workspace, NOW)
+
+    assert cycle.state == CycleState.FINISHED
+    assert Belief.objects.count() == 1
+    check_set_aside(poison)
+
+
+def test_what_breaks_a_verdict_is_cornered(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E6: the batch is halved down to it at no cost, and the others get their verdicts."""
+    monkeypatch.setattr("memory.llm.offline.judge_by_rules", breaking(judge_by_rules))
+    monkeypatch.setattr("memory.consolidation.classify.passes_guard", lambda **_: False)  # so that all are asked about
+    tell(workspace, *SOUND)
+    poison = tell(workspace, POISON)[0]
+
+    run_cycle(workspace, NOW)
+
+    check_set_aside(poison)
+    assert ModelCall.objects.filter(outcome=CallOutcome.OWN_ERROR).exists()
+    assert not ModelCall.objects.filter(outcome=CallOutcome.BAD_REQUEST).exists()
+
+
+def test_what_breaks_the_embedding_is_set_aside(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E6: though it is the only one there is."""
+    monkeypatch.setattr(StaticEmbedder, "embed_counted", breaking(StaticEmbedder.embed_counted))
+    poison = tell(workspace, POISON)[0]
+
+    run_cycle(workspace, NOW)
+
+    check_set_aside(poison)
+
+
+def test_rules_that_break_over_everything_blame_nobody_for_good(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E6: together they break them, and alone none does: the job fails, and the workspace goes on all the same."""
+    monkeypatch.setattr(
+        "memory.llm.offline.extract_statement",
+        lambda *, episodes, embed: offline_break() if len(episodes) > 1 else None,
+    )
+    said = tell(workspace, *SOUND)
+
+    cycle = run_cycle(workspace, NOW)
+
+    assert (cycle.state, Pause.objects.count()) == (CycleState.FINISHED, 0)
+    assert list_dead_letters(workspace_id=workspace.pk).count() == 0
+    assert ClusterJob.objects.get().state_reason == "our own error: ZeroDivisionError: division by zero"
+    assert set(Episode.objects.filter(pk__in=[one.pk for one in said]).values_list("failures", flat=True)) == {1}
+
+
+def offline_break() -> float:
+    return 1 / 0
+
+
+def test_a_letter_is_read_once_the_error_is_mended(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B11, E6."""
+    with monkeypatch.context() as broken:
+        broken.setattr("memory.consolidation.extract.matter_of", breaking(BROKEN["matter"][1]))
+        tell(workspace, *SOUND)
+        poison = tell(workspace, POISON)[0]
+        run_cycle(workspace, NOW)
+    assert retry_dead_letters(letters=list_dead_letters(workspace_id=workspace.pk)) == 1
+    run_cycle(workspace, NOW + timedelta(days=1))
+    poison.refresh_from_db()
+    assert (poison.state in ("settled", "pooled"), poison.failures, poison.dead_at) == (True, 0, None)
+
+
+def test_fifty_odd_texts_go_through_a_cycle(workspace: Workspace) -> None:
+    """E6: after which nothing is left new, leased or failed, and the workspace does not rest."""
+    texts = dict.fromkeys(
+        text.strip() for text in list_odd_texts(seed=7, count=220)[:12] + list_odd_texts(seed=7, count=160)[-40:]
+    )
+    said = tell(workspace, *(text for text in texts if text))
+    tell(workspace, *SOUND)
+
+    cycle = run_cycle(workspace, NOW)
+
+    assert len(said) >= 45
+    assert cycle.state == CycleState.FINISHED
+    assert not Episode.objects.filter(state__in=("new", "leased", "failed")).exists()
+    assert (Pause.objects.count(), list_dead_letters(workspace_id=workspace.pk).count()) == (0, 0)
+    assert Belief.objects.filter(statement__in=SOUND).count() == 1

@@ -1,0 +1,75 @@
+"""E6: no text is too odd for the rules: they read each without an error, and in a time that grows with its length."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+
+import numpy as np
+import pytest
+
+from memory.domain.causes import find_cause
+from memory.domain.conversation import Role
+from memory.domain.entities import find_entities
+from memory.domain.fact_reading import find_facts
+from memory.domain.matching import Claim, check_polarity
+from memory.domain.matter import matter_of
+from memory.domain.policy import Policy
+from memory.domain.remembering import read_facts
+from memory.domain.sentences import split_sentences
+from memory.domain.signals import load_cues, scan_signal
+from memory.domain.statements import SourceText, extract_statement
+from memory.domain.verdicts import judge_by_rules
+from memory.redaction.redact import redact
+from tests.odd_texts import LONG, list_odd_texts
+
+SEED, TEXTS = 20_260_301, 2_000
+SECONDS = 2.0  # of processor time for one text and one reader; a text of 32 kB takes most of them a tenth of that
+DAY = date(2026, 3, 1)
+POLICY = Policy()
+CUES = load_cues(languages=("en", "de"))
+BELIEF = Claim(text="Anna's server listens on port 5432 at 12:30, and not on Monday.", speaker="Anna", language="en")
+
+
+def embed(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """Stand in for a model: all is alike."""
+    return np.full((len(texts), 4), 0.5, dtype=np.float32)
+
+
+# Whatever else reads texts is one line here.
+READERS: Mapping[str, Callable[[str], object]] = {
+    "facts": lambda text: find_facts(text=text, role=Role.USER, number=1, speaker="Anna", said_on=DAY),
+    "claims": lambda text: read_facts(text=text, speaker="", language="", policy=POLICY.remember, said_on=DAY),
+    "statement": lambda text: extract_statement(episodes=[SourceText(id="a", text=text, speaker="Anna")], embed=embed),
+    "verdict": lambda text: judge_by_rules(episode=Claim(text=text, language="en"), belief=BELIEF, similarity=0.9),
+    "polarity": lambda text: check_polarity(left=BELIEF, right=Claim(text=text, speaker="Anna")),
+    "names": lambda text: [find_entities(text=one) for one in split_sentences(text)],
+    "names in one": lambda text: find_entities(text=text, known=("anna",), german=True),
+    "signal": lambda text: scan_signal(text=text, cues=CUES, policy=POLICY.turns),
+    "matter": lambda text: matter_of(text, "Anna"),
+    "causes": lambda text: find_cause(cause=text, texts=[text], least=0.5),
+    "secrets": lambda text: redact(text, patterns=()),
+}
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return list_odd_texts(seed=SEED, count=TEXTS)
+
+
+def test_the_texts_are_the_same_every_time_and_odd(texts: list[str]) -> None:
+    assert texts == list_odd_texts(seed=SEED, count=TEXTS)
+    assert max(len(text.encode()) for text in texts) == LONG
+    for odd in ("127.0.0.1:", "99:99", "18.04.25", "\u202e", "\u200b", "\u200d", "```", "|---|", "私は", "Traceback"):
+        assert any(odd in text for text in texts), odd
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_text_is_read_in_time(reader: str, texts: list[str]) -> None:
+    """E6: hosts and ports, versions, marks that nobody sees, 32 kB of one letter."""
+    read, slow = READERS[reader], {}
+    for place, text in enumerate(texts):
+        began = time.thread_time()
+        read(text)
+        if (seconds := time.thread_time() - began) > SECONDS:
+            slow[place] = (round(seconds, 1), text[:40])
+    assert slow == {}
