@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.asking import embed_patiently
+from memory.consolidation.backlog import count_waiting
 from memory.consolidation.cycle import (
     TIME_IS_UP,
     has_time_for_a_call,
@@ -29,11 +30,12 @@ from memory.llm.embeddings import Embedder
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.workspace_model import embedder_of
-from memory.models import Cycle, Episode
+from memory.models import Cycle, CycleStep, Episode
 from memory.models.vectors import store_episode_vectors
 
 EMBEDDING_BATCH = 256
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
+_HARMLESS = "Hello"
 # How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
 _PARTS = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}
 
@@ -46,7 +48,8 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
         if step is None:
             return False
         if not step.is_done:
-            step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)}
+            leased = _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)
+            step.counts = {"episodes": leased, "waiting": count_waiting(workspace_id=step.cycle.workspace_id)}
     _embed_leased(cycle=step.cycle, attempt=attempt)
     return True
 
@@ -80,14 +83,25 @@ def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
     waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
-        _Embedding(cycle=cycle, model=model).embed(waiting)
+        embedding = _Embedding(cycle=cycle, model=model)
+        embedding.embed(waiting)
+    if embedding.blamed:
+        _note_blamed(cycle=cycle, blamed=embedding.blamed)
+
+
+def _note_blamed(*, cycle: Cycle, blamed: int) -> None:
+    """Count with the step the episodes that came nearer to the dead letters in it: the cycle got that done (B11)."""
+    step = CycleStep.objects.get(cycle=cycle, name="extract")
+    step.counts = step.counts | {"blamed": step.counts.get("blamed", 0) + blamed}
+    step.save(update_fields=["counts"])
 
 
 class _Embedding:
     """The embedding of one cycle's episodes, batch by batch, for as long as a server answers."""
 
     def __init__(self, *, cycle: Cycle, model: Embedder) -> None:
-        self.cycle, self.model, self.refused, self.has_answered = cycle, model, 0, False
+        self.cycle, self.model, self.refused, self.blamed = cycle, model, 0, 0
+        self.has_answered = model.is_local  # nothing but a text can be why a model of this machine gives no vector
 
     def embed(self, waiting: Sequence[Matter]) -> None:
         """Embed and store while there is time; what comes after a server's failure stays pending with it."""
@@ -141,11 +155,28 @@ class _Embedding:
         return failure.kind is FailureKind.BAD_REQUEST or len(batch) > 1 or self.has_answered
 
     def _divide(self, batch: Sequence[Matter], failure: CallFailed) -> list[Sequence[Matter]]:
-        """Cut a batch that failed into parts, so that one bad text takes none with it; one alone fails."""
+        """Cut a batch that failed into parts, so that one bad text takes none with it; one alone fails.
+
+        However many are bad, each is found as long as the server takes the others.
+        """
         if len(batch) == 1:
-            self._fail(batch, failure, is_blamed=self.has_answered)
+            is_blamed = self._is_well()
+            self._fail(batch, failure, is_blamed=is_blamed)
+            if is_blamed:
+                self.refused, self.blamed = 0, self.blamed + 1
             return []
         return list(_cut(batch, size=-(-len(batch) // _PARTS[failure.kind])))
+
+    def _is_well(self) -> bool:
+        """Tell whether the server embeds at all; where only bad texts are left, a word of our own tells."""
+        if not self.has_answered:
+            try:
+                scope = CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk)
+                embed_patiently(scope=scope, model=self.model, texts=[_HARMLESS])
+            except (CallFailed, DailyCapReached):
+                return False
+            self.has_answered = True
+        return self.has_answered
 
     def _fail(self, batch: Sequence[Matter], failure: CallFailed, *, is_blamed: bool = False) -> None:
         ids = [key for key, _ in batch]
