@@ -1,12 +1,13 @@
 """Is a backlog drained by itself, to the last episode, and how long does that take?
 
-    python -m benchmarks.backlog [--count 5000] [--poison 20] [--json FILE]
+    python -m benchmarks.backlog [--count 5000] [--poison 20] [--unjudgeable] [--json FILE]
 
 Episodes are posted to the web process of the Procfile, beside a worker and a beat, and nothing more is asked: 200
 people who tell the same in other words over several sessions, amid what leads to nothing, and some texts on which a
 model chokes (`benchmarks.choking`). Rules and the static vectors of this machine do the work. Time counts from the
 first post until nothing waits. In the end all but the poison has been consolidated, and the poison lies in the dead
-letters, each text with a reason. Exits 1 when a bar is missed.
+letters, each text with a reason. With --unjudgeable it is the language model that chokes and not the embedding model:
+it is not asked about every text, so that some of the poison goes down. Exits 1 when a bar is missed.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.bars import Bar, report_bars
 from benchmarks.ingest import make_workspace
-from benchmarks.people import Line, tell
+from benchmarks.people import UNJUDGEABLE, UNREADABLE, Line, tell
 from benchmarks.recall_stage import Poster, clear, web_server
 from benchmarks.stage import beat, prefork_worker, set_up
 
@@ -48,10 +49,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--poison", type=int, default=POISON)
+    parser.add_argument("--unjudgeable", action="store_true", help="poison for the language model")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     asked = parser.parse_args()
     set_up(ENGRAM_EMBEDDINGS="offline", ENGRAM_LLM="offline", GUNICORN_CMD_ARGS="--config python:benchmarks.choking")
-    lines = tell(count=asked.count, poison=asked.poison)
+    lines = tell(count=asked.count, poison=asked.poison, mark=UNJUDGEABLE if asked.unjudgeable else UNREADABLE)
     drained = drain(lines=lines)
     print_course(drained=drained)
     return report_bars(bars=bars_of(drained=drained, lines=lines), path=asked.json)

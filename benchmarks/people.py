@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-UNREADABLE = "␀"  # the embedding model of `benchmarks.poisoned` chokes on it
-UNJUDGEABLE = "␁"  # and its language model on this
+UNREADABLE = "␀"  # the embedding model of `benchmarks.choking` chokes on it
+UNJUDGEABLE = "␁"  # and its language model on this, if it is asked about the text at all
 
 FIRST = (
     "Adaeze", "Bastian", "Celeste", "Dorian", "Elspeth", "Fabio", "Greta", "Hamid", "Ingrid", "Jovan",
@@ -111,10 +111,10 @@ class Line:
         return UNREADABLE in self.text or UNJUDGEABLE in self.text
 
 
-def tell(*, count: int, poison: int, seed: int = 5) -> list[Line]:
+def tell(*, count: int, poison: int, mark: str = UNREADABLE, seed: int = 5) -> list[Line]:
     """Return so many lines in the order of telling, the same ones for the same seed, so many of them poison.
 
-    Half of the poison is as alike to others as anything that is told, half of it stands alone.
+    Half of the poison is as alike to others as anything that is told, half of it stands alone; all has the mark.
     """
     random = Random(seed)
     names = [f"{first} {last}" for last in LAST for first in FIRST]
@@ -123,7 +123,7 @@ def tell(*, count: int, poison: int, seed: int = 5) -> list[Line]:
     told = [line for number in range(people) for line in _life(names[number % len(names)], number, random)]
     lines = told[: count - noise - poison]
     lines += [_happening(random, number) for number in range(noise)]
-    lines += [_poison(random, number, lines) for number in range(poison)]
+    lines += [_poison(random, number, lines, mark) for number in range(poison)]
     random.shuffle(lines)
     return lines
 
@@ -141,7 +141,6 @@ def _happening(random: Random, number: int) -> Line:
     return Line(text=f"{text} ({number})", session=f"noise-{number}")
 
 
-def _poison(random: Random, number: int, lines: list[Line]) -> Line:
-    if number % 2:
-        return Line(text=f"{_happening(random, number).text} {UNREADABLE}", session=f"poison-{number}")
-    return Line(text=f"{random.choice(lines).text} {UNJUDGEABLE}", session=f"poison-{number}")
+def _poison(random: Random, number: int, lines: list[Line], mark: str) -> Line:
+    sound = _happening(random, number) if number % 2 else random.choice(lines)
+    return Line(text=f"{sound.text} {mark}", session=f"poison-{number}")
