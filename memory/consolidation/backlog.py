@@ -37,7 +37,8 @@ def count_done(*, cycle: Cycle) -> int:
         return 0
     pending = Episode.objects.for_workspace(cycle.workspace_id).pending()
     still_waiting: int = pending.filter(created_at__lte=extracted.started_at).count()
-    return max(extracted.counts.get("waiting", 0) - still_waiting, 0)
+    done: int = max(extracted.counts.get("waiting", 0) - still_waiting, 0)
+    return done
 
 
 def leaves_backlog(*, cycle: Cycle, state: CycleState, done: int) -> bool:

@@ -240,6 +240,7 @@ def test_the_backlog_is_shown_with_its_pace_and_its_end(world: World) -> None:
     say_matters(world, 3)
     assert read_backlog(workspace_id=world.workspace.pk, now=world.now).per_minute is None
     cycle = world.cycle()
+    assert cycle.finished_at
     Cycle.objects.filter(pk=cycle.pk).update(opened_at=cycle.finished_at - timedelta(minutes=2), counts={"done": 3})
 
     found = read_backlog(workspace_id=world.workspace.pk, now=world.now)
