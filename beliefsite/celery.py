@@ -75,6 +75,17 @@ def share_ending(sender: Any, **_: Any) -> None:
 
 
 @worker_ready.connect
+def catch_up(**_: Any) -> None:
+    """Ask for the cycles that are due since nothing ran; any number of workers may, and any one does it."""
+    from django.conf import settings
+
+    from workers.tasks import catch_up
+
+    if settings.ENGRAM_CATCH_UP:
+        catch_up.delay()
+
+
+@worker_ready.connect
 def note_endings(sender: Any, **_: Any) -> None:
     """After Celery has set its signal handlers, which is later than any of its signals but this one."""
     from workers.ending import note_endings

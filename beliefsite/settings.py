@@ -146,6 +146,7 @@ if read_flag("ENGRAM_PREPARED_STATEMENTS", default=True):
 # A new connection costs the server some 30 ms, spread over the first look at each table. Where many workers share one
 # server, connections are the scarcer thing: they are given back during model calls and between tasks.
 ENGRAM_KEEP_CONNECTIONS = read_flag("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
+ENGRAM_CATCH_UP = read_flag("ENGRAM_CATCH_UP", default=True)
 DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
 
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
@@ -221,6 +222,7 @@ CELERY_TASK_ROUTES = {
     "workers.extract_turns": {"queue": "llm"},
     "workers.sweep": {"queue": "maintenance"},
     "workers.tick": {"queue": "maintenance"},
+    "workers.catch_up": {"queue": "maintenance"},
     "workers.count_words": {"queue": "maintenance"},
     "workers.keep_indexes": {"queue": "maintenance"},
     "workers.link_memories": {"queue": "maintenance"},

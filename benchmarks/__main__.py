@@ -28,6 +28,7 @@ NAMES = (
     "strength",
     "ingest",
     "bulk",
+    "backlog",
     "pairs",
 )
 OF_CONVERSATIONS = ("quality.cost", "quality.turns")

@@ -28,6 +28,7 @@ def set_up(**environment: str) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
     os.environ.setdefault("ENGRAM_LOG_LEVEL", "WARNING")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ.setdefault("ENGRAM_CATCH_UP", "0")  # a benchmark opens its cycles when it is ready for them
     os.environ.update(environment)
     import django
 
@@ -76,12 +77,12 @@ def read_log(*, url: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def prefork_worker(*, slots: int) -> Iterator[subprocess.Popen[bytes]]:
+def prefork_worker(*, slots: int, app_name: str = "beliefsite") -> Iterator[subprocess.Popen[bytes]]:
     """Run one Celery worker with so many children, its log in the data folder; yield its parent once it answers."""
     from beliefsite.celery import app
 
     name = f"bench-{os.getpid()}@localhost"
-    command = [sys.executable, "-m", "celery", "-A", "beliefsite", "worker", "-n", name, "-Q", QUEUES]
+    command = [sys.executable, "-m", "celery", "-A", app_name, "worker", "-n", name, "-Q", QUEUES]
     command += ["-c", str(slots), "-l", "WARNING"]
     log = Path(os.environ["ENGRAM_DATA_DIR"]) / "worker.log"
     with log.open("wb") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out) as process:
@@ -90,6 +91,18 @@ def prefork_worker(*, slots: int) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             _end(process)
+
+
+@contextmanager
+def beat() -> Iterator[None]:
+    """Run the sender of the schedule, its log and what it remembers in the data folder."""
+    folder = Path(os.environ["ENGRAM_DATA_DIR"])
+    command = [sys.executable, "-m", "celery", "-A", "beliefsite", "beat", "-s", str(folder / "beat"), "--pidfile="]
+    with (folder / "beat.log").open("wb") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out) as sender:
+        try:
+            yield
+        finally:
+            _end(sender)
 
 
 def wait_until(is_so: Callable[[], bool], *, what: str, seconds: float = START_SECONDS, every: float = 0.1) -> None:

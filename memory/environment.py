@@ -47,6 +47,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
                 "ENGRAM_KEEP_CONNECTIONS", "1", "0 gives them back during model calls; 1 with the embedded database"
             ),
             Variable("ENGRAM_WORKERS", "4", "Tasks that the worker of `make up` runs at once"),
+            Variable("ENGRAM_CATCH_UP", "1", "0 leaves a cycle that is due when a worker starts to the schedule"),
             Variable(
                 "ENGRAM_VISIBILITY_TIMEOUT",
                 "180",

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import Count, Min, Sum
 
 from memory.access.visibility import Viewer, existing_beliefs, existing_episodes, visible_conversations
+from memory.consolidation.backlog import Backlog, read_backlog
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
 from memory.linking.unlinked import count_unlinked
@@ -74,7 +75,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A viewer's view of the memory; one limited to projects sees no cycles, budget or graph: everybody's."""
+    """A viewer's view of the memory; one limited to projects sees no cycles, backlog, budget or graph: everybody's."""
 
     is_believing: bool
     episodes: Mapping[str, int]
@@ -83,6 +84,7 @@ class Status:
     pooled_episodes: int
     held_episodes: int
     dead_letters: int
+    backlog: Backlog | None
     turns: Waiting
     remembering: Remembering
     graph: Graph | None
@@ -109,6 +111,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         pooled_episodes=states.get(ConsolidationState.POOLED, 0),
         held_episodes=states.get(ConsolidationState.HELD, 0),
         dead_letters=dead,
+        backlog=read_backlog(workspace_id=workspace.pk, now=now) if is_whole else None,
         turns=_waiting_turns(viewer),
         remembering=_remembering(viewer),
         graph=read_graph(workspace=workspace) if is_whole else None,
@@ -126,12 +129,12 @@ def next_cycle_at(
 ) -> datetime | None:
     """Return when the next cycle starts by itself; None while nothing waits (B7) or beliefs are off (B22).
 
-    A pause ends with one (B9).
+    A pause ends with one (B9). Where the last one left a backlog, the next follows at once.
     """
     if not workspace.is_believing or not Episode.objects.for_workspace(workspace).pending().exists():
         return None
     hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
-    due = max(last.opened_at + hours, now) if last else now
+    due = max(last.opened_at + hours, now) if last and not last.has_backlog else now
     if pause is not None:
         due = max(pause.until, now)
     return max(due, workspace.next_cycle_held_until or due)

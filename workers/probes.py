@@ -24,6 +24,7 @@ TASKS = (
     "remember",
     "sweep",
     "tick",
+    "catch_up",
     "count_words",
     "keep_indexes",
     "link_memories",

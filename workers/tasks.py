@@ -13,6 +13,7 @@ from django.utils import timezone
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from beliefsite.tracing import describe_span
+from memory.consolidation.backlog import open_backlog_cycles, open_next_cycle
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
@@ -20,7 +21,12 @@ from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
 from memory.consolidation.jobs import cycle_to_apply, place_of, place_of_change
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, open_rested_cycles
+from memory.consolidation.schedule import (
+    open_due_cycles,
+    open_missed_cycles,
+    open_overdue_cycles,
+    open_rested_cycles,
+)
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.ingest.turns.extracting import extract_conversation
@@ -144,7 +150,8 @@ def restructure(job_id: int, attempt: int) -> None:
 
 @shared_task(base=Step, name="workers.finish")
 def finish(cycle_id: str, attempt: int) -> None:
-    finish_cycle(cycle_id=cycle_id, attempt=attempt)
+    if finish_cycle(cycle_id=cycle_id, attempt=attempt):
+        open_next_cycle(cycle_id=cycle_id, now=timezone.now())
 
 
 class Reading(Step):
@@ -177,6 +184,7 @@ def sweep() -> None:
     wake_conversations(now=timezone.now())
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
+    open_backlog_cycles(now=timezone.now())
     wake_remembrances()
     flush_surprising()  # last: it asks a model, and nothing else waits for one that fails
 
@@ -207,3 +215,8 @@ def keep_indexes() -> None:
 @shared_task(base=Step, name="workers.tick")
 def tick() -> None:
     open_due_cycles(now=timezone.now())
+
+
+@shared_task(base=Step, name="workers.catch_up")
+def catch_up() -> None:
+    open_overdue_cycles(now=timezone.now())

@@ -20,6 +20,7 @@ from memory.admin.history import actor_of
 from memory.admin.presentation import badge, facts_of
 from memory.admin.roles import rows_of_member
 from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices, ProjectForm
+from memory.consolidation.backlog import describe_backlog, read_backlog
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
 from memory.consolidation.recounting import COUNTING, recount_beliefs
@@ -48,7 +49,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     list_select_related = ("pause",)
     search_fields = ("name",)
     ordering = ("name",)
-    readonly_fields = ("created_at", "next_cycle_held_until", "rests", "links", "redacted")
+    readonly_fields = ("created_at", "next_cycle_held_until", "rests", "backlog", "links", "redacted")
     inlines = (MembersInline,)
     fieldsets = (
         (None, {"fields": ("name", "created_at")}),
@@ -61,7 +62,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
                 "are counted apart; beyond theirs, recall searches by words alone. Offline models use no tokens.",
             },
         ),
-        ("When cycles start", {"fields": ("rests", "next_cycle_held_until")}),
+        ("When cycles start", {"fields": ("backlog", "rests", "next_cycle_held_until")}),
         ("What was counted", {"fields": ("links", "redacted")}),
     )
 
@@ -70,6 +71,11 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         """Say why no cycle starts by itself, if so."""
         pause = find_pause(workspace=workspace) if hasattr(workspace, "pause") else None
         return f"until {pause.until:%Y-%m-%d %H:%M} UTC: {describe_pause(pause)}" if pause else "no"
+
+    @admin.display(description="episodes that wait for cycles")
+    def backlog(self, workspace: Workspace) -> str:
+        """Say how many wait, how fast they were taken up lately, and when that comes to an end."""
+        return describe_backlog(read_backlog(workspace_id=workspace.pk, now=timezone.now()))
 
     @admin.display(description="links between memories")
     def links(self, workspace: Workspace) -> SafeString:

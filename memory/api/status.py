@@ -54,6 +54,18 @@ class ModelsSerializer(serializers.Serializer[Any]):
     offline = serializers.BooleanField(help_text="Rules and vectors of the installation itself.")
 
 
+class BacklogSerializer(serializers.Serializer[Any]):
+    """What waits for cycles, and how fast those that ended lately took it away."""
+
+    waiting = serializers.IntegerField(help_text="Episodes that are new, leased or failed.")
+    per_minute = serializers.FloatField(
+        allow_null=True, help_text="Episodes that cycles took away in a minute of running; null where none did lately."
+    )
+    done_at = serializers.DateTimeField(
+        allow_null=True, help_text="When nothing waits any more, at this pace; null while no cycle is at it."
+    )
+
+
 class WaitingTurnsSerializer(serializers.Serializer[Any]):
     """Turns of conversations that are not read yet."""
 
@@ -88,6 +100,7 @@ class StatusSerializer(serializers.Serializer[Any]):
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")
     pooled_episodes = serializers.IntegerField(help_text="Looked at, and waiting for others like them.")
     held_episodes = serializers.IntegerField(help_text="Of cycles that were undone; they wait for a person.")
+    backlog = BacklogSerializer(allow_null=True)
     turns = WaitingTurnsSerializer()
     remembering = RememberingSerializer()
     graph = GraphSerializer(allow_null=True)

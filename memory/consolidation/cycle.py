@@ -80,6 +80,7 @@ def _open(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bo
         cycle = Cycle.objects.open().filter(workspace=workspace_id).first()
     is_new = cycle.id == drawn.id
     if is_new:
+        Cycle.objects.for_workspace(workspace_id).filter(has_backlog=True).update(has_backlog=False)
         cycle_ready.send(sender=Cycle, cycle_id=cycle.id, attempt=cycle.attempt)
     return cycle, is_new
 

@@ -12,6 +12,7 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from memory.claims.reading import read_episodes_into_claims
 from memory.consolidation.asking import embed_patiently
+from memory.consolidation.backlog import count_waiting
 from memory.consolidation.cycle import (
     TIME_IS_UP,
     budget_policy,
@@ -36,14 +37,14 @@ from memory.llm.embeddings import Embedder
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.workspace_model import embedder_of
-from memory.models import Claim, Cycle, Episode
+from memory.models import Claim, Cycle, CycleStep, Episode
 from memory.models.vectors import store_claim_vectors, store_episode_vectors
 
 log = structlog.get_logger(__name__)
 
 EMBEDDING_BATCH = 256
-_PLAIN = "The sky is blue."  # breaks no model that works at all
 _REFUSALS = 32  # enough to find one or two bad texts in a batch
+_HARMLESS = "The sky is blue."  # breaks no model that works at all
 # How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
 _PARTS = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}
 
@@ -56,7 +57,8 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
         if step is None:
             return False
         if not step.is_done:
-            step.counts = {"episodes": _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)}
+            leased = _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)
+            step.counts = {"episodes": leased, "waiting": count_waiting(workspace_id=step.cycle.workspace_id)}
     _embed_leased(cycle=step.cycle, attempt=attempt)
     read_leased(cycle=step.cycle, attempt=attempt)
     return True
@@ -91,7 +93,17 @@ def _embed_leased(*, cycle: Cycle, attempt: int) -> None:
     settle_echoes(cycle=cycle, ids=[key for key, matter in matters.items() if not matter])
     waiting = [(key, matter) for key, matter in matters.items() if matter]
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
-        _Embedding(cycle=cycle, model=model).embed(waiting)
+        embedding = _Embedding(cycle=cycle, model=model)
+        embedding.embed(waiting)
+    if embedding.blamed:
+        _note_blamed(cycle=cycle, blamed=embedding.blamed)
+
+
+def _note_blamed(*, cycle: Cycle, blamed: int) -> None:
+    """Count with the step the episodes that came nearer to the dead letters in it: the cycle got that done (B11)."""
+    step = CycleStep.objects.get(cycle=cycle, name="extract")
+    step.counts = step.counts | {"blamed": step.counts.get("blamed", 0) + blamed}
+    step.save(update_fields=["counts"])
 
 
 def _read_matters(cycle: Cycle, rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
@@ -148,7 +160,8 @@ class _Embedding:
     """The embedding of one cycle's episodes, batch by batch, for as long as a server answers."""
 
     def __init__(self, *, cycle: Cycle, model: Embedder) -> None:
-        self.cycle, self.model, self.refused, self.has_answered = cycle, model, 0, False
+        self.cycle, self.model, self.refused, self.blamed = cycle, model, 0, 0
+        self.has_answered = model.is_local  # nothing but a text can be why a model of this machine gives no vector
         self.ends_at = time.monotonic() + step_seconds(budget=budget_policy())
 
     def seconds_left(self) -> float:
@@ -189,7 +202,7 @@ class _Embedding:
         log.exception("embedding_broke", cycle=self.cycle.pk, episodes=len(batch))
         if len(batch) > 1:
             return list(_cut(batch, size=-(-len(batch) // 2)))
-        if not self.has_answered and not (self.model.is_local and len(self.model.embed([_PLAIN]))):
+        if not self._is_well():
             raise error
         set_aside(cycle=self.cycle, reasons={batch[0][0]: describe_own(error)})
         return []
@@ -226,11 +239,28 @@ class _Embedding:
         return failure.kind is FailureKind.BAD_REQUEST or len(batch) > 1 or self.has_answered
 
     def _divide(self, batch: Sequence[Matter], failure: CallFailed) -> list[Sequence[Matter]]:
-        """Cut a batch that failed into parts, so that one bad text takes none with it; one alone fails."""
+        """Cut a batch that failed into parts, so that one bad text takes none with it; one alone fails.
+
+        However many are bad, each is found as long as the server takes the others.
+        """
         if len(batch) == 1:
-            self._fail(batch, failure, is_blamed=self.has_answered)
+            is_blamed = self._is_well()
+            self._fail(batch, failure, is_blamed=is_blamed)
+            if is_blamed:
+                self.refused, self.blamed = 0, self.blamed + 1
             return []
         return list(_cut(batch, size=-(-len(batch) // _PARTS[failure.kind])))
+
+    def _is_well(self) -> bool:
+        """Tell whether the server embeds at all; where only bad texts are left, a word of our own tells."""
+        if not self.has_answered:
+            try:
+                scope = CallScope(workspace_id=self.cycle.workspace_id, cycle_id=self.cycle.pk)
+                embed_patiently(scope=scope, model=self.model, texts=[_HARMLESS])
+            except (CallFailed, DailyCapReached):
+                return False
+            self.has_answered = True
+        return self.has_answered
 
     def _fail(self, batch: Sequence[Matter], failure: CallFailed, *, is_blamed: bool = False) -> None:
         ids = [key for key, _ in batch]

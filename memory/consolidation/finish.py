@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Now
 
+from memory.consolidation.backlog import count_done, leaves_backlog
 from memory.consolidation.cycle import read_current
 from memory.consolidation.pausing import note_outcome
 from memory.consolidation.put_off import NO_ROOM
@@ -91,7 +92,7 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     steps.filter(name__in=("gate", STEP), finished_at=None).update(finished_at=Now())
     _begin(cycle)  # where a cycle ends without its last step
     steps.filter(name=LAST).update(finished_at=Now(), counts={"no_belief": expired})
-    counts = count_cycle(cycle)
+    counts = count_cycle(cycle) | {"done": count_done(cycle=cycle)}
     newest = Episode.objects.for_workspace(cycle.workspace_id).filter(created_at__lte=cycle.now)
     ours.update(
         state=state,
@@ -101,6 +102,8 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
         checkpoint_at=newest.aggregate(newest=Max("created_at"))["newest"],
     )
     note_outcome(cycle=cycle, state=state, budget_spent=cycle.budget_spent)
+    is_followed = leaves_backlog(cycle=cycle, state=state, done=counts["done"])
+    Cycle.objects.filter(pk=cycle.pk).update(has_backlog=is_followed)
     log.info("cycle_closed", cycle=cycle.pk, workspace=cycle.workspace_id, state=state, **counts)
     return True
 

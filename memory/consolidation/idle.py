@@ -2,7 +2,7 @@
 
 from memory.consolidation.blame import counting_blames
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
-from memory.models import CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall, StructuralJob
+from memory.models import CallOutcome, ClusterJob, ClusterMember, Cycle, CycleStep, Episode, ModelCall, StructuralJob
 
 
 def is_idle_after(*, cycle: Cycle) -> bool:
@@ -12,7 +12,7 @@ def is_idle_after(*, cycle: Cycle) -> bool:
     """
     if cycle.state in (CycleState.FAILED, CycleState.CANCELLED):
         return True
-    return not _has_work(cycle) or not _moved_on(cycle)
+    return not _has_work(cycle) or not moved_on(cycle=cycle)
 
 
 def _has_work(cycle: Cycle) -> bool:
@@ -24,12 +24,14 @@ def _has_work(cycle: Cycle) -> bool:
     )
 
 
-def _moved_on(cycle: Cycle) -> bool:
+def moved_on(*, cycle: Cycle) -> bool:
     """Tell whether a cycle got anything out of the way, or paid for something that the next need not pay for.
 
     A job judged, an episode pooled for want of company or a step nearer to the dead letters, an answer stored.
     """
     if ModelCall.objects.filter(cycle=cycle, outcome=CallOutcome.OK).exists():
+        return True
+    if CycleStep.objects.filter(cycle=cycle, name="extract", counts__blamed__gt=0).exists():
         return True
     blamed = ClusterMember.objects.filter(job__cycle=cycle, job__state=JobState.FAILED)
     if blamed.filter(blame__in=counting_blames(cycle_id=cycle.pk)).exists():

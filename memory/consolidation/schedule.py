@@ -36,6 +36,20 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     return _open_all([workspace.pk for workspace in workspaces if workspace.pk not in resting], now=now)
 
 
+def open_overdue_cycles(*, now: datetime) -> list[str]:
+    """Open a cycle where episodes wait and the schedule has let its time pass, as while nothing ran.
+
+    For a service that starts: the schedule counts from then, and the first cycle would be hours away.
+    """
+    hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
+    pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
+    lately = Cycle.objects.filter(workspace=OuterRef("pk"), opened_at__gt=Now() - hours)
+    free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
+    overdue = list(free.filter(Exists(pending), ~Exists(lately)))
+    resting = resting_among(workspaces=overdue)
+    return _open_all([workspace.pk for workspace in overdue if workspace.pk not in resting], now=now)
+
+
 def open_rested_cycles(*, now: datetime) -> list[str]:
     """Open a cycle where a workspace has rested, or need not any longer, and something waits (B9).
 

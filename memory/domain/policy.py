@@ -81,6 +81,7 @@ class ConsolidationPolicy:
 
     trigger_episodes: Annotated[Count, "B7: new episodes that start a cycle"] = 20
     every_hours: Annotated[Positive, "B7: hours between scheduled cycles"] = 4.0
+    pace_minutes: Annotated[Positive, "B20: minutes whose ended cycles tell how fast the backlog shrinks"] = 15.0
     archive_check_hours: Annotated[Positive, "B7: hours after which overdue archiving starts a cycle"] = 24.0
     pooled_days: Annotated[Positive, "B7: days that an episode waits pooled before it settles without a belief"] = 90.0
     lease_episodes: Annotated[Count, "B8.1: most new episodes that one cycle leases"] = 2_000

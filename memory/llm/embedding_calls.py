@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memory.llm.caps import check_recall_cap
 from memory.llm.connection import rest_connection
-from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
+from memory.llm.embeddings import Embedded, Embedder
 from memory.llm.ledger import UNHEARD, CallScope, cost_of, reserve_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens, reserve_tokens
@@ -121,10 +121,10 @@ def _unused(failure: CallFailed) -> dict[str, object]:
 
 
 def _embed(model: Embedder, texts: Sequence[str], timeout: float, *, is_query: bool = False) -> Embedded:
-    """Embed; a model whose vectors do not fit is a failed call that names it."""
+    """Embed; texts that a model cannot take, and vectors that do not fit, are a failed call that says so."""
     try:
         return model.embed_counted(texts, timeout=timeout, is_query=is_query)
-    except WrongDimensions as error:
+    except ValueError as error:
         raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
 
 

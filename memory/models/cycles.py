@@ -27,6 +27,7 @@ class Trigger(models.TextChoices):
     EPISODES = "episodes", "enough new episodes"
     PERSON = "person", "a person or an agent"
     REPLAY = "replay", "a replayed history"
+    BACKLOG = "backlog", "episodes that the last cycle left"
 
 
 class CycleQuerySet(WorkspaceQuerySet):
@@ -68,6 +69,9 @@ class Cycle(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     checkpoint_at = models.DateTimeField(null=True, blank=True, help_text="Newest episode seen; information only.")
     counts = models.JSONField(default=dict, blank=True)
+    has_backlog = models.BooleanField(
+        default=False, db_default=False, help_text="It left episodes that the next cycle takes up at once."
+    )
 
     objects = CycleQuerySet.as_manager()
 
@@ -83,7 +87,10 @@ class Cycle(models.Model):
                 name="ended_cycle_has_its_end",
             ),
         ]
-        indexes = [models.Index(fields=["workspace", "-opened_at"], name="cycle_newest")]
+        indexes = [
+            models.Index(fields=["workspace", "-opened_at"], name="cycle_newest"),
+            models.Index(fields=["workspace"], condition=Q(has_backlog=True), name="cycle_backlog"),
+        ]
 
     def __str__(self) -> str:
         return self.id

@@ -27,7 +27,7 @@ def test_corrections_come_first_then_what_happened_first(world: World, decree: D
     cycle = world.cycle()
 
     assert world.states(correction, early, middle, late) == ["pooled", "pooled", "pooled", "new"]
-    assert CycleStep.objects.get(cycle=cycle, name="extract").counts == {"episodes": 3}
+    assert CycleStep.objects.get(cycle=cycle, name="extract").counts == {"episodes": 3, "waiting": 4}
 
 
 def test_what_was_left_is_taken_by_the_next_cycle(world: World, decree: Decree) -> None:

@@ -86,6 +86,23 @@ def test_two_beats_start_one_cycle(
     assert count_calls(today) == CALLS
 
 
+def test_a_worker_that_starts_takes_up_what_is_overdue(
+    server: ModelServer, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+) -> None:
+    """B7: no beat has ticked yet, and none need."""
+    today = World(server=server, workspace=factories.workspace(), now=timezone.now())
+    tell_story(today)
+    record.strike("nothing ran when the episodes came")
+    with workforce.another(own={"ENGRAM_CATCH_UP": "1"}):
+        ended = _await_end_by_others(today.workspace)
+    record.recover("the first worker to start opened the cycle")
+
+    check_whole(ended)
+    assert ended.trigger == "schedule"
+    assert read_outcome(today.workspace) == undisturbed
+    assert count_calls(today) == CALLS
+
+
 def _await_end_by_others(workspace: Workspace) -> Cycle:
     """Wait for the end of a workspace's first cycle, without sweeping ourselves."""
     cycles = Cycle.objects.filter(workspace=workspace)

@@ -164,6 +164,7 @@ def worker_environment(*, model_url: str, embedding_model: str, timeouts: Mappin
         "OPENAI_BASE_URL": model_url,
         "ENGRAM_EMBEDDING_MODEL": embedding_model,
         "ENGRAM_LOG_FORMAT": "json",
+        "ENGRAM_CATCH_UP": "0",  # a test opens its cycle once its story is told
         "ENGRAM_KEEP_CONNECTIONS": "1",  # as with the embedded database: what dies has more to leave behind
         **timeouts,
     }

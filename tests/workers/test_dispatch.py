@@ -7,8 +7,9 @@ import sys
 import pytest
 from django.conf import settings
 from django.db import transaction
+from pytest_django import Settings
 
-from beliefsite.celery import app
+from beliefsite.celery import app, catch_up
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.sweep import sweep
 from memory.models import ClusterJob, Cycle, CycleStep, JobKind, Trigger, Workspace
@@ -149,6 +150,7 @@ def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, mo
         ("workers.restructure", "llm"),
         ("workers.classify", "llm"),
         ("workers.tick", "maintenance"),
+        ("workers.catch_up", "maintenance"),
         ("workers.sweep", "maintenance"),
     ],
 )
@@ -156,6 +158,35 @@ def test_every_task_goes_to_its_queue(task: str, queue: str) -> None:
     """What waits on a model never keeps a step from running, nor the sweeper."""
     assert task in app.tasks
     assert app.amqp.router.route({}, task)["queue"].name == queue
+
+
+@pytest.mark.parametrize(("is_on", "sent"), [(True, ["workers.catch_up"]), (False, [])])
+def test_a_worker_that_starts_asks_for_what_is_overdue(is_on: bool, sent: list[str], settings: Settings) -> None:
+    """B7: the schedule counts from the start of its sender, and may be four hours away."""
+    settings.ENGRAM_CATCH_UP = is_on
+    catch_up()
+    assert [message.task for message in read_messages("maintenance")] == sent
+
+
+def test_the_last_step_opens_the_next_cycle_of_a_backlog(clustered: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B7: at once, by whoever closed the cycle; a step of an attempt that is over opens none."""
+    closed = {"state": "finished", "finished_at": factories.NOW, "has_backlog": True}
+    Cycle.objects.filter(pk=clustered.pk).update(**closed)
+    tasks.finish(clustered.pk, 1)
+    assert not Cycle.objects.open().exists()
+    monkeypatch.setattr("workers.tasks.finish_cycle", lambda **_: True)
+    tasks.finish(clustered.pk, 1)
+    assert Cycle.objects.open().get().trigger == "backlog"
+    assert [message.task for message in read_messages("consolidation")] == ["workers.extract"]
+
+
+def test_the_sweeper_opens_the_next_cycle_that_nobody_opened(clustered: Cycle) -> None:
+    """B7: its process may have died between closing the one and opening the other."""
+    closed = {"state": "finished", "finished_at": factories.NOW, "has_backlog": True}
+    Cycle.objects.filter(pk=clustered.pk).update(**closed)
+    tasks.sweep()
+    tasks.sweep()
+    assert [cycle.trigger for cycle in Cycle.objects.open()] == ["backlog"]
 
 
 def test_every_task_of_ours_is_routed_on_purpose() -> None:

@@ -37,7 +37,7 @@ ScopeEnum: TypeAlias = Literal["global", "project"]
 Signal: TypeAlias = Literal["high", "medium", "low", "none"]
 SourceEnum: TypeAlias = Literal["human", "ai", "interaction", "ingest", "dream"]
 TimeframeEnum: TypeAlias = Literal["current", "past", "always"]
-TriggerEnum: TypeAlias = Literal["schedule", "episodes", "person", "replay"]
+TriggerEnum: TypeAlias = Literal["schedule", "episodes", "person", "replay", "backlog"]
 TurnsBody: TypeAlias = "TurnLine | TurnBatch"
 ValueEnum: TypeAlias = Literal["useful", "wrong"]
 VerdictEnum: TypeAlias = Literal["SUPPORTS", "CONTRADICTS", "PARTIAL"]
@@ -64,6 +64,14 @@ class Ancestor(TypedDict):
     status_reason: NotRequired[str]
     evidence_count: NotRequired[int]
     created_at: str
+
+
+class Backlog(TypedDict):
+    """What waits for cycles, and how fast those that ended lately took it away."""
+
+    waiting: int
+    per_minute: float | None
+    done_at: str | None
 
 
 class Belief(TypedDict):
@@ -978,6 +986,7 @@ class Status(TypedDict):
     pending_episodes: int
     pooled_episodes: int
     held_episodes: int
+    backlog: "Backlog | None"
     turns: "WaitingTurns"
     remembering: "Remembering"
     graph: "Graph | None"

@@ -76,7 +76,7 @@ class Command(BaseCommand):
         pending = Episode.objects.for_workspace(workspace).pending().count()
         if pending and not options["json"]:
             waiting = f"{counted(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
-            self.stdout.write(f"{waiting} for a cycle; --until-idle runs as many as it takes.")
+            self.stdout.write(f"{waiting} for a cycle{_what_follows(cycles[-1])}.")
         if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
             raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
 
@@ -119,6 +119,12 @@ def _in_words(counts: Mapping[str, int]) -> str:
         if counts.get(name)
     ]
     return ", ".join(parts)
+
+
+def _what_follows(last: Cycle) -> str:
+    """Say what becomes of the episodes that a cycle left."""
+    is_followed = last.has_backlog or Cycle.objects.for_workspace(last.workspace_id).open().exists()
+    return ", which follows by itself" if is_followed else "; --until-idle runs as many as it takes"
 
 
 def _interrupted(last: Cycle | None) -> str:

@@ -117,6 +117,7 @@ def _answers(address: str) -> bool:
 def _process(name: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run a Python process with its output in a log file, and end it gently."""
     environment = os.environ | {"TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore"}
+    environment["ENGRAM_CATCH_UP"] = "0"  # other workspaces are not the demo's to work on
     with _log(name).open("wb") as log:
         process = subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
             [sys.executable, *arguments], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=environment
