@@ -9,11 +9,11 @@ calls, tokens sent and received, at four bytes a token, and where one purpose as
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.llm.prompts import build_prompt, estimate_tokens
-from memory.llm.replies import validate_reply
+from memory.llm.replies import letter_of, validate_reply
 from memory.llm.requests import (
     ClassificationRequest,
     ContradictionRequest,
@@ -169,26 +169,27 @@ def _syntheses() -> Iterator[Question]:
 
 def _classifications() -> Iterator[Question]:
     for statement, verdicts in zip(BELIEFS, MORNING_VERDICTS, strict=True):
-        yield _classification(statement, MORNINGS, verdicts)
-    yield _classification("Mara deploys on Thursdays.", SINGLES, SINGLES_VERDICTS)
+        yield _classification((statement,), MORNINGS, (verdicts,))
+    yield _classification(("Mara deploys on Thursdays.",), SINGLES, (SINGLES_VERDICTS,))
 
 
 def _classification(
-    statement: str, said: Sequence[tuple[str, str]], verdicts: Sequence[tuple[str, str]]
-) -> Question:  # fmt: skip
-    belief, episodes = _believed(statement), _episodes(said)
-    given = [
-        {"id": episode.id, "verdict": WORDS[letter], "reason": reason}
-        for episode, (letter, reason) in zip(episodes, verdicts, strict=True)
+    statements: Sequence[str], said: Sequence[tuple[str, str]], verdicts: Sequence[Sequence[tuple[str, str]]]
+) -> Question:
+    beliefs = tuple(replace(_believed(one), id=str(place)) for place, one in enumerate(statements))
+    lists = [
+        {"belief": letter_of(place), "texts": [_verdict(n, *one) for n, one in enumerate(row, start=1)]}
+        for place, row in enumerate(verdicts)
     ]
-    request = ClassificationRequest(
-        statement=belief.statement,
-        subject=belief.subject,
-        context=belief.context,
-        language=belief.language,
-        episodes=episodes,
+    return Question(
+        request=ClassificationRequest(beliefs=beliefs, episodes=_episodes(said)),
+        reply={"verdicts": lists},
+        answers=len(statements) * len(said),
     )
-    return Question(request=request, reply={"verdicts": given}, answers=len(given))
+
+
+def _verdict(number: int, letter: str, reason: str) -> str:
+    return f"{number} {letter} {reason}" if letter in "CP" else f"{number} {letter}"
 
 
 def _changes() -> Iterator[Question]:

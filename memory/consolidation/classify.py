@@ -227,14 +227,10 @@ def _cut_into_asks(
 
 
 def _request(target: Target, members: Sequence[EpisodeSource]) -> ClassificationRequest:
-    belief = target.belief
     return ClassificationRequest(
-        statement=belief.statement,
-        subject=belief.subject,
-        context=belief.context,
-        language=belief.language,
+        beliefs=(target.belief.as_stated(),),
         episodes=tuple(member.as_text() for member in members),
-        similarities=tuple(target.likeness[member.id] for member in members),
+        similarities=(tuple(target.likeness[member.id] for member in members),),
     )
 
 

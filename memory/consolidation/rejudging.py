@@ -15,7 +15,7 @@ from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
-from memory.llm.requests import ClassificationRequest
+from memory.llm.requests import ClassificationRequest, StatedBelief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
 from memory.models.vectors import read_episode_vectors
@@ -103,12 +103,19 @@ def _asks(key: str, child: StructuralChild, unjudged: Sequence[Testimony], liken
 def _request(child: StructuralChild, part: Sequence[Testimony], likeness: Likeness) -> ClassificationRequest:
     known = tuple(likeness[said.episode.id] for said in part if said.episode.id in likeness)
     return ClassificationRequest(
+        beliefs=(_stated(child),),
+        episodes=tuple(said.episode.as_text() for said in part),
+        similarities=(known,) if len(known) == len(part) else (),
+    )
+
+
+def _stated(child: StructuralChild) -> StatedBelief:
+    return StatedBelief(
         statement=child.statement,
         subject=child.subject,
         context=child.context,
         language=child.language,
-        episodes=tuple(said.episode.as_text() for said in part),
-        similarities=known if len(known) == len(part) else (),
+        id=str(child.number),
     )
 
 

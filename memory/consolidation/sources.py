@@ -13,7 +13,7 @@ from memory.domain.matching import Claim
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
-from memory.llm.requests import EpisodeText
+from memory.llm.requests import EpisodeText, StatedBelief
 from memory.models import Belief, ClusterJob, Episode
 from memory.models.vectors import Vectors, read_belief_vectors, read_episode_vectors
 
@@ -81,6 +81,12 @@ class BeliefSource:
     def claim(self) -> Claim:
         """Return the statement as the guard compares it; whom it speaks of is its subject."""
         return Claim(text=self.statement, speaker=self.subject, language=self.language)
+
+    def as_stated(self) -> StatedBelief:
+        """Return the belief as a model sees it."""
+        return StatedBelief(
+            statement=self.statement, subject=self.subject, context=self.context, language=self.language, id=self.id
+        )
 
 
 _EPISODE_COLUMNS = (

@@ -118,7 +118,7 @@ class BudgetPolicy:
     probe_hours: Annotated[Positive, "B9: rest after a model server refused the key or the account"] = 6.0
     episode_failures: Annotated[Count, "B11: failed cycles after which an episode is a dead letter"] = 3
     reply_tokens: Annotated[Count, "B9: most tokens of a reply, told the server; models that reason need more"] = 400
-    verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 80
+    verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 30
     fact_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each turn whose facts are asked"] = 200
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0

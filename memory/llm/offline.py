@@ -31,6 +31,7 @@ from memory.llm.replies import (
     ToldFact,
     Union,
     Verdicts,
+    write_reply,
 )
 from memory.llm.requests import (
     ClassificationRequest,
@@ -68,7 +69,9 @@ class OfflineModel:
     def complete(self, *, request: Request, timeout: float) -> Completion:
         """Answer at once, counting no tokens; where no sentence can stand alone the statement is blank."""
         reply = _answer(request)
-        return Completion(reply=reply, raw=reply.model_dump_json(), input_tokens=0, output_tokens=0, latency_ms=0)
+        return Completion(
+            reply=reply, raw=write_reply(request=request, reply=reply), input_tokens=0, output_tokens=0, latency_ms=0
+        )
 
 
 def _answer(request: Request) -> Reply:
@@ -216,20 +219,21 @@ def _find_contradiction(request: ContradictionRequest) -> Contradiction:
 
 
 def _classify(request: ClassificationRequest) -> Reply:
-    similarities = request.similarities or (None,) * len(request.episodes)
+    unknown = ((None,) * len(request.episodes),) * len(request.beliefs)
     return Verdicts(
         verdicts=[
-            _judge(request, episode, similarity)
-            for episode, similarity in zip(request.episodes, similarities, strict=True)
+            _judge(belief, episode, similarity)
+            for belief, row in zip(request.beliefs, request.similarities or unknown, strict=True)
+            for episode, similarity in zip(request.episodes, row, strict=True)
         ]
     )
 
 
-def _judge(request: ClassificationRequest, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
+def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
     """Judge one episode; a belief's speaker is its subject, as in the polarity guard."""
     judgement = judge_by_rules(
         episode=Claim(text=episode.text, speaker=episode.speaker, language=episode.language),
-        belief=Claim(text=request.statement, speaker=request.subject, language=request.language),
+        belief=_as_claim(belief),
         similarity=similarity,
     )
-    return EpisodeVerdict(id=episode.id, verdict=judgement.verdict, reason=judgement.reason)
+    return EpisodeVerdict(belief=belief.id, id=episode.id, verdict=judgement.verdict, reason=judgement.reason)

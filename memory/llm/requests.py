@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import ClassVar
@@ -24,7 +24,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeText:
-    """An episode as a model sees it: its matter, without the speaker's prefix."""
+    """An episode as a model sees it: its matter, without the speaker's prefix; no prompt shows the id."""
 
     id: str
     text: str
@@ -42,29 +42,28 @@ class SynthesisRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassificationRequest:
-    """Ask what each episode says about one belief.
-
-    The similarities (reference scale, one per episode) are a hint for rules; no prompt and no hash holds them.
-    """
-
-    purpose: ClassVar[Purpose] = Purpose.CLASSIFY
-    statement: str
-    subject: str
-    context: str
-    language: str
-    episodes: tuple[EpisodeText, ...]
-    similarities: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedBelief:
-    """A belief as a model sees it."""
+    """A belief as a model sees it; what a reply says of it is told by the id, which no prompt shows."""
 
     statement: str
     subject: str
     context: str
     language: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassificationRequest:
+    """Ask what each episode says about each of some beliefs, whose ids differ.
+
+    The similarities (reference scale, one per belief and episode) are a hint for rules; no prompt and no hash holds
+    them.
+    """
+
+    purpose: ClassVar[Purpose] = Purpose.CLASSIFY
+    beliefs: tuple[StatedBelief, ...]
+    episodes: tuple[EpisodeText, ...]
+    similarities: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,18 +191,22 @@ def halve_request(*, request: Request) -> tuple[Request, Request] | None:
     if isinstance(request, FactsRequest) and len(request.turns) > 1:
         half = len(request.turns) // 2
         return FactsRequest(turns=request.turns[:half]), FactsRequest(turns=request.turns[half:])
-    if not isinstance(request, ClassificationRequest) or len(request.episodes) < 2:
+    return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
+
+
+def _halve_classification(request: ClassificationRequest) -> tuple[Request, Request] | None:
+    """Halve the episodes, of which one may be poison; what asks about a single one has its beliefs halved."""
+    first, second = ((slice(None, n // 2), slice(n // 2, None)) for n in (len(request.episodes), len(request.beliefs)))
+    if len(request.episodes) > 1:
+        rows = request.similarities
+        early, late = (
+            replace(request, episodes=request.episodes[part], similarities=tuple(row[part] for row in rows))
+            for part in first
+        )
+    elif len(request.beliefs) > 1:
+        early, late = (
+            replace(request, beliefs=request.beliefs[part], similarities=request.similarities[part]) for part in second
+        )
+    else:
         return None
-    middle = len(request.episodes) // 2
-    return _part(request, slice(None, middle)), _part(request, slice(middle, None))
-
-
-def _part(request: ClassificationRequest, part: slice) -> ClassificationRequest:
-    return ClassificationRequest(
-        statement=request.statement,
-        subject=request.subject,
-        context=request.context,
-        language=request.language,
-        episodes=request.episodes[part],
-        similarities=request.similarities[part],
-    )
+    return early, late

@@ -38,7 +38,7 @@ from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope, find_replies
 from memory.llm.model import language_model
 from memory.llm.replies import Synthesis
-from memory.llm.requests import MetaRequest, StatedBelief
+from memory.llm.requests import MetaRequest
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
@@ -215,12 +215,7 @@ def _why(*, missing: int, stopped: str, failures: Sequence[Failure]) -> str:
 def _request(group: Group) -> MetaRequest:
     told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
     return MetaRequest(
-        beliefs=tuple(
-            StatedBelief(
-                statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
-            )
-            for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]
-        ),
+        beliefs=tuple(belief.as_stated() for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
     )
 

@@ -42,7 +42,7 @@ def test_any_other_near_episode_is_asked(world: World, text: str, likeness: floa
 
     world.cycle()
 
-    assert [call.ids for call in world.server.calls("classify")] == [[said.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[said.text]]
     assert world.now_of(belief).beta == 2.0
 
 
@@ -65,9 +65,9 @@ def test_a_belief_matched_by_some_does_not_excuse_the_others(world: World) -> No
 
     world.cycle()
 
-    asked = [episode for call in world.server.calls("classify") for episode in call.ids]
-    assert sorted(asked) == sorted(episode.pk for episode in others)
-    assert same.pk not in asked
+    asked = [episode for call in world.server.calls("classify") for episode in call.texts]
+    assert sorted(asked) == sorted(episode.text for episode in others)
+    assert same.text not in asked
     assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (5.0, 5.0)
 
 
@@ -179,13 +179,13 @@ def test_a_pair_judged_once_is_not_asked_again(world: World) -> None:
     world.hold(KILN, about="kiln", likeness=0.8)
     first = world.say(more_kilns(1)[0], about="kiln", verdict=Verdict.IRRELEVANT)
     world.cycle()
-    assert [call.ids for call in world.server.calls("classify")] == [[first.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[first.text]]
 
     second = world.say(more_kilns(2)[1], about="kiln", verdict=Verdict.IRRELEVANT)
     world.cycle(after=timedelta(hours=4))
     world.cycle(after=timedelta(hours=4))
 
-    assert [call.ids for call in world.server.calls("classify")] == [[first.pk], [second.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[first.text], [second.text]]
     assert set(world.states(first, second)) == {"pooled"}
 
 
@@ -212,7 +212,7 @@ def test_twelve_episodes_to_a_call(world: World) -> None:
 
     world.cycle()
 
-    assert sorted(len(call.ids) for call in world.server.calls("classify")) == [1, 12, 12]
+    assert sorted(len(call.texts) for call in world.server.calls("classify")) == [1, 12, 12]
     assert Evidence.objects.filter(verdict="CONTRADICTS").count() == 25
     assert ClusterJob.objects.get().state == "applied"
 

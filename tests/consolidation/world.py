@@ -42,6 +42,7 @@ from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.model_server import Act, Asked, ModelServer, garbage, refuse, stall
+from tests.model_server_acts import judged
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
@@ -194,11 +195,11 @@ class World:
         return {"contradicts": place, "reason": "as scripted" if place else ""}
 
     def _answer_about(self, statement: str, asked: Asked) -> Act | dict[str, Any]:
-        if statement in self.spoilt:
+        if self.spoilt.intersection(belief["belief"] for belief in asked.beliefs):
             return garbage()
         match asked.purpose:
             case "classify":
-                return {"verdicts": [self._verdict(statement, episode) for episode in asked.episodes]}
+                return judged(asked, lambda belief, episode: self._verdict(belief["belief"], episode["text"]))
             case "revise":
                 return _stated(self.revisions.get(statement, ""))
             case "split":
@@ -207,10 +208,9 @@ class World:
         known = [self.unions[item["belief"]] for item in asked.items if item["belief"] in self.unions]
         return {"same": bool(known), **_stated(known[0] if known else "")}
 
-    def _verdict(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
-        text = episode["text"]
+    def _verdict(self, statement: str, text: str) -> tuple[str, str]:
         verdict = self.verdicts.get(f"{statement}|{text}", self.verdicts.get(text, Verdict.SUPPORTS))
-        return {"id": episode["id"], "verdict": verdict, "reason": "as scripted"}
+        return verdict, "as scripted"
 
     def say(
         self, text: str, *, about: str, likeness: float = 0.95, verdict: str = Verdict.SUPPORTS, **given: Any

@@ -37,7 +37,7 @@ def test_an_episode_that_looks_like_a_fence_stays_one_json_line(request_: Reques
     lines = build_prompt(request=request_, fence="0000").user.split("\n")
     items = [json.loads(line) for line in lines[1:-1]]
     assert (lines[0], lines[-1]) == ("BEGIN 0000", "END 0000")
-    assert [item["text"] for item in items if "id" in item] == [episode.text for episode in request_.episodes]
+    assert [item["text"] for item in items if "text" in item] == [episode.text for episode in request_.episodes]
 
 
 @pytest.mark.parametrize("request_", [facts(HOSTILE, "b"), summary(HOSTILE, "b")])
@@ -61,7 +61,17 @@ def test_a_hostile_text_never_reaches_the_rules() -> None:
 def test_evidence_is_told_with_its_verdict() -> None:
     """B12, B15: which side an episode is on stands beside its words."""
     lines = build_prompt(request=revision("Spaces now.", in_favour=("Tabs.",)), fence="0").user.split("\n")[1:-1]
-    assert [json.loads(line).get("verdict") for line in lines] == [None, "SUPPORTS", "CONTRADICTS"]
+    assert [json.loads(line).get("says") for line in lines] == [None, "S", "C"]
+
+
+def test_what_a_reply_refers_to_is_numbered_and_no_id_is_shown() -> None:
+    """B11: letters for beliefs, numbers for texts; what no reply refers to has neither."""
+    asked = classification("a", "b", statements=("Mara prefers tabs.", "Mara drinks tea."))
+    items = [json.loads(line) for line in build_prompt(request=asked, fence="0").user.split("\n")[1:-1]]
+    assert [item.get("letter", item.get("number")) for item in items] == ["A", "B", 1, 2]
+    for request in (asked, synthesis("a"), split("b", in_favour=("a",)), revision("b"), merge("a", "b")):
+        assert not any(episode.id in build_prompt(request=request).user for episode in request.episodes)
+    assert "number" not in build_prompt(request=synthesis("a")).user
 
 
 def test_each_call_has_a_fence_of_its_own() -> None:
@@ -85,7 +95,7 @@ def test_what_is_to_be_remembered_is_shown_whole() -> None:
     text = "Mara keeps bees. " * 1_900
     request = RememberRequest(episodes=(EpisodeText(id="ep_1", text=text, speaker="Mara"),))
     [line] = build_prompt(request=request, fence="0").user.split("\n")[1:-1]
-    assert json.loads(line) == {"id": "ep_1", "speaker": "Mara", "text": text}
+    assert json.loads(line) == {"speaker": "Mara", "text": text}
 
 
 @pytest.mark.parametrize("rules", [SYNTHESIS, CLASSIFICATION, REVISION, SPLIT, MERGE, FACTS, SUMMARY])
