@@ -168,8 +168,7 @@ def _syntheses() -> Iterator[Question]:
 
 
 def _classifications() -> Iterator[Question]:
-    for statement, verdicts in zip(BELIEFS, MORNING_VERDICTS, strict=True):
-        yield _classification((statement,), MORNINGS, (verdicts,))
+    yield _classification(BELIEFS, MORNINGS, MORNING_VERDICTS)
     yield _classification(("Mara deploys on Thursdays.",), SINGLES, (SINGLES_VERDICTS,))
 
 

@@ -95,6 +95,7 @@ class ConsolidationPolicy:
     match_beliefs: Annotated[Count, "B8.4, B9: most existing beliefs that one cluster is held against"] = 5
     reinforce_similarity: Annotated[Share, "B8.4: similarity above which the guard alone may support"] = 0.92
     classify_episodes: Annotated[Count, "B8.4: most episodes of one classification call"] = 12
+    classify_statements: Annotated[Count, "B8.4: most statements that one classification call asks about"] = 5
     birth_supports: Annotated[Count, "B8.4: fewest supporting episodes of a new belief"] = 3
     birth_confidence: Annotated[Share, "B8.4: confidence that a new belief must exceed"] = 0.5
     twin_similarity: Annotated[Share, "B8.5: similarity above which two new statements of a cycle are one"] = 0.92

@@ -6,7 +6,7 @@ import pytest
 
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ClusterJob, Episode, Evidence, Scope
+from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Scope
 from tests import factories
 from tests.consolidation.world import World
 
@@ -215,6 +215,40 @@ def test_twelve_episodes_to_a_call(world: World) -> None:
     assert sorted(len(call.texts) for call in world.server.calls("classify")) == [1, 12, 12]
     assert Evidence.objects.filter(verdict="CONTRADICTS").count() == 25
     assert ClusterJob.objects.get().state == "applied"
+
+
+def test_beliefs_that_wait_for_the_same_episodes_share_a_call(world: World) -> None:
+    """B8.4: one call about three beliefs; each pair has a verdict of its own, and that of the call."""
+    statements = [KILN, "The kiln of the pottery is old.", "The kiln of the pottery is loud."]
+    beliefs = [world.hold(statement, about="kiln", likeness=0.9) for statement in statements]
+    said = world.say_all(more_kilns(3), about="kiln", verdict=Verdict.IRRELEVANT)
+    world.verdicts[f"{KILN}|{said[1].text}"] = Verdict.CONTRADICTS
+    world.verdicts[f"{statements[2]}|{said[0].text}"] = Verdict.PARTIAL
+
+    world.cycle()
+
+    about_beliefs = world.server.calls("classify")[0]
+    assert (sorted(about_beliefs.beliefs), len(about_beliefs.texts)) == (sorted(statements), 3)
+    rows = JobVerdict.objects.filter(belief__in=beliefs)
+    assert {row["basis"] for row in rows.values("basis")} == {"model"}
+    assert rows.values("call").distinct().count() == 1
+    told = {(row.belief.statement, row.episode.text): row.verdict for row in rows if row.verdict != "IRRELEVANT"}
+    assert told == {(KILN, said[1].text): "CONTRADICTS", (statements[2], said[0].text): "PARTIAL"}
+
+
+def test_what_the_guard_told_is_not_overruled_by_a_call_about_others(world: World) -> None:
+    """B8.4: a pair that needs no call is asked about beside others, and keeps its verdict."""
+    belief = world.hold(KILN, about="kiln")
+    loud = world.hold("The kiln of the pottery is loud.", about="kiln", likeness=0.9)
+    same = world.say(KILN, about="kiln", likeness=1.0)
+    world.verdicts[KILN] = Verdict.CONTRADICTS
+    world.say_all(more_kilns(4), about="kiln", verdict=Verdict.CONTRADICTS)
+
+    world.cycle()
+
+    assert [sorted(call.beliefs) for call in world.server.calls("classify")] == [sorted([KILN, loud.statement])]
+    assert Evidence.objects.get(belief=belief, episode=same).basis == "guard"
+    assert Evidence.objects.get(belief=loud, episode=same).verdict == "CONTRADICTS"
 
 
 def test_a_forgotten_member_brings_no_evidence(world: World) -> None:
