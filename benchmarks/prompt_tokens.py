@@ -32,6 +32,7 @@ from memory.llm.requests import (
 )
 
 _FENCE = "0123abcd"
+PERSON = "Mara"
 
 DEPLOYS = (
     ("2026-01-12", "We moved the release train: from now on I deploy on Thursdays, not on Fridays any more."),
@@ -116,7 +117,8 @@ class Question:
 
 def fixed_questions() -> list[Question]:
     """Return the questions, the same at every run."""
-    return [*_syntheses(), *_classifications(), *_changes(), *_conversations(), *_comparisons()]
+    questions = [*_syntheses(), *_classifications(), *_changes(), *_conversations(), *_comparisons()]
+    return [replace(one, request=replace(one.request, person=PERSON)) for one in questions]
 
 
 def count_by_purpose(*, questions: Sequence[Question]) -> dict[str, tuple[int, int, int, int]]:
@@ -159,11 +161,11 @@ def _stated(statement: str, predicate: str, *, context: str = "general") -> dict
 def _syntheses() -> Iterator[Question]:
     yield Question(
         request=SynthesisRequest(episodes=_episodes(DEPLOYS)),
-        reply=_stated("Mara deploys on Thursdays.", "deploys on Thursdays"),
+        reply=_stated("Mara deploys on Thursdays.", "deploys on Thursdays") | {"since": "2026-01-12"},
     )
     yield Question(
         request=SynthesisRequest(episodes=_episodes(MORNINGS)),
-        reply=_stated("Mara drinks green tea instead of coffee.", "drinks green tea instead of coffee"),
+        reply=_stated("Mara drinks green tea.", "drinks green tea") | {"since": "2026-01-27"},
     )
 
 
@@ -196,7 +198,8 @@ def _changes() -> Iterator[Question]:
     told = [one for one, (letter, _) in zip(MORNINGS, MORNING_VERDICTS[0], strict=True) if letter != "I"]
     yield Question(
         request=RevisionRequest(belief=_believed(BELIEFS[0]), episodes=_episodes(told), verdicts=verdicts),
-        reply=_stated("Mara drinks green tea in the morning.", "drinks green tea in the morning"),
+        reply=_stated("Mara drinks green tea in the morning.", "drinks green tea in the morning")
+        | {"since": "2026-01-27"},
     )
     yield Question(
         request=SplitRequest(belief=_believed(BELIEFS[0]), episodes=_episodes(told), verdicts=verdicts),
@@ -240,11 +243,11 @@ def _comparisons() -> Iterator[Question]:
             fact=_believed("Mara drinks green tea instead of coffee."),
             beliefs=tuple(map(_believed, BELIEFS)),
         ),
-        reply={"contradicts": 1, "reason": "tea took the place of coffee"},
+        reply={"contradicts": [1], "reason": "tea took the place of coffee"},
     )
     yield Question(
         request=MetaRequest(beliefs=tuple(map(_believed, BELIEFS[:3]))),
-        reply=_stated("Mara protects her mornings and her sleep.", "protects her mornings and her sleep"),
+        reply=_stated("Mara protects her mornings.", "protects her mornings") | {"since": ""},
     )
 
 

@@ -12,6 +12,7 @@ from memory.llm.prompts import (
     CONTRADICT,
     FACTS,
     MERGE,
+    PERSON,
     REMEMBER,
     REVISION,
     SPLIT,
@@ -40,7 +41,7 @@ class Asked:
     purpose: str
     model: str
     fence: str
-    items: tuple[dict[str, Any], ...]
+    items: tuple[dict[str, Any], ...]  # but for the one that names the person
     body: dict[str, Any] = field(repr=False)
 
     @property
@@ -164,7 +165,7 @@ def sensible(asked: Asked) -> dict[str, Any]:
         case "classify":
             return judged(asked, lambda belief, episode: _verdict(episode))
         case "revise":
-            return state(_first(asked, "C"))
+            return since(state(_first(asked, "C")))
         case "split":
             sides = {"where it holds": _first(asked, "S"), "where not": _first(asked, "C", "P")}
             return {"parts": [state(episode, context=context) for context, episode in sides.items()]}
@@ -177,8 +178,13 @@ def sensible(asked: Asked) -> dict[str, Any]:
         case "remember":
             return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
-            return {"contradicts": None, "reason": ""}
-    return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
+            return {"contradicts": [], "reason": ""}
+    return since(state(asked.episodes[0] if asked.episodes else {"text": "nothing"}))
+
+
+def since(statement: dict[str, Any], day: str = "") -> dict[str, Any]:
+    """Say since when a statement holds."""
+    return {**statement, "since": day}
 
 
 def state(episode: dict[str, str], *, context: str = "general") -> dict[str, Any]:
@@ -246,11 +252,12 @@ def read_chat(body: dict[str, Any]) -> Asked:
     messages = {message["role"]: message["content"] for message in body["messages"]}
     lines = messages.get("user", "").split("\n")
     fence = lines[0].removeprefix("BEGIN ")
+    items = [json.loads(line) for line in lines[1:-1]] if lines[-1] == f"END {fence}" else []
     return Asked(
-        purpose=PURPOSES.get(messages.get("system", ""), "other"),
+        purpose=PURPOSES.get(messages.get("system", "").removesuffix(f"\n{PERSON}"), "other"),
         model=body["model"],
         fence=fence,
-        items=tuple(json.loads(line) for line in lines[1:-1]) if lines[-1] == f"END {fence}" else (),
+        items=tuple(item for item in items if "user" not in item),
         body=body,
     )
 

@@ -24,6 +24,7 @@ from memory.consolidation.sources import (
     BeliefSource,
     EpisodeSource,
     nearest_above,
+    person_of,
     read_beliefs,
     read_members,
     similarities,
@@ -238,6 +239,7 @@ def _request(targets: Sequence[Target], members: Sequence[EpisodeSource]) -> Cla
         beliefs=tuple(target.belief.as_stated() for target in targets),
         episodes=tuple(member.as_text() for member in members),
         similarities=tuple(tuple(target.likeness[member.id] for member in members) for target in targets),
+        person=person_of(members),
     )
 
 

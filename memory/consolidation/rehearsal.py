@@ -24,6 +24,7 @@ from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
     hash_members,
+    person_of,
     positions,
     read_episodes,
     read_sources,
@@ -205,6 +206,7 @@ def _about_candidate(members: Sequence[EpisodeSource]) -> list[Request]:
         ClassificationRequest(
             beliefs=(candidate,),
             episodes=tuple(member.as_text() for member in members[start : start + size]),
+            person=person_of(members[start : start + size]),
         )
         for start in range(0, len(members), size)
     ]

@@ -9,6 +9,7 @@ from memory.consolidation.asking import ask_models
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
+from memory.consolidation.sources import person_of
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
 from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
@@ -118,6 +119,7 @@ def _asks(
                 beliefs=tuple(_stated(children[key]) for key in one.statements),
                 episodes=tuple(said[key].episode.as_text() for key in one.texts),
                 similarities=_known([likeness[key] for key in one.statements], one.texts),
+                person=person_of(said[key].episode for key in one.texts),
             ),
         )
         for number, one in enumerate(batches)

@@ -13,6 +13,7 @@ from memory.domain.matching import Claim
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
+from memory.domain.user_names import name_of_user
 from memory.llm.requests import EpisodeText, StatedBelief
 from memory.models import Belief, ClusterJob, Episode
 from memory.models.vectors import Vectors, read_belief_vectors, read_episode_vectors
@@ -154,6 +155,12 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
     above = np.flatnonzero(cosines > threshold)
     ordered: list[int] = above[np.argsort(-cosines[above], kind="stable")].tolist()
     return ordered
+
+
+def person_of(members: Iterable[EpisodeSource]) -> str:
+    """Return what the one user of some episodes is called, or "" where that is not known."""
+    users = {member.user for member in members}
+    return name_of_user(user=users.pop()) if len(users) == 1 else ""
 
 
 def positions(sources: Sequence[EpisodeSource]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from memory.consolidation.asking import ask_models, embed_statement
 from memory.consolidation.leases import JobLease, leased_job
-from memory.consolidation.sources import EpisodeSource, hash_statement, read_members
+from memory.consolidation.sources import EpisodeSource, hash_statement, person_of, read_members
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
@@ -49,7 +49,8 @@ def synthesize_cluster(*, job_id: int, attempt: int) -> None:
 
 def synthesis_request(*, members: Sequence[EpisodeSource]) -> SynthesisRequest:
     """Word the call for a cluster's candidate: its most central episodes (B8.3)."""
-    return SynthesisRequest(episodes=tuple(member.as_text() for member in _central(members)))
+    shown = _central(members)
+    return SynthesisRequest(episodes=tuple(member.as_text() for member in shown), person=person_of(shown))
 
 
 def _central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]:

@@ -10,6 +10,7 @@ from memory.domain.conversation import SaidTurn, Talk
 from memory.domain.entities import find_entities
 from memory.domain.refusals import says_nothing
 from memory.domain.summaries import is_summary_due
+from memory.domain.user_names import name_of_user
 from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.facts import as_turn_texts
@@ -54,7 +55,7 @@ def summarize_conversation(
     if standing := _standing(key, arrival):
         return standing
     scope = CallScope(workspace_id=arrival.workspace.pk, conversation_id=conversation_id)
-    answer = _ask(stretch, scope=scope, budget=budget, fence=fence)
+    answer = _ask(stretch, scope=scope, budget=budget, fence=fence, person=name_of_user(user=talk.user))
     if answer is None or not isinstance(answer.reply, Summary) or not answer.reply.summary:
         return None
     with transaction.atomic():
@@ -79,14 +80,14 @@ def _standing(key: str, arrival: Arrival) -> Outcome | None:
 
 
 def _ask(
-    stretch: Sequence[SaidTurn], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool]
+    stretch: Sequence[SaidTurn], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool], person: str
 ) -> Answer | None:  # fmt: skip
     shown = as_turn_texts(stretch, pieces=max(1, settings.POLICY.extraction.turns // len(stretch)))
     if all(says_nothing(turn.text) for turn in shown):
         return None
     answers: list[Answer] = []
     failures = answer_asks(
-        asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown)))],
+        asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown), person=person))],
         scope=scope,
         budget=budget,
         model=language_model(),

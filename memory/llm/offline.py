@@ -26,6 +26,7 @@ from memory.llm.replies import (
     Reply,
     StatedFact,
     StatedFacts,
+    Statement,
     Summary,
     Synthesis,
     ToldFact,
@@ -104,11 +105,11 @@ def _state(episodes: Sequence[EpisodeText]) -> Synthesis:
     found = extract_statement(episodes=[_as_source(episode) for episode in episodes], embed=_embed)
     if found is None:
         return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
-    return _as_reply(found)
+    return Synthesis(**_as_reply(found).model_dump())
 
 
-def _as_reply(found: Extracted) -> Synthesis:
-    return Synthesis(
+def _as_reply(found: Extracted) -> Statement:
+    return Statement(
         statement=found.statement,
         subject=found.subject,
         predicate=found.predicate,
@@ -209,13 +210,15 @@ def _read(request: RememberRequest) -> StatedFacts:
 
 
 def _find_contradiction(request: ContradictionRequest) -> Contradiction:
-    """Name the first belief that rules find contradicted."""
+    """Name the beliefs that rules find contradicted, and why the first is."""
     fact = _as_claim(request.fact)
-    for number, belief in enumerate(request.beliefs, 1):
-        judgement = judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)
-        if judgement.verdict is Verdict.CONTRADICTS:
-            return Contradiction(contradicts=number, reason=judgement.reason)
-    return Contradiction(contradicts=None)
+    found = {
+        number: judgement.reason
+        for number, belief in enumerate(request.beliefs, 1)
+        if (judgement := judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)).verdict
+        is Verdict.CONTRADICTS
+    }
+    return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
 
 
 def _classify(request: ClassificationRequest) -> Reply:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from functools import cache
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, Self, cast, get_args
@@ -46,8 +47,19 @@ class _Reply(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Synthesis(_Reply):
-    """One falsifiable sentence and its parts (B10); a blank statement says that none can be made."""
+def _as_date(given: Any) -> Any:
+    """Take what is no date for no answer: no reply is worth refusing for it."""
+    try:
+        return date.fromisoformat(given.strip()).isoformat() if isinstance(given, str) else given
+    except ValueError:
+        return ""
+
+
+Day = Annotated[str, BeforeValidator(_as_date)]
+
+
+class Statement(_Reply):
+    """One falsifiable sentence and its parts (B10)."""
 
     statement: Words
     subject: Words
@@ -60,6 +72,12 @@ class Synthesis(_Reply):
         if self.statement and not (self.subject and self.predicate and self.context):
             raise ValueError("a statement needs a subject, a predicate and a context")
         return self
+
+
+class Synthesis(Statement):
+    """A statement and the date since when it holds, if that is told; a blank statement says that none can be made."""
+
+    since: Day = ""
 
 
 class BeliefVerdicts(_Reply):
@@ -93,7 +111,7 @@ class Verdicts(_Reply):
 class Division(_Reply):
     """Two statements, each with its own context (B12); none says that the belief cannot be divided."""
 
-    parts: list[Synthesis]
+    parts: list[Statement]
 
     @model_validator(mode="after")
     def _be_two_or_none(self) -> Self:
@@ -197,11 +215,23 @@ class StatedFacts(_Reply):
         return {"facts": given} if isinstance(given, list) else given
 
 
-class Contradiction(_Reply):
-    """The number of the belief that a fact contradicts, from 1; None for none (R3)."""
+def _as_list(given: Any) -> Any:
+    """Take one number for a list of it, and nothing for none."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, int) else given
 
-    contradicts: int | None
+
+class Contradiction(_Reply):
+    """The numbers of the beliefs that a fact contradicts, from 1, and why (R3)."""
+
+    contradicts: Annotated[list[int], BeforeValidator(_as_list)]
     reason: Words = ""
+
+    def places(self, *, among: int) -> list[int] | None:
+        """Return the places of the beliefs, from 0, each once; None if one is none of so many."""
+        numbers = sorted(set(self.contradicts))
+        return [number - 1 for number in numbers] if all(1 <= number <= among for number in numbers) else None
 
 
 Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction

@@ -1,4 +1,7 @@
-"""What is asked of a language model, as plain values."""
+"""What is asked of a language model, as plain values.
+
+Every request may name the person whose memory it is about: who says "I" where a text names no speaker (E2).
+"""
 
 import hashlib
 import json
@@ -39,6 +42,7 @@ class SynthesisRequest:
 
     purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
     episodes: tuple[EpisodeText, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ class ClassificationRequest:
     beliefs: tuple[StatedBelief, ...]
     episodes: tuple[EpisodeText, ...]
     similarities: tuple[tuple[float, ...], ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,7 @@ class RevisionRequest:
     belief: StatedBelief
     episodes: tuple[EpisodeText, ...]
     verdicts: tuple[str, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +90,7 @@ class SplitRequest:
     belief: StatedBelief
     episodes: tuple[EpisodeText, ...]
     verdicts: tuple[str, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +104,7 @@ class MergeRequest:
     beliefs: tuple[StatedBelief, StatedBelief]
     similarity: float
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +125,7 @@ class FactsRequest:
     purpose: ClassVar[Purpose] = Purpose.FACTS
     turns: tuple[TurnText, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +135,7 @@ class SummaryRequest:
     purpose: ClassVar[Purpose] = Purpose.SUMMARIZE
     turns: tuple[TurnText, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +144,7 @@ class RememberRequest:
 
     purpose: ClassVar[Purpose] = Purpose.REMEMBER
     episodes: tuple[EpisodeText, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +158,7 @@ class ContradictionRequest:
     fact: StatedBelief
     beliefs: tuple[StatedBelief, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +171,7 @@ class MetaRequest:
     purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
     beliefs: tuple[StatedBelief, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 Request = (
@@ -190,7 +203,7 @@ def halve_request(*, request: Request) -> tuple[Request, Request] | None:
     """Split what asks about several episodes, or turns, in two, or return None where there is nothing to split."""
     if isinstance(request, FactsRequest) and len(request.turns) > 1:
         half = len(request.turns) // 2
-        return FactsRequest(turns=request.turns[:half]), FactsRequest(turns=request.turns[half:])
+        return replace(request, turns=request.turns[:half]), replace(request, turns=request.turns[half:])
     return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
 
 

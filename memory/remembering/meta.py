@@ -31,6 +31,7 @@ from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
+from memory.domain.user_names import name_of_user
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
@@ -217,6 +218,7 @@ def _request(group: Group) -> MetaRequest:
     return MetaRequest(
         beliefs=tuple(belief.as_stated() for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
+        person=name_of_user(user=group.beliefs[0].user),
     )
 
 

@@ -1,6 +1,7 @@
 """B8.4: which beliefs episodes are held against, who is asked, and who need not be."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Scope
 from tests import factories
 from tests.consolidation.world import World
+from tests.model_server import Act, Asked
 
 KILN = "The kiln of the pottery burns 5 hours."
 
@@ -234,6 +236,23 @@ def test_beliefs_that_wait_for_the_same_episodes_share_a_call(world: World) -> N
     assert rows.values("call").distinct().count() == 1
     told = {(row.belief.statement, row.episode.text): row.verdict for row in rows if row.verdict != "IRRELEVANT"}
     assert told == {(KILN, said[1].text): "CONTRADICTS", (statements[2], said[0].text): "PARTIAL"}
+
+
+def test_the_person_is_named_where_the_id_is_a_name(world: World) -> None:
+    """E2: in what words a belief and in what judges it."""
+    prompts: list[str] = []
+
+    def answer(asked: Asked) -> Act | dict[str, Any]:
+        prompts.append(asked.body["messages"][1]["content"].split("\n")[1])
+        return world.answer(asked)
+
+    world.server.script = answer
+    world.say_all(more_kilns(4), about="kiln", user="mara")
+    world.say_all([f"The barn of the farm has {doors} doors." for doors in range(2, 6)], about="barn", user="u-17")
+
+    world.cycle()
+
+    assert sorted(prompt == '{"user":"Mara"}' for prompt in prompts) == [False, False, True, True]
 
 
 def test_what_the_guard_told_is_not_overruled_by_a_call_about_others(world: World) -> None:

@@ -155,7 +155,7 @@ class World:
     divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
     facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
-    contradictions: dict[str, str] = field(default_factory=dict)  # by fact: the statement that it contradicts
+    contradictions: dict[str, str | list[str]] = field(default_factory=dict)  # by fact: what it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
@@ -188,11 +188,11 @@ class World:
         return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
 
     def _contradiction(self, asked: Asked) -> dict[str, Any]:
-        """Name the belief that the fact contradicts, by its place among those asked about."""
-        fact, beliefs = asked.items[0]["fact"], [item["belief"] for item in asked.items[1:]]
-        rival = self.contradictions.get(fact)
-        place = beliefs.index(rival) + 1 if rival in beliefs else None
-        return {"contradicts": place, "reason": "as scripted" if place else ""}
+        """Name the beliefs that the fact contradicts, by their places among those asked about."""
+        given = self.contradictions.get(asked.items[0]["fact"], [])
+        rivals = [given] if isinstance(given, str) else given
+        numbers = [item["number"] for item in asked.beliefs if item["belief"] in rivals]
+        return {"contradicts": numbers, "reason": "as scripted" if numbers else ""}
 
     def _answer_about(self, statement: str, asked: Asked) -> Act | dict[str, Any]:
         if self.spoilt.intersection(belief["belief"] for belief in asked.beliefs):

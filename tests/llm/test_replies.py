@@ -41,6 +41,16 @@ def test_a_blank_statement_is_an_answer_that_says_there_is_none() -> None:
     assert reply.statement == ""
 
 
+@pytest.mark.parametrize(
+    ("given", "read"), [("2026-03-09", "2026-03-09"), (" 2026-03-09 ", "2026-03-09"), ("", ""), ("last spring", "")]
+)
+def test_a_synthesis_says_since_when_or_not(given: str, read: str) -> None:
+    """E5: what is no date is no answer, and spoils none."""
+    reply = validate_reply(synthesis(), json.dumps(GOOD | {"since": given}))
+    assert isinstance(reply, Synthesis)
+    assert reply.since == read
+
+
 def test_what_no_column_holds_is_dropped_from_a_reply() -> None:
     """JSON can spell NUL; PostgreSQL's text and jsonb cannot hold it, and a stored reply is read again and again."""
     stated = validate_reply(synthesis(), json.dumps(GOOD | {"statement": "Mara prefers\0 tea."}))

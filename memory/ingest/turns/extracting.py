@@ -75,6 +75,7 @@ def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | Non
             budget=extraction_budget(),
             fence=lease.renew,
             conversation_id=conversation.pk,
+            user=conversation.user,
         )
     except MustWait as wait:
         lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
