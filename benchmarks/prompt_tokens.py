@@ -246,7 +246,7 @@ def _comparisons() -> Iterator[Question]:
         reply={"contradicts": [1], "reason": "tea took the place of coffee"},
     )
     yield Question(
-        request=MetaRequest(beliefs=tuple(map(_believed, BELIEFS[:3]))),
+        request=MetaRequest(beliefs=tuple(map(_believed, BELIEFS[:3])), confidences=(0.71, 0.83, 0.75)),
         reply=_stated("Mara protects her mornings.", "protects her mornings") | {"since": ""},
     )
 

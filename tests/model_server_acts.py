@@ -12,6 +12,7 @@ from memory.llm.prompts import (
     CONTRADICT,
     FACTS,
     MERGE,
+    META,
     PERSON,
     REMEMBER,
     REVISION,
@@ -22,6 +23,7 @@ from memory.llm.prompts import (
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
+    META: "synthesize",
     CLASSIFICATION: "classify",
     REVISION: "revise",
     SPLIT: "split",
@@ -53,6 +55,12 @@ class Asked:
     def beliefs(self) -> tuple[dict[str, Any], ...]:
         """Return the beliefs that are asked about."""
         return tuple(item for item in self.items if "belief" in item)
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """Return the first episode, or the first belief where beliefs are all there is."""
+        told = [*self.episodes, *({**item, "text": item["belief"]} for item in self.beliefs)]
+        return told[0] if told else {"text": "nothing"}
 
     @property
     def turns(self) -> tuple[dict[str, Any], ...]:
@@ -179,7 +187,7 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
             return {"contradicts": [], "reason": ""}
-    return since(state(asked.episodes[0] if asked.episodes else {"text": "nothing"}))
+    return since(state(asked.first))
 
 
 def since(statement: dict[str, Any], day: str = "") -> dict[str, Any]:

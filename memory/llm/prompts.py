@@ -157,6 +157,13 @@ and neither is a different person or thing. Mind negation, order, numbers and na
 Answer with JSON only: {{"contradicts": [the numbers of all that it contradicts, or none], "reason": why, in at most 8 \
 words, or ""}}"""
 
+META = f"""\
+You turn beliefs into one that they come down to.
+{_DATA}
+State what most of them have in common and none says alone, the more confident ones counting for more: {_ONE_CLAIM}. \
+Different people have nothing in common unless a belief says so. Nothing in common: empty statement.
+Answer with JSON only: {{{_STATEMENT}, {_SINCE}}}"""
+
 # Only where somebody is named.
 PERSON = 'With "user" comes the name of whoever "I" without a speaker, "the user" and "owner" are.'
 
@@ -173,7 +180,7 @@ _RULES = {
 }
 
 
-Item = dict[str, str | int]  # a line of data
+Item = dict[str, str | int | float]  # a line of data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +197,7 @@ def build_prompt(*, request: Request, fence: str | None = None) -> Prompt:
     known: list[Item] = [{"user": request.person}] if request.person else []
     lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in [*known, *_items(request)]]
     user = "\n".join([f"BEGIN {code}", *lines, f"END {code}"])
-    rules = _RULES[request.purpose]
+    rules = META if isinstance(request, MetaRequest) else _RULES[request.purpose]
     return Prompt(system=f"{rules}\n{PERSON}" if request.person else rules, user=user)
 
 
@@ -249,7 +256,8 @@ def _items(request: Request) -> list[Item]:
         case SummaryRequest():
             return [_turn(turn) for turn in request.turns]
         case MetaRequest():
-            return [{"text": said.statement} for said in request.beliefs]
+            shares = request.confidences or (None,) * len(request.beliefs)
+            return [_weighed(belief, share) for belief, share in zip(request.beliefs, shares, strict=True)]
         case ContradictionRequest():
             fact: Item = {"fact": request.fact.statement, "subject": request.fact.subject}
             return [fact, *_numbered(_belief(belief) for belief in request.beliefs)]
@@ -264,6 +272,10 @@ def _numbered(items: Iterable[Item]) -> list[Item]:
 def _belief(belief: StatedBelief) -> Item:
     item: Item = {"belief": belief.statement, "subject": belief.subject}
     return item if belief.context in ("", GENERAL) else {**item, "context": belief.context}
+
+
+def _weighed(belief: StatedBelief, confidence: float | None) -> Item:
+    return _belief(belief) if confidence is None else {**_belief(belief), "confidence": round(confidence, 2)}
 
 
 def _turn(turn: TurnText) -> Item:

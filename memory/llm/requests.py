@@ -165,11 +165,12 @@ class ContradictionRequest:
 class MetaRequest:
     """Ask for the one belief that several beliefs come down to (R7); the episodes are those that bear them out.
 
-    The episodes' own words are in no prompt.
+    The episodes' own words are in no prompt. How sure each belief is may be told.
     """
 
     purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
     beliefs: tuple[StatedBelief, ...]
+    confidences: tuple[float, ...] = ()
     episodes: tuple[EpisodeText, ...] = ()
     person: str = ""
 
@@ -186,12 +187,15 @@ Request = (
     | ContradictionRequest
     | MetaRequest
 )
-_HINTS = ("similarities", "similarity")
+_HINTS = ("similarities", "similarity", "confidences")
 
 
 @lru_cache(maxsize=64)  # asked for when looking for a reply, when reserving and when reusing
 def hash_request(*, request: Request) -> str:
-    """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it."""
+    """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it.
+
+    Nor does how sure beliefs are: that moves with every word on them, and no question is asked anew for it.
+    """
     content = {"purpose": request.purpose.value, **asdict(request)}
     for hint in _HINTS:
         content.pop(hint, None)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.cycle import budget_policy, check_believing
+from memory.consolidation.evidence import chosen_confidence
 from memory.consolidation.handmade import (
     CannotStand,
     Hand,
@@ -215,8 +216,11 @@ def _why(*, missing: int, stopped: str, failures: Sequence[Failure]) -> str:
 
 def _request(group: Group) -> MetaRequest:
     told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
+    shown = group.beliefs[: settings.POLICY.reflection.meta_shown]
+    sure = Belief.objects.select_related("workspace").in_bulk([belief.id for belief in shown])
     return MetaRequest(
-        beliefs=tuple(belief.as_stated() for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]),
+        beliefs=tuple(belief.as_stated() for belief in shown),
+        confidences=tuple(chosen_confidence(sure[belief.id]) for belief in shown),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
         person=name_of_user(user=group.beliefs[0].user),
     )

@@ -178,11 +178,11 @@ class World:
             return self._contradiction(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
-        text = asked.episodes[0]["text"]
+        text = asked.first["text"]
         statement = self.statements.get(self.directions.matter_of(text), text)
         if statement in self.spoilt:
             return garbage()
-        return _stated(statement, subject=asked.episodes[0].get("speaker", "Ana"))
+        return _stated(statement, subject=asked.first.get("speaker", "Ana"))
 
     def _fact(self, text: str) -> dict[str, Any]:
         return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
