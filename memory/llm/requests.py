@@ -212,17 +212,19 @@ def halve_request(*, request: Request) -> tuple[Request, Request] | None:
 
 
 def _halve_classification(request: ClassificationRequest) -> tuple[Request, Request] | None:
-    """Halve the episodes, of which one may be poison; what asks about a single one has its beliefs halved."""
-    first, second = ((slice(None, n // 2), slice(n // 2, None)) for n in (len(request.episodes), len(request.beliefs)))
-    if len(request.episodes) > 1:
-        rows = request.similarities
+    """Halve the beliefs, as if each had been asked about by itself; of what asks about one, halve the episodes."""
+    rows = request.similarities
+    if len(request.beliefs) > 1:
+        middle = len(request.beliefs) // 2
+        early, late = (
+            replace(request, beliefs=request.beliefs[part], similarities=rows[part])
+            for part in (slice(None, middle), slice(middle, None))
+        )
+    elif len(request.episodes) > 1:
+        middle = len(request.episodes) // 2
         early, late = (
             replace(request, episodes=request.episodes[part], similarities=tuple(row[part] for row in rows))
-            for part in first
-        )
-    elif len(request.beliefs) > 1:
-        early, late = (
-            replace(request, beliefs=request.beliefs[part], similarities=request.similarities[part]) for part in second
+            for part in (slice(None, middle), slice(middle, None))
         )
     else:
         return None

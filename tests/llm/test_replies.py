@@ -183,16 +183,18 @@ def test_halving_keeps_every_episode_once() -> None:
     assert halves[0].episodes + halves[1].episodes == whole.episodes
 
 
-def test_halving_takes_beliefs_apart_where_one_episode_is_left() -> None:
-    """B11: and the hints go with what they belong to."""
-    whole = replace(classification("a", statements=("x", "y", "z")), similarities=((0.1,), (0.2,), (0.3,)))
+def test_halving_takes_beliefs_apart_first() -> None:
+    """B11: one that spoils its answers costs the others none; and the hints go with what they belong to."""
+    rows = ((0.1, 0.4), (0.2, 0.5), (0.3, 0.6))
+    whole = replace(classification("a", "b", statements=("x", "y", "z")), similarities=rows)
     halves = halve_request(request=whole)
     assert halves is not None
-    assert [len(half.beliefs) for half in halves if isinstance(half, ClassificationRequest)] == [1, 2]
-    assert [half.similarities for half in halves if isinstance(half, ClassificationRequest)] == [
-        ((0.1,),),
-        ((0.2,), (0.3,)),
-    ]
+    parts = [half for half in halves if isinstance(half, ClassificationRequest)]
+    assert [len(part.beliefs) for part in parts] == [1, 2]
+    assert [part.similarities for part in parts] == [rows[:1], rows[1:]]
+    of_one = halve_request(request=parts[0])
+    assert of_one is not None
+    assert [part.similarities for part in of_one if isinstance(part, ClassificationRequest)] == [((0.1,),), ((0.4,),)]
 
 
 def test_a_single_episode_and_a_synthesis_cannot_be_halved() -> None:
