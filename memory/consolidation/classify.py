@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models
-from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.guarding import may_concern, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
@@ -209,13 +209,24 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
 def _waiting(
     *, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target], judged: set[Pair]
 ) -> dict[str, set[str]]:
-    """Return by statement the episodes that are neither judged nor evidence."""
+    """Return by statement the episodes that are neither judged nor evidence, and may concern it."""
     beliefs = [target.belief.id for target in targets]
     judged = judged | evidenced_pairs(workspace_id=job.workspace_id, beliefs=beliefs, episodes=[m.id for m in members])
     return {
-        target.belief.id: {member.id for member in members if (target.belief_id, member.id) not in judged}
+        target.belief.id: {
+            member.id
+            for member in members
+            if (target.belief_id, member.id) not in judged and _may_concern(member=member, target=target)
+        }
         for target in targets
     }
+
+
+def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
+    """Tell whether a member is to be judged at all; a candidate was made of all of them."""
+    if target.belief_id is None:
+        return True
+    return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
 
 
 def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waiting: Mapping[str, set[str]]) -> list[Ask]:

@@ -93,6 +93,9 @@ class ConsolidationPolicy:
     gathered_calls: Annotated[Count, "B8.3: most classification calls a cycle for episodes without a cluster"] = 10
     match_similarity: Annotated[Share, "B8.4: similarity above which an episode is held against a belief"] = 0.70
     match_beliefs: Annotated[Count, "B8.4, B9: most existing beliefs that one cluster is held against"] = 5
+    wordless_similarity: Annotated[
+        Share, "B8.4: similarity below which an episode without a word in common with a belief is not asked about"
+    ] = 0.80
     reinforce_similarity: Annotated[Share, "B8.4: similarity above which the guard alone may support"] = 0.92
     classify_episodes: Annotated[Count, "B8.4: most episodes of one classification call"] = 12
     classify_statements: Annotated[Count, "B8.4: most statements that one classification call asks about"] = 5

@@ -255,6 +255,29 @@ def test_the_person_is_named_where_the_id_is_a_name(world: World) -> None:
     assert sorted(prompt == '{"user":"Mara"}' for prompt in prompts) == [False, False, True, True]
 
 
+@pytest.mark.parametrize(("likeness", "asked"), [(0.79, 0), (0.81, 1)])
+def test_nobody_is_asked_about_what_has_no_word_in_common(world: World, likeness: float, asked: int) -> None:
+    """B8.4: unless it is so near that other words may say the same; it costs no place among the calls either."""
+    world.hold(KILN, about="kiln", subject="kiln")
+    said = world.say("Pizza was ordered for everybody.", about="kiln", likeness=likeness, verdict=Verdict.IRRELEVANT)
+
+    world.cycle()
+
+    assert (world.calls("classify"), ClusterJob.objects.count()) == (asked, asked)
+    assert world.states(said) == ["pooled"]
+
+
+def test_a_cluster_is_held_only_against_beliefs_that_it_may_concern(world: World) -> None:
+    """B8.4: by the words of each; its own candidate is judged by all."""
+    world.hold(KILN, about="kiln", likeness=0.75, subject="kiln")
+    world.hold("Pizza is ordered on Fridays.", about="kiln", likeness=0.75, subject="pizza")
+    world.say_all(more_kilns(3), about="kiln", likeness=1.0, verdict=Verdict.IRRELEVANT)
+
+    world.cycle()
+
+    assert world.server.calls("classify")[0].beliefs == [KILN]
+
+
 def test_what_the_guard_told_is_not_overruled_by_a_call_about_others(world: World) -> None:
     """B8.4: a pair that needs no call is asked about beside others, and keeps its verdict."""
     belief = world.hold(KILN, about="kiln")
