@@ -186,7 +186,7 @@ def _day(written: str) -> date | None:
 
 def _summarize(request: SummaryRequest) -> Summary:
     """Take the sentences most like all others, in their order."""
-    told = [fact.text for turn in request.turns for fact in _facts_of(turn, request)]
+    told = [fact.text for turn in request.turns if not turn.is_beside for fact in _facts_of(turn, request)]
     return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
 
 

@@ -134,8 +134,10 @@ relationship|principle|commitment|moment|skill", "confidence": 1, "entities": ["
 SUMMARY = f"""\
 You sum up part of a conversation.
 {_DATA}
-Say in one to three sentences what it was about and what came of it, naming who said what, in the conversation's \
-language. Add nothing that was not said. Leave it empty for greetings and small talk.
+Say in one to three sentences what it was about and what came of it, to its last turn, naming who said what, in the \
+conversation's language. Add nothing that was not said. What a later turn takes back, or shows to be a joke or irony, \
+is not so; irony is nobody's opinion. Turns marked beside are there to understand the others by: don't sum them up. \
+Leave it empty for greetings and small talk.
 Answer with JSON only: {{"summary": "the sentences"}}"""
 
 REMEMBER = f"""\
@@ -254,7 +256,7 @@ def _items(request: Request) -> list[Item]:
         case FactsRequest():
             return [{"turn": turn.number, **_turn(turn)} for turn in request.turns]
         case SummaryRequest():
-            return [_turn(turn) for turn in request.turns]
+            return [_turn(turn) | ({"beside": 1} if turn.is_beside else {}) for turn in request.turns]
         case MetaRequest():
             shares = request.confidences or (None,) * len(request.beliefs)
             return [_weighed(belief, share) for belief, share in zip(request.beliefs, shares, strict=True)]

@@ -116,6 +116,7 @@ class TurnText:
     text: str
     speaker: str = ""
     said_on: str = ""
+    is_beside: bool = False  # shown for what it tells of the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

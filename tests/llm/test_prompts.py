@@ -18,7 +18,15 @@ from memory.llm.prompts import (
     SYNTHESIS,
     build_prompt,
 )
-from memory.llm.requests import EpisodeText, FactsRequest, MetaRequest, RememberRequest, Request, hash_request
+from memory.llm.requests import (
+    EpisodeText,
+    FactsRequest,
+    MetaRequest,
+    RememberRequest,
+    Request,
+    SummaryRequest,
+    hash_request,
+)
 from memory.llm.static_embeddings import StaticEmbedder
 from tests.llm.asking import believed, classification, facts, merge, revision, split, summary, synthesis, turn
 
@@ -139,6 +147,14 @@ def test_beliefs_about_beliefs_are_made_of_how_sure_each_is() -> None:
     ]  # fmt: skip
     assert prompt.system == META
     assert hash_request(request=request) == hash_request(request=replace(request, confidences=(0.9, 0.7)))
+
+
+def test_turns_beside_those_that_are_summed_up_are_marked() -> None:
+    """R8, E5: irony and what takes it back are read together."""
+    turns = (turn(1, "Lovely weather."), replace(turn(2, "It rains, of course."), is_beside=True))
+    lines = build_prompt(request=SummaryRequest(turns=turns), fence="0").user.split("\n")[1:-1]
+    assert [json.loads(line).get("beside") for line in lines] == [None, 1]
+    assert "irony" in SUMMARY
 
 
 def test_a_belief_is_one_claim_and_since_when() -> None:
