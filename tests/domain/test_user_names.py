@@ -1,4 +1,4 @@
-"""E2: an id serves as a name if it is made of letters alone."""
+"""E2, B10: an id serves as a name, in what words a belief is asked for, if it is made of letters alone."""
 
 import pytest
 
