@@ -33,6 +33,8 @@ def test_what_shares_nothing_is_told(text: str) -> None:
         ("A tab is one keystroke, and that is that.", TABS),
         ("The team deployed after lunch.", "Ben's deploys go out on Thursday."),
         ("The meeting took 40 minutes.", "The oven of the bakery needs 40 minutes."),
+        ("The potter's log tells of it.", "The kiln of the pottery is old."),
+        ("The log tells of 6 hours.", "The kiln burns 5 hours."),
         ("Tove was at the fair.", "The new manager is called Tove."),
         ("Die Bäckerei öffnet um acht.", "Die Bäckerei von Ben hat sonntags zu."),
     ],
