@@ -171,9 +171,10 @@ class _Rehearsing:
         for request in new:
             self.calls[request.purpose.value] += 1
             if not self.model.is_offline:
-                is_judging = isinstance(request, ClassificationRequest)
-                answers = len(request.episodes) * len(request.beliefs) if is_judging else 1
-                written = _REPLY_TOKENS[request.purpose] * answers
+                pairs = (
+                    len(request.episodes) * len(request.beliefs) if isinstance(request, ClassificationRequest) else 1
+                )
+                written = _REPLY_TOKENS[request.purpose] * pairs
                 self._add(self.model.model_for(request.purpose), estimate_request(request=request), written)
         return len(new)
 

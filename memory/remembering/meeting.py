@@ -169,7 +169,7 @@ def _depth_after(asked: tuple[Question, Ruling] | None) -> int:
     """Count the structural changes that lead to what supersedes another belief."""
     if asked is None or not asked[1].rivals:
         return 0
-    depths = Belief.objects.filter(pk__in=asked[1].rivals).values_list("lineage_depth", flat=True)
+    depths: list[int] = list(Belief.objects.filter(pk__in=asked[1].rivals).values_list("lineage_depth", flat=True))
     return max(depths) + 1
 
 

@@ -78,7 +78,7 @@ def _next_end(conversation_id: int, now: datetime) -> int | None:
     end = next((number for number in later if is_summary_due(turns=number, policy=policy)), None)
     if end is None and held.turn_count >= policy.summary_least and later and not waiting.exists():
         if held.last_turn_at <= now - _quiet():
-            return held.turn_count
+            return int(held.turn_count)
         Conversation.objects.filter(pk=conversation_id).update(sum_due_at=when_quiet())
         return None
     if end is None or waiting.filter(number=end).exists():
