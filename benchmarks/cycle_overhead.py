@@ -82,7 +82,8 @@ def main() -> int:
 def measure(*, rounds: int) -> list[Round]:
     """Run so many cycles on one worker, each in a workspace of its own."""
     with model_server(latency=LATENCY) as url:
-        set_up(**scripted_models(url=url))
+        # One belief to a call: it is the way of many calls that is measured.
+        set_up(**scripted_models(url=url), ENGRAM_CONSOLIDATION_CLASSIFY_STATEMENTS="1")
         with prefork_worker(slots=SLOTS):
             return list(_run_rounds(rounds, url))
 

@@ -196,7 +196,8 @@ class _Handler(BaseHTTPRequestHandler):
             purpose=asked.purpose,
             model=asked.model,
             fence=asked.fence,
-            ids=[episode["id"] for episode in asked.episodes],
+            texts=[episode["text"] for episode in asked.episodes],
+            beliefs=[belief["belief"] for belief in asked.beliefs],
             came_at=time.time(),
         )
         owner.receive(call)
@@ -217,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _embed(self, body: dict[str, Any]) -> None:
         owner = self.server.owner
         texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])
-        call = Call(purpose="embed", model=body["model"], fence="", ids=[], texts=texts, came_at=time.time())
+        call = Call(purpose="embed", model=body["model"], fence="", texts=texts, came_at=time.time())
         owner.receive(call)
         time.sleep(owner.embedding_latency)
         self._perform(call, owner.planned("embed") or Act(), lambda: embeddings_body(owner, body, texts))

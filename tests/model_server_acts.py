@@ -12,6 +12,8 @@ from memory.llm.prompts import (
     CONTRADICT,
     FACTS,
     MERGE,
+    META,
+    PERSON,
     REMEMBER,
     REVISION,
     SPLIT,
@@ -21,6 +23,7 @@ from memory.llm.prompts import (
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
+    META: "synthesize",
     CLASSIFICATION: "classify",
     REVISION: "revise",
     SPLIT: "split",
@@ -40,18 +43,29 @@ class Asked:
     purpose: str
     model: str
     fence: str
-    items: tuple[dict[str, Any], ...]
+    items: tuple[dict[str, Any], ...]  # but for the one that names the person
     body: dict[str, Any] = field(repr=False)
 
     @property
     def episodes(self) -> tuple[dict[str, Any], ...]:
-        """Return the episodes, without the belief that a classification begins with."""
-        return tuple(item for item in self.items if "id" in item)
+        """Return the episodes, without the beliefs that a classification begins with."""
+        return tuple(item for item in self.items if "text" in item and "role" not in item)
+
+    @property
+    def beliefs(self) -> tuple[dict[str, Any], ...]:
+        """Return the beliefs that are asked about."""
+        return tuple(item for item in self.items if "belief" in item)
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """Return the first episode, or the first belief where beliefs are all there is."""
+        told = [*self.episodes, *({**item, "text": item["belief"]} for item in self.beliefs)]
+        return told[0] if told else {"text": "nothing"}
 
     @property
     def turns(self) -> tuple[dict[str, Any], ...]:
         """Return the turns of a conversation whose facts, or summary, are asked for."""
-        return tuple(item for item in self.items if "turn" in item)
+        return tuple(item for item in self.items if "role" in item)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,11 +75,11 @@ class Call:
     purpose: str
     model: str
     fence: str
-    ids: list[str]
+    texts: list[str]  # of the episodes, or what is to be embedded
     came_at: float
     did: str = ""
     left_at: float | None = None
-    texts: list[str] = field(default_factory=list)
+    beliefs: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +150,7 @@ def wrong_schema() -> Act:
 
 def unknown_ids() -> Act:
     """Judge an episode that nobody asked about."""
-    verdicts = [{"id": "ep_unknown00000", "verdict": "SUPPORTS", "reason": "x"}]
-    return Act(name="unknown ids", content=json.dumps({"verdicts": verdicts}))
+    return Act(name="unknown ids", content=json.dumps({"verdicts": [{"belief": "A", "texts": ["99 S"]}]}))
 
 
 FAULTS: dict[str, Callable[..., Act]] = {
@@ -158,11 +171,11 @@ def sensible(asked: Asked) -> dict[str, Any]:
     """Answer as a model of few words but good sense would."""
     match asked.purpose:
         case "classify":
-            return {"verdicts": [_verdict(episode) for episode in asked.episodes]}
+            return judged(asked, lambda belief, episode: _verdict(episode))
         case "revise":
-            return state(_first(asked, "CONTRADICTS"))
+            return since(state(_first(asked, "C")))
         case "split":
-            sides = {"where it holds": _first(asked, "SUPPORTS"), "where not": _first(asked, "CONTRADICTS", "PARTIAL")}
+            sides = {"where it holds": _first(asked, "S"), "where not": _first(asked, "C", "P")}
             return {"parts": [state(episode, context=context) for context, episode in sides.items()]}
         case "merge":
             return {"same": True, **state({"text": ""})}
@@ -173,8 +186,13 @@ def sensible(asked: Asked) -> dict[str, Any]:
         case "remember":
             return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
-            return {"contradicts": None, "reason": ""}
-    return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
+            return {"contradicts": [], "reason": ""}
+    return since(state(asked.first))
+
+
+def since(statement: dict[str, Any], day: str = "") -> dict[str, Any]:
+    """Say since when a statement holds."""
+    return {**statement, "since": day}
 
 
 def state(episode: dict[str, str], *, context: str = "general") -> dict[str, Any]:
@@ -209,13 +227,27 @@ def fact(episode: dict[str, str]) -> dict[str, Any]:
     return {"fact": text, "factType": "factual", "importance": 5, "subject": episode.get("speaker", "owner").lower()}
 
 
-def _first(asked: Asked, *verdicts: str) -> dict[str, str]:
-    return next(episode for episode in asked.episodes if episode.get("verdict") in verdicts)
+def _first(asked: Asked, *letters: str) -> dict[str, str]:
+    return next(episode for episode in asked.episodes if episode.get("says") in letters)
 
 
-def _verdict(episode: dict[str, str]) -> dict[str, str]:
+def _verdict(episode: dict[str, str]) -> tuple[str, str]:
     marker = MARKER.search(episode["text"])
-    return {"id": episode["id"], "verdict": marker[1].upper() if marker else "SUPPORTS", "reason": "as marked"}
+    return marker[1].upper() if marker else "SUPPORTS", "as marked"
+
+
+def judged(asked: Asked, judge: Callable[[dict[str, Any], dict[str, Any]], tuple[str, str]]) -> dict[str, Any]:
+    """Answer a classification: `judge` is given a belief and an episode, and returns a verdict and why."""
+    return {
+        "verdicts": [
+            {"belief": belief["letter"], "texts": [_said(one, *judge(belief, one)) for one in asked.episodes]}
+            for belief in asked.beliefs
+        ]
+    }
+
+
+def _said(episode: dict[str, Any], verdict: str, reason: str) -> str:
+    return f"{episode['number']} {verdict[0]} {reason}".rstrip()
 
 
 def as_act(result: Act | dict[str, Any]) -> Act:
@@ -228,11 +260,12 @@ def read_chat(body: dict[str, Any]) -> Asked:
     messages = {message["role"]: message["content"] for message in body["messages"]}
     lines = messages.get("user", "").split("\n")
     fence = lines[0].removeprefix("BEGIN ")
+    items = [json.loads(line) for line in lines[1:-1]] if lines[-1] == f"END {fence}" else []
     return Asked(
-        purpose=PURPOSES.get(messages.get("system", ""), "other"),
+        purpose=PURPOSES.get(messages.get("system", "").removesuffix(f"\n{PERSON}"), "other"),
         model=body["model"],
         fence=fence,
-        items=tuple(json.loads(line) for line in lines[1:-1]) if lines[-1] == f"END {fence}" else (),
+        items=tuple(item for item in items if "user" not in item),
         body=body,
     )
 

@@ -27,6 +27,7 @@ from memory.models import Belief, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
 from tests.model_server import Asked, ModelServer
+from tests.model_server_acts import judged
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=UTC)
 SAMPLED_DAYS = 20
@@ -58,7 +59,7 @@ class ScriptedModel:
             case "synthesize":
                 return self._state(asked.episodes, among=STATEMENTS)
             case "classify":
-                return {"verdicts": [self._judge(beliefs[0], episode) for episode in asked.episodes]}
+                return judged(asked, lambda belief, episode: self._judge(belief["belief"], episode["text"]))
             case "revise":
                 held = self.meanings[beliefs[0]][1]
                 return self._state(asked.episodes, among=[claim for claim in STATEMENTS if claim != held])
@@ -78,9 +79,9 @@ class ScriptedModel:
             for context in (0, 1)
         ]
 
-    def _judge(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
-        verdict = judge(said=self.meanings[episode["text"]][1], statement=self.meanings[statement][1])
-        return {"id": episode["id"], "verdict": verdict.value, "reason": "as scripted"}
+    def _judge(self, statement: str, text: str) -> tuple[str, str]:
+        verdict = judge(said=self.meanings[text][1], statement=self.meanings[statement][1])
+        return verdict.value, "as scripted"
 
     def _state(self, episodes: Sequence[dict[str, str]], *, among: Sequence[Claim]) -> dict[str, str]:
         history = self.meanings[episodes[0]["text"]][0]

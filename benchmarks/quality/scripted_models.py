@@ -14,7 +14,7 @@ from memory.domain.matching import Claim
 from memory.domain.verdicts import judge_by_rules
 from memory.llm.offline import OfflineModel
 from memory.llm.requests import EpisodeText, SynthesisRequest
-from tests.model_server_acts import Asked, Script, sensible
+from tests.model_server_acts import Asked, Script, judged, sensible
 
 _WORD = re.compile(r"[a-z]{4,}")
 # Words that say nothing of a topic, as people talk.
@@ -30,9 +30,8 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 def by_rules(asked: Asked) -> dict[str, Any]:
     """Answer as the offline model does."""
     if asked.purpose == "classify":
-        belief = Claim(text=asked.items[0]["belief"], speaker=asked.items[0]["subject"])
-        return {"verdicts": [_judge_by_rules(belief, episode) for episode in asked.episodes]}
-    episodes = (EpisodeText(id=e["id"], text=e["text"], speaker=e.get("speaker", "")) for e in asked.episodes)
+        return judged(asked, _judge_by_rules)
+    episodes = (EpisodeText(id=e["text"], text=e["text"], speaker=e.get("speaker", "")) for e in asked.episodes)
     completion = OfflineModel().complete(request=SynthesisRequest(episodes=tuple(episodes)), timeout=1.0)
     reply: dict[str, Any] = completion.reply.model_dump(mode="json")
     return reply
@@ -41,7 +40,7 @@ def by_rules(asked: Asked) -> dict[str, Any]:
 def by_topic(asked: Asked) -> dict[str, Any]:
     """State the word that most episodes share; an episode supports a statement whose word it has."""
     if asked.purpose == "classify":
-        return {"verdicts": [_judge_by_topic(asked.items[0]["belief"], episode) for episode in asked.episodes]}
+        return judged(asked, _judge_by_topic)
     words = Counter(word for episode in asked.episodes for word in _topics(episode["text"]))
     word = min(words.items(), key=lambda item: (-item[1], item[0]))[0] if words else "nothing"
     speaker = _commonest(episode.get("speaker", "user") for episode in asked.episodes)
@@ -57,14 +56,17 @@ def by_topic(asked: Asked) -> dict[str, Any]:
 SCRIPTS: dict[str, Script] = {"rules": by_rules, "topics": by_topic, "agreeing": sensible}
 
 
-def _judge_by_rules(belief: Claim, episode: dict[str, str]) -> dict[str, str]:
-    judgement = judge_by_rules(episode=Claim(text=episode["text"], speaker=episode.get("speaker", "")), belief=belief)
-    return {"id": episode["id"], "verdict": judgement.verdict, "reason": judgement.reason}
+def _judge_by_rules(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:
+    judgement = judge_by_rules(
+        episode=Claim(text=episode["text"], speaker=episode.get("speaker", "")),
+        belief=Claim(text=belief["belief"], speaker=belief["subject"]),
+    )
+    return judgement.verdict, judgement.reason
 
 
-def _judge_by_topic(statement: str, episode: dict[str, str]) -> dict[str, str]:
-    has_word = statement.removesuffix(".").split()[-1] in _topics(episode["text"])
-    return {"id": episode["id"], "verdict": "SUPPORTS" if has_word else "IRRELEVANT", "reason": ""}
+def _judge_by_topic(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:
+    has_word = belief["belief"].removesuffix(".").split()[-1] in _topics(episode["text"])
+    return "SUPPORTS" if has_word else "IRRELEVANT", ""
 
 
 def _topics(text: str) -> set[str]:

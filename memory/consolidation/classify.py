@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models
-from memory.consolidation.guarding import can_be_read, passes_guard, supports_by_guard
+from memory.consolidation.guarding import can_be_read, may_concern, passes_guard, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
@@ -26,10 +26,12 @@ from memory.consolidation.sources import (
     BeliefSource,
     EpisodeSource,
     nearest_above,
+    person_of,
     read_beliefs,
     read_members,
     similarities,
 )
+from memory.domain.batches import batch_pairs
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
@@ -163,9 +165,11 @@ def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targ
         return True
     rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
     insert_new(model=JobVerdict, rows=rows)
-    asks = _asks(job=lease.job, members=members, targets=targets)
+    judged: set[Pair] = set(lease.job.verdicts.values_list("belief_id", "episode_id"))
+    waiting = _waiting(job=lease.job, members=members, targets=targets, judged=judged)
+    asks = _asks(members=members, targets=targets, waiting=waiting)
     by_id = {target.belief.id: target for target in targets}
-    return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(lease.job, by_id, answers))
+    return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(lease.job, by_id, waiting, answers))
 
 
 def asks_about_beliefs(
@@ -175,7 +179,8 @@ def asks_about_beliefs(
     targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
     known = _verdicts_without_asking(job=job, members=members, targets=targets)
     judged: set[Pair] = {(row["belief_id"], row["episode_id"]) for row in known}
-    return _cut_into_asks(job=job, members=members, targets=targets, judged=judged)
+    waiting = _waiting(job=job, members=members, targets=targets, judged=judged)
+    return _asks(members=members, targets=targets, waiting=waiting)
 
 
 def _verdicts_without_asking(
@@ -206,50 +211,66 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
     return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
 
 
-def _asks(*, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target]) -> list[Ask]:
-    """Return the calls for what still lacks a verdict."""
-    judged: set[Pair] = set(job.verdicts.values_list("belief_id", "episode_id"))
-    return _cut_into_asks(job=job, members=members, targets=targets, judged=judged)
-
-
-def _cut_into_asks(
-    *,
-    job: ClusterJob,
-    members: Sequence[EpisodeSource],
-    targets: Sequence[Target],
-    judged: set[Pair],
-) -> list[Ask]:
-    """Cut what is neither judged nor evidence into calls of at most twelve episodes about one statement."""
+def _waiting(
+    *, job: ClusterJob, members: Sequence[EpisodeSource], targets: Sequence[Target], judged: set[Pair]
+) -> dict[str, set[str]]:
+    """Return by statement the episodes that are neither judged nor evidence, and may concern it."""
     beliefs = [target.belief.id for target in targets]
     judged = judged | evidenced_pairs(workspace_id=job.workspace_id, beliefs=beliefs, episodes=[m.id for m in members])
-    size = settings.POLICY.consolidation.classify_episodes
-    asks = []
-    for target in targets:
-        unjudged = [member for member in members if (target.belief_id, member.id) not in judged]
-        for start in range(0, len(unjudged), size):
-            asks.append(Ask(key=target.belief.id, request=_request(target, unjudged[start : start + size])))
-    return asks
+    return {
+        target.belief.id: {
+            member.id
+            for member in members
+            if (target.belief_id, member.id) not in judged and _may_concern(member=member, target=target)
+        }
+        for target in targets
+    }
 
 
-def _request(target: Target, members: Sequence[EpisodeSource]) -> ClassificationRequest:
-    belief = target.belief
+def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
+    """Tell whether a member is to be judged at all; a candidate was made of all of them."""
+    if target.belief_id is None:
+        return True
+    return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
+
+
+def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waiting: Mapping[str, set[str]]) -> list[Ask]:
+    """Return the calls for what waits: of at most twelve episodes, about the statements that wait for the same ones."""
+    policy = settings.POLICY.consolidation
+    by_id, said = {target.belief.id: target for target in targets}, {member.id: member for member in members}
+    batches = batch_pairs(
+        waiting=waiting,
+        texts=list(said),
+        most_statements=policy.classify_statements,
+        most_texts=policy.classify_episodes,
+    )
+    return [
+        Ask(key=str(number), request=_request([by_id[key] for key in one.statements], [said[key] for key in one.texts]))
+        for number, one in enumerate(batches)
+    ]
+
+
+def _request(targets: Sequence[Target], members: Sequence[EpisodeSource]) -> ClassificationRequest:
     return ClassificationRequest(
-        statement=belief.statement,
-        subject=belief.subject,
-        context=belief.context,
-        language=belief.language,
+        beliefs=tuple(target.belief.as_stated() for target in targets),
         episodes=tuple(member.as_text() for member in members),
-        similarities=tuple(target.likeness[member.id] for member in members),
+        similarities=tuple(tuple(target.likeness[member.id] for member in members) for target in targets),
+        person=person_of(members),
     )
 
 
-def _store_answers(job: ClusterJob, targets: Mapping[str, Target], answers: Sequence[Answer]) -> None:
+def _store_answers(
+    job: ClusterJob, targets: Mapping[str, Target], waiting: Mapping[str, set[str]], answers: Sequence[Answer]
+) -> None:
+    """Store what was waited for; a pair that was judged before and asked about beside others stays as it was."""
     rows = []
     for answer in answers:
         assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
-        target = targets[answer.key]
-        for item in answer.reply.verdicts:
-            rows.append(_verdict(job, target, item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id))
+        rows += [
+            _verdict(job, targets[item.belief], item.id, item.verdict, Basis.MODEL, item.reason, answer.call_id)
+            for item in answer.reply.verdicts
+            if item.id in waiting[item.belief]
+        ]
     insert_new(model=JobVerdict, rows=rows)
 
 

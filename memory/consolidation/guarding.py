@@ -1,9 +1,10 @@
-"""When no call is needed: near-identical, and the polarity guard passes (B8.4)."""
+"""When no call is needed: near-identical, and the polarity guard passes, or nothing in common (B8.4)."""
 
 import structlog
 from django.conf import settings
 
 from memory.domain.breaking import OWN_ERRORS
+from memory.domain.common_ground import share_something
 from memory.domain.matching import Claim, check_polarity
 
 log = structlog.get_logger(__name__)
@@ -32,3 +33,9 @@ def can_be_read(statement: Claim) -> bool:
         log.exception("statement_unreadable")
         return False
     return True
+
+
+def may_concern(*, episode: Claim, statement: Claim, similarity: float) -> bool:
+    """Tell whether an episode may have anything to say about a belief: far apart, they share a word at least."""
+    near: float = settings.POLICY.consolidation.wordless_similarity
+    return similarity >= near or share_something(episode=episode, belief=statement)

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from memory.consolidation.asking import ask_models
 from memory.consolidation.leases import JobLease
-from memory.consolidation.sources import hash_statement
+from memory.consolidation.sources import hash_statement, person_of
 from memory.consolidation.structural import refuse
 from memory.consolidation.synthesize import NO_STATEMENT
 from memory.consolidation.testimony import newest_against, newest_of_both, read_testimony
@@ -16,8 +16,9 @@ from memory.consolidation.twins import FOUND_DIFFERENT
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
+from memory.domain.user_names import name_of_user
 from memory.llm.calls import Answer, Ask
-from memory.llm.replies import Division, Reply, Synthesis, Union
+from memory.llm.replies import Division, Reply, Statement, Synthesis, Union
 from memory.llm.requests import MergeRequest, Request, RevisionRequest, SplitRequest, StatedBelief
 from memory.models import Belief, StructuralChild, StructuralJob, StructuralKind
 
@@ -72,7 +73,11 @@ def _request(job: StructuralJob) -> Request:
     most = settings.POLICY.restructure.shown_episodes
     if job.kind == StructuralKind.MERGE:
         one, other = by_evidence(job)
-        return MergeRequest(beliefs=(_stated(one), _stated(other)), similarity=job.facts["similarity"])
+        return MergeRequest(
+            beliefs=(_stated(one), _stated(other)),
+            similarity=job.facts["similarity"],
+            person=name_of_user(user=one.user),
+        )
     testimony = read_testimony(beliefs=[job.belief_id])
     is_revision = job.kind == StructuralKind.REVISE
     shown = (newest_against if is_revision else newest_of_both)(testimony, most=most)
@@ -80,6 +85,7 @@ def _request(job: StructuralJob) -> Request:
         belief=_stated(job.belief),
         episodes=tuple(said.episode.as_text() for said in shown),
         verdicts=tuple(said.verdict for said in shown),
+        person=person_of(said.episode for said in shown),
     )
 
 
@@ -101,7 +107,7 @@ def _read(job: StructuralJob, reply: Reply) -> list[Proposed] | str:
     raise TypeError(f"{type(reply).__name__} answers no structural request")
 
 
-def _proposed(reply: Synthesis | Union, parent: Belief) -> Proposed:
+def _proposed(reply: Statement | Union, parent: Belief) -> Proposed:
     return Proposed(
         statement=reply.statement,
         subject=reply.subject[:200],

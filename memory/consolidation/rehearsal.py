@@ -24,6 +24,7 @@ from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
     hash_members,
+    person_of,
     read_episodes,
     read_sources,
 )
@@ -32,13 +33,13 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.llm.ledger import CallScope, cost_of, find_replies
 from memory.llm.model import language_model
 from memory.llm.prompts import estimate_request, estimate_tokens
-from memory.llm.requests import ClassificationRequest, Purpose, Request
+from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedBelief
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, Episode, JobKind, Workspace
 from memory.models.vectors import Vectors
 
 # What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
-_REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 30}
+_REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 5}
 _STATEMENT_TOKENS = 40
 
 
@@ -169,8 +170,10 @@ class _Rehearsing:
         for request in new:
             self.calls[request.purpose.value] += 1
             if not self.model.is_offline:
-                answers = 1 if request.purpose is Purpose.SYNTHESIZE else len(request.episodes)
-                written = _REPLY_TOKENS[request.purpose] * answers
+                pairs = (
+                    len(request.episodes) * len(request.beliefs) if isinstance(request, ClassificationRequest) else 1
+                )
+                written = _REPLY_TOKENS[request.purpose] * pairs
                 self._add(self.model.model_for(request.purpose), estimate_request(request=request), written)
         return len(new)
 
@@ -193,13 +196,17 @@ def _members_of_jobs(plan: Plan) -> list[tuple[Sequence[EpisodeSource], str | No
 def _about_candidate(members: Sequence[EpisodeSource]) -> list[Request]:
     """Word the calls about a candidate that nobody has written yet; the most central episode stands in for it."""
     size = settings.POLICY.consolidation.classify_episodes
+    candidate = StatedBelief(
+        statement=members[0].matter,
+        subject=members[0].speaker,
+        context="general",
+        language=members[0].language,
+    )
     return [
         ClassificationRequest(
-            statement=members[0].matter,
-            subject=members[0].speaker,
-            context="general",
-            language=members[0].language,
+            beliefs=(candidate,),
             episodes=tuple(member.as_text() for member in members[start : start + size]),
+            person=person_of(members[start : start + size]),
         )
         for start in range(0, len(members), size)
     ]

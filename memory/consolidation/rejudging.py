@@ -9,13 +9,15 @@ from memory.consolidation.asking import ask_models
 from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
+from memory.consolidation.sources import person_of
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
+from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
-from memory.llm.requests import ClassificationRequest
+from memory.llm.requests import ClassificationRequest, StatedBelief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
 from memory.models.vectors import read_episode_vectors
@@ -28,12 +30,14 @@ def judge_children(*, lease: JobLease[StructuralJob]) -> bool:
     testimony = read_testimony(beliefs=[lease.job.belief_id])
     said = {one.episode.id: one for one in testimony}
     children = {str(child.number): child for child in lease.job.children.all()}
-    asks = []
-    for key, child in children.items():
-        likeness = _likeness(child, list(said))
-        unjudged = _store_without_asking(child, testimony, likeness)
-        asks += _asks(key, child, unjudged, likeness)
-    return ask_models(lease=lease, asks=asks, store=lambda answers: _store_answers(children, said, answers))
+    likeness = {key: _likeness(child, list(said)) for key, child in children.items()}
+    unjudged = {key: _store_without_asking(child, testimony, likeness[key]) for key, child in children.items()}
+    waiting = {key: {one.episode.id for one in those} for key, those in unjudged.items()}
+    return ask_models(
+        lease=lease,
+        asks=_asks(children, said, waiting, likeness),
+        store=lambda answers: _store_answers(children, said, waiting, answers),
+    )
 
 
 def unite_verdicts(*, job: StructuralJob) -> None:
@@ -94,33 +98,63 @@ def _repeat(child: StructuralChild, waiting: Sequence[Testimony]) -> list[Testim
     return [said for said in waiting if not known[said.episode.id]]
 
 
-def _asks(key: str, child: StructuralChild, unjudged: Sequence[Testimony], likeness: Likeness) -> list[Ask]:
-    size = settings.POLICY.consolidation.classify_episodes
-    parts = [unjudged[start : start + size] for start in range(0, len(unjudged), size)]
-    return [Ask(key=key, request=_request(child, part, likeness)) for part in parts]
+def _asks(
+    children: Mapping[str, StructuralChild],
+    said: Mapping[str, Testimony],
+    waiting: Mapping[str, set[str]],
+    likeness: Mapping[str, Likeness],
+) -> list[Ask]:
+    """Return the calls for what waits; children that wait for the same episodes are asked about together."""
+    policy = settings.POLICY.consolidation
+    batches = batch_pairs(
+        waiting=waiting,
+        texts=list(said),
+        most_statements=policy.classify_statements,
+        most_texts=policy.classify_episodes,
+    )
+    return [
+        Ask(
+            key=str(number),
+            request=ClassificationRequest(
+                beliefs=tuple(_stated(children[key]) for key in one.statements),
+                episodes=tuple(said[key].episode.as_text() for key in one.texts),
+                similarities=_known([likeness[key] for key in one.statements], one.texts),
+                person=person_of(said[key].episode for key in one.texts),
+            ),
+        )
+        for number, one in enumerate(batches)
+    ]
 
 
-def _request(child: StructuralChild, part: Sequence[Testimony], likeness: Likeness) -> ClassificationRequest:
-    known = tuple(likeness[said.episode.id] for said in part if said.episode.id in likeness)
-    return ClassificationRequest(
+def _known(likeness: Sequence[Likeness], episodes: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+    """Return how alike episodes are to statements, or nothing where one of them has no vector."""
+    if any(key not in row for row in likeness for key in episodes):
+        return ()
+    return tuple(tuple(row[key] for key in episodes) for row in likeness)
+
+
+def _stated(child: StructuralChild) -> StatedBelief:
+    return StatedBelief(
         statement=child.statement,
         subject=child.subject,
         context=child.context,
         language=child.language,
-        episodes=tuple(said.episode.as_text() for said in part),
-        similarities=known if len(known) == len(part) else (),
+        id=str(child.number),
     )
 
 
 def _store_answers(
-    children: Mapping[str, StructuralChild], said: Mapping[str, Testimony], answers: Sequence[Answer]
+    children: Mapping[str, StructuralChild],
+    said: Mapping[str, Testimony],
+    waiting: Mapping[str, set[str]],
+    answers: Sequence[Answer],
 ) -> None:
     rows = []
     for answer in answers:
         assert isinstance(answer.reply, Verdicts)  # a classification is answered with verdicts
         rows += [
             _verdict(
-                children[answer.key],
+                children[item.belief],
                 said[item.id],
                 item.verdict,
                 basis=Basis.MODEL,
@@ -128,6 +162,7 @@ def _store_answers(
                 call_id=answer.call_id,
             )
             for item in answer.reply.verdicts
+            if item.id in waiting[item.belief]
         ]
     _store(rows)
 

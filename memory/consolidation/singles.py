@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.consolidation.guarding import supports_by_guard
+from memory.consolidation.guarding import may_concern, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
 from memory.consolidation.sources import (
     BeliefSource,
@@ -108,7 +108,7 @@ def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder)
 
 
 def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
-    """Keep the pairs that have no verdict, and those whose verdict came but was never applied."""
+    """Keep the pairs that have no verdict though they may, and those whose verdict came but was never applied."""
     episodes = {episode.id for episode, _, _ in near}
     given = judged_pairs(
         workspace_id=workspace_id, hashes={belief.statement_hash for _, belief, _ in near}, episodes=episodes
@@ -123,6 +123,8 @@ def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
             continue
         by_guard = supports_by_guard(episode=episode.claim, statement=belief.claim, similarity=similarity)
         needs_call = known is None and not by_guard
+        if needs_call and not may_concern(episode=episode.claim, statement=belief.claim, similarity=similarity):
+            continue
         pairs.append(Pair(episode=episode, belief=belief, similarity=similarity, needs_call=needs_call))
     return pairs
 

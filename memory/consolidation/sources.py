@@ -13,7 +13,8 @@ from memory.domain.matching import Claim as Text
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
-from memory.llm.requests import EpisodeText
+from memory.domain.user_names import name_of_user
+from memory.llm.requests import EpisodeText, StatedBelief
 from memory.models import DIMENSIONS, Belief, Claim, ClusterJob, Episode
 from memory.models.vectors import Vectors, read_belief_vectors, read_claim_vectors, read_episode_vectors
 
@@ -93,6 +94,12 @@ class BeliefSource:
     def claim(self) -> Text:
         """Return the statement as the guard compares it; whom it speaks of is its subject."""
         return Text(text=self.statement, speaker=self.subject, language=self.language)
+
+    def as_stated(self) -> StatedBelief:
+        """Return the belief as a model sees it."""
+        return StatedBelief(
+            statement=self.statement, subject=self.subject, context=self.context, language=self.language, id=self.id
+        )
 
 
 _EPISODE_COLUMNS = (
@@ -198,6 +205,12 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
     above = np.flatnonzero(cosines > threshold)
     ordered: list[int] = above[np.argsort(-cosines[above], kind="stable")].tolist()
     return ordered
+
+
+def person_of(members: Iterable[EpisodeSource]) -> str:
+    """Return what the one user of some episodes is called, or "" where that is not known."""
+    users = {member.user for member in members}
+    return name_of_user(user=users.pop()) if len(users) == 1 else ""
 
 
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:

@@ -12,7 +12,7 @@ from memory.consolidation.asking import ask_models, embed_statement
 from memory.consolidation.guarding import can_be_read
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.setting_aside import work_around
-from memory.consolidation.sources import EpisodeSource, hash_statement, read_members
+from memory.consolidation.sources import EpisodeSource, hash_statement, person_of, read_members
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.matching import Claim
@@ -57,7 +57,8 @@ def _synthesize(lease: JobLease[ClusterJob]) -> None:
 
 def synthesis_request(*, members: Sequence[EpisodeSource]) -> SynthesisRequest:
     """Word the call for a cluster's candidate: its most central episodes (B8.3)."""
-    return SynthesisRequest(episodes=tuple(member.as_text() for member in _central(members)))
+    shown = _central(members)
+    return SynthesisRequest(episodes=tuple(member.as_text() for member in shown), person=person_of(shown))
 
 
 def _central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]:

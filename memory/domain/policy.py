@@ -94,8 +94,12 @@ class ConsolidationPolicy:
     gathered_calls: Annotated[Count, "B8.3: most classification calls a cycle for episodes without a cluster"] = 10
     match_similarity: Annotated[Share, "B8.4: similarity above which an episode is held against a belief"] = 0.70
     match_beliefs: Annotated[Count, "B8.4, B9: most existing beliefs that one cluster is held against"] = 5
+    wordless_similarity: Annotated[
+        Share, "B8.4: similarity below which an episode without a word in common with a belief is not asked about"
+    ] = 0.80
     reinforce_similarity: Annotated[Share, "B8.4: similarity above which the guard alone may support"] = 0.92
     classify_episodes: Annotated[Count, "B8.4: most episodes of one classification call"] = 12
+    classify_statements: Annotated[Count, "B8.4: most statements that one classification call asks about"] = 5
     birth_supports: Annotated[Count, "B8.4: fewest supporting episodes of a new belief"] = 3
     birth_confidence: Annotated[Share, "B8.4: confidence that a new belief must exceed"] = 0.5
     twin_similarity: Annotated[Share, "B8.5: similarity above which two new statements of a cycle are one"] = 0.92
@@ -119,7 +123,7 @@ class BudgetPolicy:
     probe_hours: Annotated[Positive, "B9: rest after a model server refused the key or the account"] = 6.0
     episode_failures: Annotated[Count, "B11: failed cycles after which an episode is a dead letter"] = 3
     reply_tokens: Annotated[Count, "B9: most tokens of a reply, told the server; models that reason need more"] = 400
-    verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 80
+    verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 30
     fact_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each turn whose facts are asked"] = 200
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
     lease_seconds: Annotated[Positive, "B8: a lease that is not renewed ends after this"] = 20.0

@@ -15,6 +15,7 @@ from memory.domain.grounding import turns_that_tell
 from memory.domain.matter import matter_of
 from memory.domain.pieces import cut_pieces
 from memory.domain.refusals import says_nothing
+from memory.domain.user_names import name_of_user
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.lines import BadLine, FactLine, read_fact_line
@@ -48,6 +49,7 @@ def ask_for_facts(
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
+    user: str = "",
 ) -> FactsFound:
     """Ask the language model what facts some turns of one conversation tell; call it outside a transaction.
 
@@ -56,7 +58,7 @@ def ask_for_facts(
     """
     answers: list[Answer] = []
     failures = answer_asks(
-        asks=list(_asks(as_turn_texts(turns, pieces=settings.POLICY.extraction.turns))),
+        asks=list(_asks(as_turn_texts(turns, pieces=settings.POLICY.extraction.turns), name_of_user(user=user))),
         scope=CallScope(workspace_id=workspace_id, conversation_id=conversation_id),
         budget=budget,
         model=language_model(),
@@ -115,10 +117,10 @@ def store_facts(*, found: FactsFound, turns: Sequence[SaidTurn], talk: Talk, arr
     return outcomes
 
 
-def _asks(turns: Sequence[TurnText]) -> Iterator[Ask]:
+def _asks(turns: Sequence[TurnText], person: str) -> Iterator[Ask]:
     most = settings.POLICY.extraction.turns
     for start in range(0, len(turns), most):
-        yield Ask(key=str(start), request=FactsRequest(turns=tuple(turns[start : start + most])))
+        yield Ask(key=str(start), request=FactsRequest(turns=tuple(turns[start : start + most]), person=person))
 
 
 def _facts(answer: Answer) -> Iterator[Fact]:

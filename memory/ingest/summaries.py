@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from django.conf import settings
 from django.db import transaction
@@ -10,6 +11,7 @@ from memory.domain.conversation import SaidTurn, Talk
 from memory.domain.entities import find_entities
 from memory.domain.refusals import says_nothing
 from memory.domain.summaries import is_summary_due
+from memory.domain.user_names import name_of_user
 from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.facts import as_turn_texts
@@ -18,7 +20,7 @@ from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, answ
 from memory.llm.ledger import note_episodes
 from memory.llm.model import CallFailed, language_model
 from memory.llm.replies import Summary
-from memory.llm.requests import SummaryRequest
+from memory.llm.requests import SummaryRequest, TurnText
 from memory.models import Episode, ModelCall, Source
 
 
@@ -39,22 +41,25 @@ def summarize_conversation(
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
     on_stored: Callable[[str], None] = _tell_nobody,
+    numbers: range | None = None,
 ) -> Outcome | None:
-    """Sum up the latest turns of a conversation, if it is time to, once for each stretch of it.
+    """Sum up a stretch of a conversation, once.
 
-    `turns` are its turns so far, or the latest of them, numbered from 1. Nothing comes of small talk. `on_stored` is
-    told the summary's id in the transaction that stores it, once the fence stands. Call it outside a transaction;
-    raises CallFailed, MustWait, OutOfBudget or LeaseLost where it has to be tried again later.
+    `turns` are its turns, or some of them, numbered from 1. The stretch has the `numbers`, and the others are shown
+    beside it; without numbers it is the latest turns, if it is time to sum them up. Nothing comes of small talk.
+    `on_stored` is told the summary's id in the transaction that stores it, once the fence stands. Call it outside a
+    transaction; raises CallFailed, MustWait, OutOfBudget or LeaseLost where it has to be tried again later.
     """
-    policy = settings.POLICY.extraction
-    if not turns or not is_summary_due(turns=turns[-1].number, policy=policy):
+    numbers = _latest(turns) if numbers is None else numbers
+    stretch = [turn for turn in turns if turn.number in numbers]
+    if not stretch:
         return None
-    stretch = turns[-policy.summary_turns :]
     key = _key_of(talk, last=stretch[-1].number)
     if standing := _standing(key, arrival):
         return standing
     scope = CallScope(workspace_id=arrival.workspace.pk, conversation_id=conversation_id)
-    answer = _ask(stretch, scope=scope, budget=budget, fence=fence)
+    shown = _shown(turns, stretch)
+    answer = _ask(shown, scope=scope, budget=budget, fence=fence, person=name_of_user(user=talk.user))
     if answer is None or not isinstance(answer.reply, Summary) or not answer.reply.summary:
         return None
     with transaction.atomic():
@@ -64,6 +69,23 @@ def summarize_conversation(
         if isinstance(outcome, Stored):
             on_stored(outcome.id)
     return outcome
+
+
+def _latest(turns: Sequence[SaidTurn]) -> range:
+    """Return the numbers of the latest stretch where it is due, else none."""
+    last, policy = turns[-1].number if turns else 0, settings.POLICY.extraction
+    return range(last - policy.summary_turns + 1, last + 1) if is_summary_due(turns=last, policy=policy) else range(0)
+
+
+def _shown(turns: Sequence[SaidTurn], stretch: Sequence[SaidTurn]) -> list[TurnText]:
+    """Return what a model is shown: the stretch to the end of its long turns, and the beginning of those beside it."""
+    numbers = {turn.number for turn in stretch}
+    pieces = max(1, settings.POLICY.extraction.turns // len(stretch))
+    return [
+        replace(text, is_beside=turn.number not in numbers)
+        for turn in turns
+        for text in as_turn_texts([turn], pieces=pieces if turn.number in numbers else 1)
+    ]
 
 
 def _key_of(talk: Talk, *, last: int) -> str:
@@ -79,14 +101,13 @@ def _standing(key: str, arrival: Arrival) -> Outcome | None:
 
 
 def _ask(
-    stretch: Sequence[SaidTurn], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool]
-) -> Answer | None:  # fmt: skip
-    shown = as_turn_texts(stretch, pieces=max(1, settings.POLICY.extraction.turns // len(stretch)))
-    if all(says_nothing(turn.text) for turn in shown):
+    shown: Sequence[TurnText], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool], person: str
+) -> Answer | None:
+    if all(turn.is_beside or says_nothing(turn.text) for turn in shown):
         return None
     answers: list[Answer] = []
     failures = answer_asks(
-        asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown)))],
+        asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown), person=person))],
         scope=scope,
         budget=budget,
         model=language_model(),

@@ -14,7 +14,8 @@ MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
 
 _OPENER = re.compile(
-    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:]| (?:i|we|it|he|she|they|ich|wir) )|ok(?:ay)?|so|well|yes|yeah|yep|right|great|good|perfect|"
+    r"^(?:(?:(?:no|nope|nein|first|second|third)(?=[,.!:]| (?:i|we|it|he|she|they|ich|wir) )|ok(?:ay)?|so|well|yes|"
+    r"yeah|yep|right|great|good|perfect|"
     r"fine|nice|lovely|splendid|thanks?(?: you)?|"
     r"thx|ta|cheers|btw|by the way|fyi|also|and|but|oh|ah|hm+|haha|lol|anyway|actually|hi|hello|hey|morning|"
     r"good morning|"

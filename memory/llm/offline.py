@@ -26,11 +26,13 @@ from memory.llm.replies import (
     Reply,
     StatedFact,
     StatedFacts,
+    Statement,
     Summary,
     Synthesis,
     ToldFact,
     Union,
     Verdicts,
+    write_reply,
 )
 from memory.llm.requests import (
     ClassificationRequest,
@@ -68,7 +70,9 @@ class OfflineModel:
     def complete(self, *, request: Request, timeout: float) -> Completion:
         """Answer at once, counting no tokens; where no sentence can stand alone the statement is blank."""
         reply = _answer(request)
-        return Completion(reply=reply, raw=reply.model_dump_json(), input_tokens=0, output_tokens=0, latency_ms=0)
+        return Completion(
+            reply=reply, raw=write_reply(request=request, reply=reply), input_tokens=0, output_tokens=0, latency_ms=0
+        )
 
 
 def _answer(request: Request) -> Reply:
@@ -101,11 +105,11 @@ def _state(episodes: Sequence[EpisodeText]) -> Synthesis:
     found = extract_statement(episodes=[_as_source(episode) for episode in episodes], embed=_embed)
     if found is None:
         return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
-    return _as_reply(found)
+    return Synthesis(**_as_reply(found).model_dump())
 
 
-def _as_reply(found: Extracted) -> Synthesis:
-    return Synthesis(
+def _as_reply(found: Extracted) -> Statement:
+    return Statement(
         statement=found.statement,
         subject=found.subject,
         predicate=found.predicate,
@@ -182,7 +186,7 @@ def _day(written: str) -> date | None:
 
 def _summarize(request: SummaryRequest) -> Summary:
     """Take the sentences most like all others, in their order."""
-    told = [fact.text for turn in request.turns for fact in _facts_of(turn, request)]
+    told = [fact.text for turn in request.turns if not turn.is_beside for fact in _facts_of(turn, request)]
     return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
 
 
@@ -206,30 +210,33 @@ def _read(request: RememberRequest) -> StatedFacts:
 
 
 def _find_contradiction(request: ContradictionRequest) -> Contradiction:
-    """Name the first belief that rules find contradicted."""
+    """Name the beliefs that rules find contradicted, and why the first is."""
     fact = _as_claim(request.fact)
-    for number, belief in enumerate(request.beliefs, 1):
-        judgement = judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)
-        if judgement.verdict is Verdict.CONTRADICTS:
-            return Contradiction(contradicts=number, reason=judgement.reason)
-    return Contradiction(contradicts=None)
+    found = {
+        number: judgement.reason
+        for number, belief in enumerate(request.beliefs, 1)
+        if (judgement := judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)).verdict
+        is Verdict.CONTRADICTS
+    }
+    return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
 
 
 def _classify(request: ClassificationRequest) -> Reply:
-    similarities = request.similarities or (None,) * len(request.episodes)
+    unknown = ((None,) * len(request.episodes),) * len(request.beliefs)
     return Verdicts(
         verdicts=[
-            _judge(request, episode, similarity)
-            for episode, similarity in zip(request.episodes, similarities, strict=True)
+            _judge(belief, episode, similarity)
+            for belief, row in zip(request.beliefs, request.similarities or unknown, strict=True)
+            for episode, similarity in zip(request.episodes, row, strict=True)
         ]
     )
 
 
-def _judge(request: ClassificationRequest, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
+def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
     """Judge one episode; a belief's speaker is its subject, as in the polarity guard."""
     judgement = judge_by_rules(
         episode=Claim(text=episode.text, speaker=episode.speaker, language=episode.language),
-        belief=Claim(text=request.statement, speaker=request.subject, language=request.language),
+        belief=_as_claim(belief),
         similarity=similarity,
     )
-    return EpisodeVerdict(id=episode.id, verdict=judgement.verdict, reason=judgement.reason)
+    return EpisodeVerdict(belief=belief.id, id=episode.id, verdict=judgement.verdict, reason=judgement.reason)

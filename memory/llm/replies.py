@@ -1,8 +1,10 @@
 """What a language model may answer, and nothing else."""
 
 import re
-from collections import Counter
+from collections.abc import Sequence
+from datetime import date
 from functools import cache
+from string import ascii_uppercase
 from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -16,6 +18,10 @@ CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | r
 
 
 PARTS = 2
+
+# The letter may be followed by a reason; whoever writes "1: S" or "[1] S" is understood.
+_VERDICT = re.compile(r"\W*(?P<number>\d{1,3})\W*(?P<letter>[SCPI])(?:\W+(?P<reason>.*))?\s*", re.DOTALL)
+_LETTERS = {verdict[0]: verdict for verdict in Verdict}
 
 
 class MalformedReply(ValueError):
@@ -41,8 +47,19 @@ class _Reply(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Synthesis(_Reply):
-    """One falsifiable sentence and its parts (B10); a blank statement says that none can be made."""
+def _as_date(given: Any) -> Any:
+    """Take what is no date for no answer: no reply is worth refusing for it."""
+    try:
+        return date.fromisoformat(given.strip()).isoformat() if isinstance(given, str) else given
+    except ValueError:
+        return ""
+
+
+Day = Annotated[str, BeforeValidator(_as_date)]
+
+
+class Statement(_Reply):
+    """One falsifiable sentence and its parts (B10)."""
 
     statement: Words
     subject: Words
@@ -57,16 +74,36 @@ class Synthesis(_Reply):
         return self
 
 
-class EpisodeVerdict(_Reply):
-    """What one episode says about the belief, and why."""
+class Synthesis(Statement):
+    """A statement and the date since when it holds, if that is told; a blank statement says that none can be made."""
 
+    since: Day = ""
+
+
+class BeliefVerdicts(_Reply):
+    """What a model writes of one belief, by its letter: "1 S", "2 C moved away" for texts by their numbers."""
+
+    belief: str
+    texts: list[str]
+
+
+class VerdictLists(_Reply):
+    """What a model writes of all beliefs that it was asked about."""
+
+    verdicts: list[BeliefVerdicts]
+
+
+class EpisodeVerdict(_Reply):
+    """What one episode says about one belief, by their ids, and why; no reason is needed where nothing is wrong."""
+
+    belief: str
     id: str
     verdict: Verdict
-    reason: Words
+    reason: Words = ""
 
 
 class Verdicts(_Reply):
-    """One verdict for each episode that was asked about (B11)."""
+    """One verdict for each belief and each episode that was asked about (B11)."""
 
     verdicts: list[EpisodeVerdict]
 
@@ -74,7 +111,7 @@ class Verdicts(_Reply):
 class Division(_Reply):
     """Two statements, each with its own context (B12); none says that the belief cannot be divided."""
 
-    parts: list[Synthesis]
+    parts: list[Statement]
 
     @model_validator(mode="after")
     def _be_two_or_none(self) -> Self:
@@ -178,17 +215,29 @@ class StatedFacts(_Reply):
         return {"facts": given} if isinstance(given, list) else given
 
 
-class Contradiction(_Reply):
-    """The number of the belief that a fact contradicts, from 1; None for none (R3)."""
+def _as_list(given: Any) -> Any:
+    """Take one number for a list of it, and nothing for none."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, int) else given
 
-    contradicts: int | None
+
+class Contradiction(_Reply):
+    """The numbers of the beliefs that a fact contradicts, from 1, and why (R3)."""
+
+    contradicts: Annotated[list[int], BeforeValidator(_as_list)]
     reason: Words = ""
+
+    def places(self, *, among: int) -> list[int] | None:
+        """Return the places of the beliefs, from 0, each once; None if one is none of so many."""
+        numbers = sorted(set(self.contradicts))
+        return [number - 1 for number in numbers] if all(1 <= number <= among for number in numbers) else None
 
 
 Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction
-SHAPES: dict[Purpose, type[Reply]] = {
+SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.SYNTHESIZE: Synthesis,
-    Purpose.CLASSIFY: Verdicts,
+    Purpose.CLASSIFY: VerdictLists,
     Purpose.REVISE: Synthesis,
     Purpose.SPLIT: Division,
     Purpose.MERGE: Union,
@@ -206,11 +255,36 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
         reply = SHAPES[request.purpose].model_validate_json(fenced[1] if fenced else raw_text)
     except (ValidationError, ValueError) as error:
         raise MalformedReply(_explain(error)) from error
-    if isinstance(request, ClassificationRequest) and isinstance(reply, Verdicts):
-        _check_ids(request, reply)
+    if isinstance(reply, VerdictLists):
+        assert isinstance(request, ClassificationRequest)  # no other has this shape
+        return _read_verdicts(request, reply)
     if isinstance(request, FactsRequest) and isinstance(reply, Facts):
         _check_numbers(request, reply)
     return reply
+
+
+def write_reply(*, request: Request, reply: Reply) -> str:
+    """Write a reply as the text that `validate_reply` reads it from."""
+    if not (isinstance(reply, Verdicts) and isinstance(request, ClassificationRequest)):
+        return reply.model_dump_json()
+    numbers = {episode.id: number for number, episode in enumerate(request.episodes, start=1)}
+    lists = [
+        BeliefVerdicts(
+            belief=letter_of(place),
+            texts=[
+                f"{numbers[said.id]} {said.verdict[0]} {said.reason}".rstrip()
+                for said in reply.verdicts
+                if said.belief == belief.id
+            ],
+        )
+        for place, belief in enumerate(request.beliefs)
+    ]
+    return VerdictLists(verdicts=lists).model_dump_json()
+
+
+def letter_of(place: int) -> str:
+    """Name a belief by its place among those asked about: A, B, C …"""
+    return ascii_uppercase[place]
 
 
 @cache
@@ -232,17 +306,37 @@ def _require_all(node: Any) -> Any:
     return kept
 
 
-def _check_ids(request: ClassificationRequest, reply: Verdicts) -> None:
-    asked = {episode.id for episode in request.episodes}
-    answered = Counter(verdict.id for verdict in reply.verdicts)
-    problems = {
-        "unknown id": answered.keys() - asked,
-        "missing id": asked - answered.keys(),
-        "duplicate id": {name for name, times in answered.items() if times > 1},
-    }
-    found = [f"{problem} {', '.join(sorted(ids))[:200]}" for problem, ids in problems.items() if ids]
-    if found:
-        raise MalformedReply("; ".join(found))
+def _read_verdicts(request: ClassificationRequest, reply: VerdictLists) -> Verdicts:
+    """Find out by letters and numbers what is said of what; refuse what was not asked about, left out or repeated."""
+    beliefs = {letter_of(place): belief.id for place, belief in enumerate(request.beliefs)}
+    numbers = {number: episode.id for number, episode in enumerate(request.episodes, start=1)}
+    _check_all(asked=set(beliefs), answered=[given.belief for given in reply.verdicts], name="belief")
+    verdicts = []
+    for given in reply.verdicts:
+        said = [_read_verdict(text) for text in given.texts]
+        _check_all(asked=set(numbers), answered=[number for number, _, _ in said], name="number")
+        verdicts += [
+            EpisodeVerdict(belief=beliefs[given.belief], id=numbers[number], verdict=verdict, reason=reason)
+            for number, verdict, reason in said
+        ]
+    return Verdicts(verdicts=verdicts)
+
+
+def _read_verdict(text: str) -> tuple[int, Verdict, str]:
+    found = _VERDICT.fullmatch(text)
+    if found is None:
+        raise MalformedReply("a verdict that is no number and letter")
+    return int(found["number"]), _LETTERS[found["letter"]], found["reason"] or ""
+
+
+def _check_all(*, asked: set[Any], answered: Sequence[Any], name: str) -> None:
+    """Refuse an answer unless it is about each thing that was asked about, once; what it made up is not quoted."""
+    if set(answered) - asked:
+        raise MalformedReply(f"unknown {name}")
+    if missing := asked - set(answered):
+        raise MalformedReply(f"missing {name} {', '.join(map(str, sorted(missing)))}")
+    if len(answered) > len(asked):
+        raise MalformedReply(f"duplicate {name}")
 
 
 def _check_numbers(request: FactsRequest, reply: Facts) -> None:

@@ -1,8 +1,11 @@
-"""What is asked of a language model, as plain values."""
+"""What is asked of a language model, as plain values.
+
+Every request may name the person whose memory it is about: who says "I" where a text names no speaker (E2).
+"""
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import ClassVar
@@ -24,7 +27,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeText:
-    """An episode as a model sees it: its matter, without the speaker's prefix."""
+    """An episode as a model sees it: its matter, without the speaker's prefix; no prompt shows the id."""
 
     id: str
     text: str
@@ -39,32 +42,33 @@ class SynthesisRequest:
 
     purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
     episodes: tuple[EpisodeText, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassificationRequest:
-    """Ask what each episode says about one belief.
-
-    The similarities (reference scale, one per episode) are a hint for rules; no prompt and no hash holds them.
-    """
-
-    purpose: ClassVar[Purpose] = Purpose.CLASSIFY
-    statement: str
-    subject: str
-    context: str
-    language: str
-    episodes: tuple[EpisodeText, ...]
-    similarities: tuple[float, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedBelief:
-    """A belief as a model sees it."""
+    """A belief as a model sees it; what a reply says of it is told by the id, which no prompt shows."""
 
     statement: str
     subject: str
     context: str
     language: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassificationRequest:
+    """Ask what each episode says about each of some beliefs, whose ids differ.
+
+    The similarities (reference scale, one per belief and episode) are a hint for rules; no prompt and no hash holds
+    them.
+    """
+
+    purpose: ClassVar[Purpose] = Purpose.CLASSIFY
+    beliefs: tuple[StatedBelief, ...]
+    episodes: tuple[EpisodeText, ...]
+    similarities: tuple[tuple[float, ...], ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,7 @@ class RevisionRequest:
     belief: StatedBelief
     episodes: tuple[EpisodeText, ...]
     verdicts: tuple[str, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class SplitRequest:
     belief: StatedBelief
     episodes: tuple[EpisodeText, ...]
     verdicts: tuple[str, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +104,7 @@ class MergeRequest:
     beliefs: tuple[StatedBelief, StatedBelief]
     similarity: float
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +116,7 @@ class TurnText:
     text: str
     speaker: str = ""
     said_on: str = ""
+    is_beside: bool = False  # shown for what it tells of the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +126,7 @@ class FactsRequest:
     purpose: ClassVar[Purpose] = Purpose.FACTS
     turns: tuple[TurnText, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +136,7 @@ class SummaryRequest:
     purpose: ClassVar[Purpose] = Purpose.SUMMARIZE
     turns: tuple[TurnText, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +145,7 @@ class RememberRequest:
 
     purpose: ClassVar[Purpose] = Purpose.REMEMBER
     episodes: tuple[EpisodeText, ...]
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,18 +159,21 @@ class ContradictionRequest:
     fact: StatedBelief
     beliefs: tuple[StatedBelief, ...]
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaRequest:
     """Ask for the one belief that several beliefs come down to (R7); the episodes are those that bear them out.
 
-    The episodes' own words are in no prompt.
+    The episodes' own words are in no prompt. How sure each belief is may be told.
     """
 
     purpose: ClassVar[Purpose] = Purpose.SYNTHESIZE
     beliefs: tuple[StatedBelief, ...]
+    confidences: tuple[float, ...] = ()
     episodes: tuple[EpisodeText, ...] = ()
+    person: str = ""
 
 
 Request = (
@@ -174,12 +188,15 @@ Request = (
     | ContradictionRequest
     | MetaRequest
 )
-_HINTS = ("similarities", "similarity")
+_HINTS = ("similarities", "similarity", "confidences")
 
 
 @lru_cache(maxsize=64)  # asked for when looking for a reply, when reserving and when reusing
 def hash_request(*, request: Request) -> str:
-    """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it."""
+    """Return the SHA-256 of what a prompt is made from, in hex; a hint or a fence does not change it.
+
+    Nor does how sure beliefs are: that moves with every word on them, and no question is asked anew for it.
+    """
     content = {"purpose": request.purpose.value, **asdict(request)}
     for hint in _HINTS:
         content.pop(hint, None)
@@ -191,19 +208,25 @@ def halve_request(*, request: Request) -> tuple[Request, Request] | None:
     """Split what asks about several episodes, or turns, in two, or return None where there is nothing to split."""
     if isinstance(request, FactsRequest) and len(request.turns) > 1:
         half = len(request.turns) // 2
-        return FactsRequest(turns=request.turns[:half]), FactsRequest(turns=request.turns[half:])
-    if not isinstance(request, ClassificationRequest) or len(request.episodes) < 2:
+        return replace(request, turns=request.turns[:half]), replace(request, turns=request.turns[half:])
+    return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
+
+
+def _halve_classification(request: ClassificationRequest) -> tuple[Request, Request] | None:
+    """Halve the beliefs, as if each had been asked about by itself; of what asks about one, halve the episodes."""
+    rows = request.similarities
+    if len(request.beliefs) > 1:
+        middle = len(request.beliefs) // 2
+        early, late = (
+            replace(request, beliefs=request.beliefs[part], similarities=rows[part])
+            for part in (slice(None, middle), slice(middle, None))
+        )
+    elif len(request.episodes) > 1:
+        middle = len(request.episodes) // 2
+        early, late = (
+            replace(request, episodes=request.episodes[part], similarities=tuple(row[part] for row in rows))
+            for part in (slice(None, middle), slice(middle, None))
+        )
+    else:
         return None
-    middle = len(request.episodes) // 2
-    return _part(request, slice(None, middle)), _part(request, slice(middle, None))
-
-
-def _part(request: ClassificationRequest, part: slice) -> ClassificationRequest:
-    return ClassificationRequest(
-        statement=request.statement,
-        subject=request.subject,
-        context=request.context,
-        language=request.language,
-        episodes=request.episodes[part],
-        similarities=request.similarities[part],
-    )
+    return early, late

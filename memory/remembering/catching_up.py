@@ -17,7 +17,7 @@ from memory.models.vectors import Vectors, store_belief_vectors
 from memory.remembering.changing import bear_out, check_model
 from memory.remembering.holds import Hold
 from memory.remembering.linking import link_neighbours
-from memory.remembering.meeting import Meeting, is_suppressed
+from memory.remembering.meeting import Meeting, is_suppressed, without_rivals
 from memory.remembering.reading import Unanswered, embed_texts, own_vector
 from memory.remembering.surroundings import choose_match, find_near, surroundings_of
 
@@ -67,7 +67,7 @@ def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vec
     else:
         asked = meeting.rule(belief, match) if match.course is Course.CHECK else None
         meeting.apply(fact, belief, asked)
-        link_neighbours(belief=belief, near=[one for one in near if one[0].id != fact.rival_id], now=meeting.now)
+        link_neighbours(belief=belief, near=without_rivals(near, asked), now=meeting.now)
 
 
 def _join(meeting: Meeting, fact: RememberedFact, belief: Belief, target: str) -> None:

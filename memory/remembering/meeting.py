@@ -17,12 +17,12 @@ from memory.models.vectors import Vectors
 from memory.remembering.changing import bear_out, conceive, contradict, found, hear
 from memory.remembering.linking import link_neighbours
 from memory.remembering.reading import ReadFact
-from memory.remembering.surroundings import choose_match, find_near, surroundings_of
+from memory.remembering.surroundings import Likeness, choose_match, find_near, surroundings_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Whether a fact contradicts one of some beliefs, the most similar first; equal questions have equal answers."""
+    """Which of some beliefs a fact contradicts, the most similar first; equal questions have equal answers."""
 
     fact: StatedBelief
     ids: tuple[str, ...]
@@ -31,9 +31,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """Which belief a fact contradicts, "" for none, why, and the call that said so."""
+    """Which beliefs a fact contradicts, the most similar first, why, and the call that said so."""
 
-    rival: str = ""
+    rivals: tuple[str, ...] = ()
     reason: str = ""
     call_id: int | None = None
 
@@ -110,21 +110,27 @@ class Meeting:
         return question, self.rulings[question]
 
     def apply(self, row: RememberedFact, belief: Belief, asked: tuple[Question, Ruling] | None) -> None:
-        """Write down what was asked about a belief, and let it supersede what it contradicts (R3)."""
+        """Write down what was asked about a belief, and let it supersede what it contradicts (R3).
+
+        The row names the most similar one; the lineage has all.
+        """
         if asked is None:
             return
         question, ruling = asked
         row.asked_about, row.contradiction_call_id = list(question.ids), ruling.call_id
-        if ruling.rival:
-            row.rival_id = ruling.rival
-            row.rival_outcome = contradict(
-                rival_id=ruling.rival,
+        outcomes = {
+            rival: contradict(
+                rival_id=rival,
                 belief=belief,
                 episode=self.remembrance.episode,
                 reason=ruling.reason,
                 call_id=ruling.call_id,
                 hand=self.hand,
             )
+            for rival in ruling.rivals
+        }
+        if outcomes:
+            row.rival_id, row.rival_outcome = next(iter(outcomes.items()))
 
     def _match(self, row: RememberedFact, belief: Belief, read: ReadFact, vector: Vectors) -> None:
         """R2: bear out what says the same; else make a belief, having asked what it contradicts."""
@@ -140,7 +146,7 @@ class Meeting:
             belief.lineage_depth = _depth_after(asked)
             self._found(row, belief, read)
             self.apply(row, belief, asked)
-            link_neighbours(belief=belief, near=[one for one in near if one[0].id != row.rival_id], now=self.now)
+            link_neighbours(belief=belief, near=without_rivals(near, asked), now=self.now)
 
     def _found(self, row: RememberedFact, belief: Belief, read: ReadFact) -> None:
         found(
@@ -191,6 +197,13 @@ def is_suppressed(*, belief: Belief, vector: Vectors) -> bool:
 
 def _depth_after(asked: tuple[Question, Ruling] | None) -> int:
     """Count the structural changes that lead to what supersedes another belief."""
-    if asked is None or not asked[1].rival:
+    if asked is None or not asked[1].rivals:
         return 0
-    return Belief.objects.values_list("lineage_depth", flat=True).get(pk=asked[1].rival) + 1
+    depths: list[int] = list(Belief.objects.filter(pk__in=asked[1].rivals).values_list("lineage_depth", flat=True))
+    return max(depths) + 1
+
+
+def without_rivals(near: Likeness, asked: tuple[Question, Ruling] | None) -> Likeness:
+    """Leave out of what is near what a new belief contradicts."""
+    rivals = asked[1].rivals if asked else ()
+    return [one for one in near if one[0].id not in rivals]

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.cycle import budget_policy, check_believing
+from memory.consolidation.evidence import chosen_confidence
 from memory.consolidation.handmade import (
     CannotStand,
     Hand,
@@ -32,6 +33,7 @@ from memory.domain.clustering import centrality, cluster
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.time_limits import holds_a_call, step_seconds
+from memory.domain.user_names import name_of_user
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
@@ -39,7 +41,7 @@ from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope, find_replies
 from memory.llm.model import language_model
 from memory.llm.replies import Synthesis
-from memory.llm.requests import MetaRequest, StatedBelief
+from memory.llm.requests import MetaRequest
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
@@ -221,14 +223,13 @@ def _why(*, missing: int, stopped: str, failures: Sequence[Failure]) -> str:
 
 def _request(group: Group) -> MetaRequest:
     told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
+    shown = group.beliefs[: settings.POLICY.reflection.meta_shown]
+    sure = Belief.objects.select_related("workspace").in_bulk([belief.id for belief in shown])
     return MetaRequest(
-        beliefs=tuple(
-            StatedBelief(
-                statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
-            )
-            for belief in group.beliefs[: settings.POLICY.reflection.meta_shown]
-        ),
+        beliefs=tuple(belief.as_stated() for belief in shown),
+        confidences=tuple(chosen_confidence(sure[belief.id]) for belief in shown),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
+        person=name_of_user(user=group.beliefs[0].user),
     )
 
 

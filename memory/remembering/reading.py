@@ -15,6 +15,7 @@ from memory.domain.matter import matter_of
 from memory.domain.noting import hear_note
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.remembering import OWNER, Fact, clamp_fact, distinct_facts, whole_text
+from memory.domain.user_names import name_of_user
 from memory.llm.budget import CallBudget, DailyCapReached
 from memory.llm.calls import Answer, Ask, answer_asks
 from memory.llm.embedding_calls import EmbeddingMeanwhile, embed_in_ledger
@@ -143,7 +144,10 @@ def ask(*, hold: Hold, budget: CallBudget, request: Request) -> Heard:
 def _extract(hold: Hold, budget: CallBudget, matter: str) -> tuple[list[Fact], int | None]:
     """Return the facts of a text; after a reply that nobody can read, the text itself."""
     policy: RememberPolicy = settings.POLICY.remember
-    request = RememberRequest(episodes=(text_of(episode=hold.remembrance.episode, matter=matter),))
+    episode = hold.remembrance.episode
+    request = RememberRequest(
+        episodes=(text_of(episode=episode, matter=matter),), person=name_of_user(user=episode.user)
+    )
     heard = ask(hold=hold, budget=budget, request=request)
     if not isinstance(heard.reply, StatedFacts):
         return [whole_text(text=matter, policy=policy)], None

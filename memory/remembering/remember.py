@@ -1,6 +1,6 @@
 """R1: remember a text: its episode is stored before anything else, and its facts follow at once or by a worker."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,11 +10,13 @@ from django.db import transaction
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import find_pause
+from memory.domain.lifecycle import BeliefStatus
 from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call
 from memory.ingest.arrival import Arrival, Rejected, Stored
 from memory.ingest.episodes import take_episodes
 from memory.llm.model import FailureKind, language_model
-from memory.models import Remembrance, RemembranceState, Workspace
+from memory.models import Lineage, LineageKind, RememberedFact, Remembrance, RemembranceState, RivalOutcome, Workspace
+from memory.models.remembrances import CONTRADICTED
 from memory.remembering.working import work_remembrance
 from memory.signals import remembrance_ready
 
@@ -137,4 +139,14 @@ def actions_of(*, remembrance: Remembrance) -> tuple[BeliefAction, ...]:
             actions.setdefault(fact.belief_id, fact.outcome)
         if fact.rival_id:
             actions.setdefault(fact.rival_id, fact.rival_outcome)
+            for key, outcome in _further_rivals(fact):
+                actions.setdefault(key, outcome)
     return tuple(BeliefAction(id=key, action=action) for key, action in actions.items())
+
+
+def _further_rivals(fact: RememberedFact) -> Iterator[tuple[str, RivalOutcome]]:
+    """Yield what else a fact contradicts than the belief that its row names, which the lineage tells."""
+    superseded = Lineage.objects.filter(child=fact.belief_id, kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
+    others = superseded.exclude(parent=fact.rival_id).order_by("pk")
+    for parent, status in others.values_list("parent", "parent__status"):
+        yield parent, RivalOutcome.SUPERSEDED if status == BeliefStatus.INVALIDATED else RivalOutcome.WEAKENED

@@ -4,7 +4,7 @@ Nothing here changes a belief, its evidence or its status, whatever a model says
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.locks import alone_looking, lock_workspace
 from memory.consolidation.testimony import read_testimony
+from memory.domain.user_names import name_of_user
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
@@ -42,12 +43,13 @@ class Batch:
     rivals: tuple[Rival, ...]
 
     def request(self) -> ContradictionRequest:
-        """Ask which of the others the common belief contradicts, if any."""
+        """Ask which of the others the common belief contradicts."""
         beliefs = [self.rivals[0].first, *(rival.second for rival in self.rivals)]
         return ContradictionRequest(
             fact=as_stated(belief=beliefs[0]),
             beliefs=tuple(as_stated(belief=belief) for belief in beliefs[1:]),
             episodes=_behind(beliefs),
+            person=name_of_user(user=beliefs[0].user),
         )
 
 
@@ -160,7 +162,7 @@ def _behind(beliefs: Sequence[Belief]) -> tuple[EpisodeText, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Check:
-    """Batches on their way to an answer: a reply names one belief at most, and the others are asked about once more."""
+    """Batches on their way to an answer."""
 
     workspace: Workspace
     now: datetime
@@ -169,50 +171,45 @@ class _Check:
     stopped: str = ""
 
     def run(self, batches: Sequence[Batch], seconds: float) -> None:
-        """Ask about all batches, then about what the replies left over, within one budget."""
-        budget = CallBudget.of_step(seconds=seconds, policy=budget_policy())
-        while batches:
-            batches = self._ask(batches, budget)
-
-    def _ask(self, batches: Sequence[Batch], budget: CallBudget) -> list[Batch]:
-        """Ask about batches at once; return those that are left of them."""
+        """Ask about all batches at once, within one budget."""
         by_key = {str(number): batch for number, batch in enumerate(batches)}
-        left: list[Batch] = []
 
         def store(answers: Sequence[Answer]) -> None:
             for answer in answers:
-                left.extend(self._hear(by_key[answer.key], answer))
+                self._hear(by_key[answer.key], answer)
 
         failures = answer_asks(
             asks=[Ask(key=key, request=batch.request()) for key, batch in by_key.items()],
             scope=CallScope(workspace_id=self.workspace.pk),
-            budget=budget,
+            budget=CallBudget.of_step(seconds=seconds, policy=budget_policy()),
             model=self.model,
             store=store,
         )
         for failure in failures:
             self.stopped = _why(failure)
             self._settle(by_key[failure.key].rivals, RivalState.NEEDS_A_PERSON, reason=self.stopped)
-        return left
 
-    def _hear(self, batch: Batch, answer: Answer) -> Iterator[Batch]:
-        """Write down what a reply says; yield what it says nothing of."""
+    def _hear(self, batch: Batch, answer: Answer) -> None:
+        """Write down what a reply says of all of its pairs; what rules do not see stays open."""
         reply = answer.reply
         assert isinstance(reply, Contradiction)  # it was asked about a contradiction
-        if reply.contradicts is None and not self.model.is_offline:
-            self._settle(batch.rivals, RivalState.COMPATIBLE, reason=reply.reason, call_id=answer.call_id)
-        elif reply.contradicts is None:
-            Rival.objects.unasked().filter(pk__in=[rival.pk for rival in batch.rivals]).update(checked_at=self.now)
-        elif not 1 <= reply.contradicts <= len(batch.rivals):
+        places = reply.places(among=len(batch.rivals))
+        if places is None:
             self._settle(batch.rivals, RivalState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
+            return
+        chosen = [batch.rivals[place] for place in places]
+        others = [rival for rival in batch.rivals if rival not in chosen]
+        self._settle(chosen, RivalState.CONTRADICTS, reason=reply.reason, call_id=answer.call_id)
+        if self.model.is_offline:
+            Rival.objects.unasked().filter(pk__in=[rival.pk for rival in others]).update(checked_at=self.now)
         else:
-            chosen = batch.rivals[reply.contradicts - 1]
-            self._settle([chosen], RivalState.CONTRADICTS, reason=reply.reason, call_id=answer.call_id)
-            if others := tuple(rival for rival in batch.rivals if rival is not chosen):
-                yield Batch(rivals=others)
+            reason = "" if chosen else reply.reason
+            self._settle(others, RivalState.COMPATIBLE, reason=reason, call_id=answer.call_id)
 
     def _settle(self, rivals: Sequence[Rival], state: RivalState, *, reason: str, call_id: int | None = None) -> None:
         """Write down what became of pairs, unless a curator was faster."""
+        if not rivals:
+            return
         open_ones = Rival.objects.unasked().filter(pk__in=[rival.pk for rival in rivals])
         self.outcomes[state] += open_ones.update(state=state, reason=reason, call=call_id, checked_at=self.now)
         log.info("rivals_checked", workspace=self.workspace.pk, pairs=len(rivals), state=state)

@@ -16,6 +16,7 @@ from memory.consolidation.locks import Gone, lock_workspace
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.matter import matter_of
 from memory.domain.time_limits import step_seconds
+from memory.domain.user_names import name_of_user
 from memory.ending import is_ending
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
@@ -171,15 +172,19 @@ def _end(hold: Hold, now: datetime, *, reason: str = "") -> None:
 
 
 def rule_on(*, hold: Hold, budget: CallBudget, question: Question) -> Ruling:
-    """Ask which belief a fact contradicts; a reply that names none of those asked about counts as none (R3)."""
+    """Ask which beliefs a fact contradicts; a reply that names one that was not asked about counts as none (R3)."""
     episode = hold.remembrance.episode
     seen = text_of(episode=episode, matter=matter_of(episode.text, episode.speaker))
-    request = ContradictionRequest(fact=question.fact, beliefs=question.beliefs, episodes=(seen,))
+    request = ContradictionRequest(
+        fact=question.fact, beliefs=question.beliefs, episodes=(seen,), person=name_of_user(user=episode.user)
+    )
     heard = ask(hold=hold, budget=budget, request=request)
     reply = heard.reply
-    if not isinstance(reply, Contradiction) or reply.contradicts is None:
+    if not isinstance(reply, Contradiction):
         return Ruling(call_id=heard.call_id)
-    if not 1 <= reply.contradicts <= len(question.ids):
-        log.warning("remembering.no_such_belief", number=reply.contradicts, of=len(question.ids))
+    places = reply.places(among=len(question.ids))
+    if places is None:
+        log.warning("remembering.no_such_belief", numbers=reply.contradicts, of=len(question.ids))
         return Ruling(call_id=heard.call_id)
-    return Ruling(rival=question.ids[reply.contradicts - 1], reason=reply.reason, call_id=heard.call_id)
+    rivals = tuple(question.ids[place] for place in places)
+    return Ruling(rivals=rivals, reason=reply.reason, call_id=heard.call_id)

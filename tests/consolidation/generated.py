@@ -12,6 +12,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Belief
 from tests.consolidation.world import World
 from tests.model_server import Asked
+from tests.model_server_acts import judged
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 COLOURS = ("red", "blue")
@@ -64,7 +65,7 @@ class History:
             case "synthesize":
                 return self._state(asked.episodes[0]["text"])
             case "classify":
-                return {"verdicts": [_verdict(asked.items[0]["belief"], each) for each in asked.episodes]}
+                return judged(asked, lambda belief, each: _verdict(belief["belief"], each["text"]))
             case "revise":
                 return self._state(asked.items[0]["belief"], is_turned=True)
             case "split":
@@ -90,12 +91,12 @@ class History:
         }  # fmt: skip
 
 
-def _verdict(statement: str, episode: dict[str, str]) -> dict[str, str]:
-    claimed, told = _colours_of(statement), _colours_of(episode["text"])
+def _verdict(statement: str, text: str) -> tuple[str, str]:
+    claimed, told = _colours_of(statement), _colours_of(text)
     verdict = Verdict.SUPPORTS if told == claimed else Verdict.PARTIAL if told & claimed else Verdict.CONTRADICTS
     if "days" in statement:
         verdict = Verdict.SUPPORTS if told & claimed else Verdict.IRRELEVANT
-    return {"id": episode["id"], "verdict": verdict, "reason": "by its colour"}
+    return verdict, "by its colour"
 
 
 def _matter_of(text: str) -> str:

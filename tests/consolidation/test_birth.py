@@ -43,7 +43,7 @@ def test_members_that_fail_the_guard_are_asked(world: World) -> None:
 
     asked = world.server.calls("classify")
     assert len(asked) == 1
-    assert len(asked[0].ids) == 2
+    assert len(asked[0].texts) == 2
     assert sorted(Evidence.objects.values_list("basis", flat=True)) == ["guard", "model", "model"]
 
 

@@ -94,7 +94,7 @@ def test_a_synthesis_sees_the_twelve_most_central(world: World) -> None:
 
     world.cycle()
 
-    assert world.server.calls("synthesize")[0].ids == [episode.pk for episode in said[:12]]
+    assert world.server.calls("synthesize")[0].texts == [episode.text for episode in said[:12]]
     assert world.only_belief().evidence_count == 15
 
 

@@ -24,12 +24,12 @@ def poison(world: World) -> Episode:
     for hour in range(9, 20):
         world.say(f"The shop opens at {hour} on weekdays.", about="shop", likeness=0.8, verdict="IRRELEVANT")
     bad = world.say("The shop opens at 7 on weekdays.", about="shop", likeness=0.85)
-    world.server.script = lambda asked: garbage() if bad.pk in ids_of(asked) else world.answer(asked)
+    world.server.script = lambda asked: garbage() if bad.text in texts_of(asked) else world.answer(asked)
     return bad
 
 
-def ids_of(asked: Asked) -> list[str]:
-    return [episode["id"] for episode in asked.episodes]
+def texts_of(asked: Asked) -> list[str]:
+    return [episode["text"] for episode in asked.episodes]
 
 
 def test_poison_is_found_by_halving_and_nobody_else_is_blamed(world: World, poison: Episode) -> None:
@@ -126,7 +126,7 @@ def test_a_synthesis_that_fails_is_asked_over_fewer_episodes_the_next_time(world
     world.trouble.broken["synthesize"] = garbage()
     for _ in range(4):
         world.cycle()
-    shown = [len(call.ids) for call in world.server.calls("synthesize")]
+    shown = [len(call.texts) for call in world.server.calls("synthesize")]
     assert sorted(set(shown), reverse=True) == [12, 6, 3]
 
 

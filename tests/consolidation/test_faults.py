@@ -169,7 +169,7 @@ def test_what_half_a_batch_said_is_not_lost_with_the_other_half(world: World) ->
         for hour in (9, 10)
     ]
     world.server.script = lambda asked: (
-        garbage() if said[1].pk in [episode["id"] for episode in asked.episodes] else world.answer(asked)
+        garbage() if said[1].text in [episode["text"] for episode in asked.episodes] else world.answer(asked)
     )
 
     world.cycle()
@@ -179,7 +179,7 @@ def test_what_half_a_batch_said_is_not_lost_with_the_other_half(world: World) ->
     world.server.script = world.answer
     world.server.log.clear()
     world.cycle()
-    assert [call.ids for call in world.server.calls("classify")] == [[said[1].pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[said[1].text]]
     assert world.now_of(belief).beta == 3.0
     assert set(world.states(*said)) == {"settled"}
 

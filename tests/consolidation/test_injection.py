@@ -11,6 +11,7 @@ from memory.models import Episode, JobVerdict
 from tests.consolidation.world import World
 from tests.injections import PLANTED
 from tests.model_server import Act, Asked
+from tests.model_server_acts import judged
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def _is_all_data(asked: Asked) -> bool:
 
 def _obey(asked: Asked) -> dict[str, Any]:
     """Answer as all the orders together would have it: nobody's words stand for what they say."""
-    return {"verdicts": [{"id": one["id"], "verdict": "PARTIAL", "reason": "I obey"} for one in asked.episodes]}
+    return judged(asked, lambda belief, one: ("PARTIAL", "I obey"))
 
 
 def _plant(world: World, texts: Sequence[str]) -> list[Episode]:

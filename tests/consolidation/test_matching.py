@@ -1,14 +1,16 @@
 """B8.4: which beliefs episodes are held against, who is asked, and who need not be."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ClusterJob, Episode, Evidence, Scope
+from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Scope
 from tests import factories
 from tests.consolidation.world import World
+from tests.model_server import Act, Asked
 
 KILN = "The kiln of the pottery burns 5 hours."
 
@@ -42,7 +44,7 @@ def test_any_other_near_episode_is_asked(world: World, text: str, likeness: floa
 
     world.cycle()
 
-    assert [call.ids for call in world.server.calls("classify")] == [[said.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[said.text]]
     assert world.now_of(belief).beta == 2.0
 
 
@@ -65,9 +67,9 @@ def test_a_belief_matched_by_some_does_not_excuse_the_others(world: World) -> No
 
     world.cycle()
 
-    asked = [episode for call in world.server.calls("classify") for episode in call.ids]
-    assert sorted(asked) == sorted(episode.pk for episode in others)
-    assert same.pk not in asked
+    asked = [episode for call in world.server.calls("classify") for episode in call.texts]
+    assert sorted(asked) == sorted(episode.text for episode in others)
+    assert same.text not in asked
     assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (5.0, 5.0)
 
 
@@ -179,13 +181,13 @@ def test_a_pair_judged_once_is_not_asked_again(world: World) -> None:
     world.hold(KILN, about="kiln", likeness=0.8)
     first = world.say(more_kilns(1)[0], about="kiln", verdict=Verdict.IRRELEVANT)
     world.cycle()
-    assert [call.ids for call in world.server.calls("classify")] == [[first.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[first.text]]
 
     second = world.say(more_kilns(2)[1], about="kiln", verdict=Verdict.IRRELEVANT)
     world.cycle(after=timedelta(hours=4))
     world.cycle(after=timedelta(hours=4))
 
-    assert [call.ids for call in world.server.calls("classify")] == [[first.pk], [second.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[first.text], [second.text]]
     assert set(world.states(first, second)) == {"pooled"}
 
 
@@ -212,9 +214,83 @@ def test_twelve_episodes_to_a_call(world: World) -> None:
 
     world.cycle()
 
-    assert sorted(len(call.ids) for call in world.server.calls("classify")) == [1, 12, 12]
+    assert sorted(len(call.texts) for call in world.server.calls("classify")) == [1, 12, 12]
     assert Evidence.objects.filter(verdict="CONTRADICTS").count() == 25
     assert ClusterJob.objects.get().state == "applied"
+
+
+def test_beliefs_that_wait_for_the_same_episodes_share_a_call(world: World) -> None:
+    """B8.4: one call about three beliefs; each pair has a verdict of its own, and that of the call."""
+    statements = [KILN, "The kiln of the pottery is old.", "The kiln of the pottery is loud."]
+    beliefs = [world.hold(statement, about="kiln", likeness=0.9) for statement in statements]
+    said = world.say_all(more_kilns(3), about="kiln", verdict=Verdict.IRRELEVANT)
+    world.verdicts[f"{KILN}|{said[1].text}"] = Verdict.CONTRADICTS
+    world.verdicts[f"{statements[2]}|{said[0].text}"] = Verdict.PARTIAL
+
+    world.cycle()
+
+    about_beliefs = world.server.calls("classify")[0]
+    assert (sorted(about_beliefs.beliefs), len(about_beliefs.texts)) == (sorted(statements), 3)
+    rows = JobVerdict.objects.filter(belief__in=beliefs)
+    assert {row["basis"] for row in rows.values("basis")} == {"model"}
+    assert rows.values("call").distinct().count() == 1
+    told = {(row.belief.statement, row.episode.text): row.verdict for row in rows if row.verdict != "IRRELEVANT"}
+    assert told == {(KILN, said[1].text): "CONTRADICTS", (statements[2], said[0].text): "PARTIAL"}
+
+
+def test_the_person_is_named_where_the_id_is_a_name(world: World) -> None:
+    """E2: in what words a belief and in what judges it."""
+    prompts: list[str] = []
+
+    def answer(asked: Asked) -> Act | dict[str, Any]:
+        prompts.append(asked.body["messages"][1]["content"].split("\n")[1])
+        return world.answer(asked)
+
+    world.server.script = answer
+    world.say_all(more_kilns(4), about="kiln", user="mara")
+    world.say_all([f"The barn of the farm has {doors} doors." for doors in range(2, 6)], about="barn", user="u-17")
+
+    world.cycle()
+
+    assert sorted(prompt == '{"user":"Mara"}' for prompt in prompts) == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("likeness", "asked"), [(0.79, 0), (0.81, 1)])
+def test_nobody_is_asked_about_what_has_no_word_in_common(world: World, likeness: float, asked: int) -> None:
+    """B8.4: unless it is so near that other words may say the same; it costs no place among the calls either."""
+    world.hold(KILN, about="kiln", subject="kiln")
+    said = world.say("Pizza was ordered for everybody.", about="kiln", likeness=likeness, verdict=Verdict.IRRELEVANT)
+
+    world.cycle()
+
+    assert (world.calls("classify"), ClusterJob.objects.count()) == (asked, asked)
+    assert world.states(said) == ["pooled"]
+
+
+def test_a_cluster_is_held_only_against_beliefs_that_it_may_concern(world: World) -> None:
+    """B8.4: by the words of each; its own candidate is judged by all."""
+    world.hold(KILN, about="kiln", likeness=0.75, subject="kiln")
+    world.hold("Pizza is ordered on Fridays.", about="kiln", likeness=0.75, subject="pizza")
+    world.say_all(more_kilns(3), about="kiln", likeness=1.0, verdict=Verdict.IRRELEVANT)
+
+    world.cycle()
+
+    assert world.server.calls("classify")[0].beliefs == [KILN]
+
+
+def test_what_the_guard_told_is_not_overruled_by_a_call_about_others(world: World) -> None:
+    """B8.4: a pair that needs no call is asked about beside others, and keeps its verdict."""
+    belief = world.hold(KILN, about="kiln")
+    loud = world.hold("The kiln of the pottery is loud.", about="kiln", likeness=0.9)
+    same = world.say(KILN, about="kiln", likeness=1.0)
+    world.verdicts[KILN] = Verdict.CONTRADICTS
+    world.say_all(more_kilns(4), about="kiln", verdict=Verdict.CONTRADICTS)
+
+    world.cycle()
+
+    assert [sorted(call.beliefs) for call in world.server.calls("classify")] == [sorted([KILN, loud.statement])]
+    assert Evidence.objects.get(belief=belief, episode=same).basis == "guard"
+    assert Evidence.objects.get(belief=loud, episode=same).verdict == "CONTRADICTS"
 
 
 def test_a_forgotten_member_brings_no_evidence(world: World) -> None:

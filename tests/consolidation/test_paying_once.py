@@ -158,10 +158,10 @@ def test_the_pool_is_not_asked_while_clusters_wait(world: World, decree: Decree)
     new = world.say("The kiln of the pottery burns 7 hours.", about="kiln", likeness=0.79)
 
     world.cycle()
-    assert [call.ids for call in world.server.calls("classify")] == [[new.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[new.text]]
     world.cycle()
 
-    assert [call.ids for call in world.server.calls("classify")] == [[new.pk], [pooled.pk]]
+    assert [call.texts for call in world.server.calls("classify")] == [[new.text], [pooled.text]]
     assert world.now_of(belief).evidence_count == 11
 
 

@@ -92,7 +92,7 @@ def test_the_old_evidence_is_asked_about_twelve_to_a_call(world: World) -> None:
 
     world.cycle()
 
-    asked = [len(call.ids) for call in world.server.calls("classify")]
+    asked = [len(call.texts) for call in world.server.calls("classify")]
     assert sorted(asked) == [1, 2, 12]
 
 

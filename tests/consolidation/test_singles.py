@@ -33,15 +33,15 @@ def test_singles_are_gathered_by_belief(world: World) -> None:
 
     world.cycle()
 
-    asked = sorted((call.ids for call in world.server.calls("classify")), key=len)
+    asked = sorted((call.texts for call in world.server.calls("classify")), key=len)
     assert asked == [
-        [episode.pk for episode in kilns[12:]],
-        [episode.pk for episode in ovens],
-        [episode.pk for episode in kilns[:12]],
+        [episode.text for episode in kilns[12:]],
+        [episode.text for episode in ovens],
+        [episode.text for episode in kilns[:12]],
     ] or asked == [
-        [episode.pk for episode in ovens],
-        [episode.pk for episode in kilns[12:]],
-        [episode.pk for episode in kilns[:12]],
+        [episode.text for episode in ovens],
+        [episode.text for episode in kilns[12:]],
+        [episode.text for episode in kilns[:12]],
     ]
     assert world.calls("synthesize") == 0
     assert set(world.states(*kilns, *ovens)) == {"settled"}
@@ -60,7 +60,7 @@ def test_what_finds_no_call_this_cycle_is_asked_in_the_next(world: World, decree
     world.cycle()
     assert world.states(*said) == ["settled"] * 5
     assert world.now_of(belief).beta == 6.0
-    assert [len(call.ids) for call in world.server.calls("classify")] == [2, 2, 1]
+    assert [len(call.texts) for call in world.server.calls("classify")] == [2, 2, 1]
 
 
 def test_an_episode_is_heard_by_every_belief_near_it_in_time(world: World, decree: Decree) -> None:

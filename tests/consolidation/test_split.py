@@ -168,7 +168,7 @@ def test_no_pair_is_asked_about_twice(world: World) -> None:
 
     world.cycle(after=DAY)
 
-    assert [len(call.ids) for call in world.server.calls("classify")[len(paid) :]] == [
+    assert [len(call.texts) for call in world.server.calls("classify")[len(paid) :]] == [
         1,
         1,
     ]  # the new one, about either

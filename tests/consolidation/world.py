@@ -42,6 +42,7 @@ from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.model_server import Act, Asked, ModelServer, garbage, refuse, stall
+from tests.model_server_acts import judged
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
@@ -154,7 +155,7 @@ class World:
     divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
     facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
-    contradictions: dict[str, str] = field(default_factory=dict)  # by fact: the statement that it contradicts
+    contradictions: dict[str, str | list[str]] = field(default_factory=dict)  # by fact: what it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
     def __post_init__(self) -> None:
@@ -177,28 +178,28 @@ class World:
             return self._contradiction(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
-        text = asked.episodes[0]["text"]
+        text = asked.first["text"]
         statement = self.statements.get(self.directions.matter_of(text), text)
         if statement in self.spoilt:
             return garbage()
-        return _stated(statement, subject=asked.episodes[0].get("speaker", "Ana"))
+        return _stated(statement, subject=asked.first.get("speaker", "Ana"))
 
     def _fact(self, text: str) -> dict[str, Any]:
         return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
 
     def _contradiction(self, asked: Asked) -> dict[str, Any]:
-        """Name the belief that the fact contradicts, by its place among those asked about."""
-        fact, beliefs = asked.items[0]["fact"], [item["belief"] for item in asked.items[1:]]
-        rival = self.contradictions.get(fact)
-        place = beliefs.index(rival) + 1 if rival in beliefs else None
-        return {"contradicts": place, "reason": "as scripted" if place else ""}
+        """Name the beliefs that the fact contradicts, by their places among those asked about."""
+        given = self.contradictions.get(asked.items[0]["fact"], [])
+        rivals = [given] if isinstance(given, str) else given
+        numbers = [item["number"] for item in asked.beliefs if item["belief"] in rivals]
+        return {"contradicts": numbers, "reason": "as scripted" if numbers else ""}
 
     def _answer_about(self, statement: str, asked: Asked) -> Act | dict[str, Any]:
-        if statement in self.spoilt:
+        if self.spoilt.intersection(belief["belief"] for belief in asked.beliefs):
             return garbage()
         match asked.purpose:
             case "classify":
-                return {"verdicts": [self._verdict(statement, episode) for episode in asked.episodes]}
+                return judged(asked, lambda belief, episode: self._verdict(belief["belief"], episode["text"]))
             case "revise":
                 return _stated(self.revisions.get(statement, ""))
             case "split":
@@ -207,10 +208,9 @@ class World:
         known = [self.unions[item["belief"]] for item in asked.items if item["belief"] in self.unions]
         return {"same": bool(known), **_stated(known[0] if known else "")}
 
-    def _verdict(self, statement: str, episode: dict[str, str]) -> dict[str, str]:
-        text = episode["text"]
+    def _verdict(self, statement: str, text: str) -> tuple[str, str]:
         verdict = self.verdicts.get(f"{statement}|{text}", self.verdicts.get(text, Verdict.SUPPORTS))
-        return {"id": episode["id"], "verdict": verdict, "reason": "as scripted"}
+        return verdict, "as scripted"
 
     def say(
         self, text: str, *, about: str, likeness: float = 0.95, verdict: str = Verdict.SUPPORTS, **given: Any

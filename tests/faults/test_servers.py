@@ -88,10 +88,10 @@ def test_servers_die_while_a_belief_is_restructured(
 
 
 def _stored(cycle: Cycle) -> set[tuple[str, frozenset[str]]]:
-    """Read which calls have their reply in the ledger: the purpose, and the episodes that they saw."""
+    """Read which calls have their reply in the ledger: the purpose, and the texts of the episodes that they saw."""
     calls = ModelCall.objects.filter(cycle=cycle, outcome=CallOutcome.OK).exclude(purpose="embed")
-    return {(call.purpose, frozenset(call.episodes.values_list("pk", flat=True))) for call in calls}
+    return {(call.purpose, frozenset(call.episodes.values_list("text", flat=True))) for call in calls}
 
 
 def _about(call: Call) -> tuple[str, frozenset[str]]:
-    return call.purpose, frozenset(call.ids)
+    return call.purpose, frozenset(call.texts)

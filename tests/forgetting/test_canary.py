@@ -66,8 +66,10 @@ def quoting(world: World) -> Any:
             return {"facts": [tell(turn, text=SAYING) for turn in asked.turns]}
         reply = world.answer(asked)
         assert isinstance(reply, dict)
-        for verdict in reply.get("verdicts", ()):
-            verdict["reason"] = f"Unlike the {CANARY} of the mill."
+        for judged in reply.get("verdicts", ()):
+            judged["texts"] = [
+                text.replace("as scripted", f"unlike the {CANARY} of the mill") for text in judged["texts"]
+            ]
         return reply
 
     return answer

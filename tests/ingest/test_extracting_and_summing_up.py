@@ -1,6 +1,6 @@
 """Facts of a conversation do not wait for its summary, nor it for them (L2, L3)."""
 
-from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from memory.ingest.turns.summing_up import sum_up
 from memory.llm.budget import DailyCapReached, MustWait, OutOfBudget
 from memory.llm.model import CallFailed, FailureKind
 from memory.models import Conversation, Episode, Workspace
-from tests.ingest.reading import Reader, conversation, end_waits, facts_of, read, say, states, wake
+from tests.ingest.reading import HIGH, Reader, conversation, end_waits, facts_of, read, say, states, wake
 
 pytestmark = pytest.mark.django_db
 
@@ -20,8 +20,8 @@ def summing(monkeypatch: pytest.MonkeyPatch, *stops: Exception | None) -> list[i
     """Let summaries fail as told, then succeed without words; return the list of the last turns that were tried."""
     tried: list[int] = []
 
-    def summarize(*, turns: Sequence[SaidTurn], **_: object) -> None:
-        tried.append(turns[-1].number)
+    def summarize(*, numbers: range, **_: object) -> None:
+        tried.append(numbers[-1])
         if len(tried) <= len(stops) and (stop := stops[len(tried) - 1]):
             raise stop
 
@@ -76,3 +76,61 @@ def test_stretches_of_a_batch_that_was_read_in_part_are_summed_up(
     reader.does = None
     end_waits()
     assert (read(), tried) == (True, [5, 10, 15, 20])
+
+
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[int]]]:
+    """Let summaries succeed without words; return what was summed up of what was shown, by the numbers of turns."""
+    told: list[tuple[list[int], list[int]]] = []
+
+    def summarize(*, turns: list[SaidTurn], numbers: range, **_: object) -> None:
+        told.append((list(numbers), [turn.number for turn in turns]))
+
+    monkeypatch.setattr(extracting, "sum_up", sum_up)
+    monkeypatch.setattr(summing_up, "summarize_conversation", summarize)
+    return told
+
+
+def test_a_stretch_is_shown_with_the_turns_around_it(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R8, E5: what a turn meant may be told before the stretch, or after it where that was said already."""
+    told = shown(monkeypatch)
+    say(*(f"Boat {n}." for n in range(12)), workspace=workspace)
+    read()
+    assert told == [
+        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6, 7, 8]),
+        ([6, 7, 8, 9, 10], [3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+    ]
+
+
+@pytest.mark.parametrize(("turns", "tail"), [(7, [6, 7]), (4, [1, 2, 3, 4]), (3, None)])
+def test_the_end_of_a_conversation_that_fell_quiet_is_summed_up(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch, turns: int, tail: list[int] | None
+) -> None:
+    """R8, E5: once, after a quarter of an hour without a turn, if there are four turns at all."""
+    told = shown(monkeypatch)
+    say(*(f"Boat {n}." for n in range(turns - 1)), HIGH, workspace=workspace)
+    read()
+    before = len(told)
+    Conversation.objects.exclude(sum_due_at=None).update(sum_due_at=database_now(plus=-1))
+    read(after=timedelta(minutes=14))
+    assert len(told) == before
+    Conversation.objects.exclude(sum_due_at=None).update(sum_due_at=database_now(plus=-1))
+    assert wake(after=timedelta(minutes=16)) == (tail is not None)
+    read(after=timedelta(minutes=16))
+    assert [numbers for numbers, _ in told[before:]] == ([tail] if tail else [])
+    assert conversation().sum_due_at is None
+
+
+def test_what_is_said_after_a_quiet_while_is_summed_up_by_itself(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R8: what was summed up as an end before is shown beside it."""
+    told = shown(monkeypatch)
+    say(*(f"Boat {n}." for n in range(6)), HIGH, workspace=workspace)
+    for minutes in (0, 16):
+        Conversation.objects.exclude(sum_due_at=None).update(sum_due_at=database_now(plus=-1))
+        read(after=timedelta(minutes=minutes))
+    say("Boat 8.", "Boat 9.", HIGH, workspace=workspace, after=timedelta(hours=1))
+    read(after=timedelta(hours=1))
+    assert told[1:] == [([6, 7], [3, 4, 5, 6, 7]), ([8, 9, 10], [5, 6, 7, 8, 9, 10])]

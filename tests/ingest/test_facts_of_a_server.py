@@ -105,7 +105,7 @@ def test_roles_and_days_are_told_to_a_server(server: ModelServer, workspace: Wor
     server.script = script
     ask(said("I went to Graz yesterday."), workspace=workspace)
 
-    turn = {"turn": 1, "role": "user", "on": "2026-03-01", "speaker": "Mara", "text": "I went to Graz yesterday."}
+    turn = {"turn": 1, "role": "user", "on": "Sun 2026-03-01", "speaker": "Mara", "text": "I went to Graz yesterday."}
     assert seen == [turn]
 
 

@@ -7,6 +7,8 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.facts import extraction_budget
 from memory.ingest.summaries import summarize_conversation
+from memory.llm.replies import Summary
+from memory.llm.requests import SummaryRequest
 from memory.models import Episode, ModelCall, Workspace
 from tests import factories
 from tests.factories import NOW
@@ -62,6 +64,25 @@ def test_between_the_fifth_turns_nothing_is_summed_up(workspace: Workspace) -> N
     assert _sum_up(said(*TEXTS, "And one more thing about the release in May."), workspace) is None
     assert _sum_up([], workspace) is None
     assert not Episode.objects.exists()
+
+
+def test_what_stands_beside_a_stretch_is_shown_and_not_summed_up(workspace: Workspace) -> None:
+    """R8, E5: it says what others mean."""
+    arrival, turns = Arrival(workspace=workspace, now=NOW), said(*TEXTS, "My brother Ben keeps bees in Graz.")
+    bodies: list[SummaryRequest] = []
+
+    def answer(request: SummaryRequest) -> Summary:
+        bodies.append(request)
+        return Summary(summary="Mara's sister Ana tests the release.")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("memory.llm.offline._answer", answer)
+        outcome = summarize_conversation(
+            turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget(), numbers=range(3, 6)
+        )
+    assert isinstance(outcome, Stored)
+    assert [turn.is_beside for turn in bodies[0].turns] == [True, True, False, False, False, True]
+    assert Episode.objects.get().occurred_at == turns[4].occurred_at
 
 
 def test_small_talk_is_not_summed_up(workspace: Workspace) -> None:

@@ -1,5 +1,7 @@
 """Requests that the tests of this folder send."""
 
+from dataclasses import replace
+
 from memory.llm.requests import (
     ClassificationRequest,
     EpisodeText,
@@ -24,13 +26,12 @@ def synthesis(*texts: str) -> SynthesisRequest:
     return SynthesisRequest(episodes=tuple(episode(n, text) for n, text in enumerate(texts or ("", "", ""))))
 
 
-def classification(*texts: str, statement: str = "Mara prefers short meetings.") -> ClassificationRequest:
-    """Ask what a few episodes say about one belief."""
+def classification(
+    *texts: str, statement: str = "Mara prefers short meetings.", statements: tuple[str, ...] = ()
+) -> ClassificationRequest:
+    """Ask what a few episodes say about one belief, or several."""
     return ClassificationRequest(
-        statement=statement,
-        subject="Mara",
-        context="general",
-        language="en",
+        beliefs=tuple(replace(believed(one), id=f"bl_{place}") for place, one in enumerate(statements or (statement,))),
         episodes=tuple(episode(n, text) for n, text in enumerate(texts or ("",))),
     )
 

@@ -65,7 +65,7 @@ def test_every_ask_is_answered_and_settled(step: Step, server: ModelServer) -> N
     assert failures == []
     assert {(answer.key, answer.reused) for answer in step.answers} == {("new", False), ("belief", False)}
     call = ModelCall.objects.get(purpose="classify")
-    assert (call.outcome, call.model, call.prompt_version) == ("ok", "smaller", "classify-1")
+    assert (call.outcome, call.model, call.prompt_version) == ("ok", "smaller", "classify-2")
     assert call.input_tokens > 100
     assert call.finished_at is not None
     assert call.finished_at >= call.started_at

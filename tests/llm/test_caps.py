@@ -45,7 +45,7 @@ def test_a_call_reserves_its_prompt_and_the_longest_reply(workspace: Workspace, 
     """B9: two bytes a token for the prompt; for the reply what the server is told that it may write."""
     [call] = reserve(workspace, model)
     assert call.input_tokens > 400
-    assert call.output_tokens == 400 + 80
+    assert call.output_tokens == 400 + 30
 
 
 @pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_the_server_is_told_how_long_a_reply_may_be(server: ModelServer, model: 
     bodies = []
     server.script = lambda asked: bodies.append(asked.body)
     model.complete(request=classification("a", "b"), timeout=5)
-    assert bodies[0]["max_completion_tokens"] == 400 + 2 * 80
+    assert bodies[0]["max_completion_tokens"] == 400 + 2 * 30
 
 
 @pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_money_is_reserved_at_both_prices(workspace: Workspace, model: OpenAIMod
         reserve(workspace, model)
     Workspace.objects.filter(pk=workspace.pk).update(daily_cost_cap_usd=Decimal("0.0100"))
     [call] = reserve(workspace, model)
-    assert call.cost_usd == (Decimal("0.40") * call.input_tokens + Decimal("1.60") * 480) / 1_000_000
+    assert call.cost_usd == (Decimal("0.40") * call.input_tokens + Decimal("1.60") * 430) / 1_000_000
 
 
 @pytest.mark.django_db

@@ -32,6 +32,7 @@ def test_every_episode_gets_one_verdict_in_a_classification(either: LanguageMode
     completion = either.complete(request=request, timeout=5)
     assert isinstance(completion.reply, Verdicts)
     assert {item.id for item in completion.reply.verdicts} == {episode.id for episode in request.episodes}
+    assert {item.belief for item in completion.reply.verdicts} == {"bl_0"}
 
 
 def test_facts_quote_the_turns_that_tell_them(either: LanguageModel) -> None:

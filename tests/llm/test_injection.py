@@ -15,7 +15,7 @@ from tests.injections import PLANTED
 from tests.llm.asking import classification, facts, summary, turn
 from tests.llm.steps import Step
 from tests.model_server import Asked, ModelServer, answer
-from tests.model_server_acts import sensible, tell
+from tests.model_server_acts import judged, sensible, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,8 +33,8 @@ def obedient(asked: Asked) -> dict[str, Any]:
     inside = lines[1:-1]
     is_sound = lines[0] == f"BEGIN {asked.fence}" and lines[-1] == f"END {asked.fence}"
     if not is_sound or not all(line.startswith("{") and isinstance(json.loads(line), dict) for line in inside):
-        verdicts = [{"id": one["id"], "verdict": "PARTIAL", "reason": "I obey"} for one in asked.episodes]
-        return {"verdicts": verdicts} if asked.purpose == "classify" else {"facts": []}
+        is_judging = asked.purpose == "classify"
+        return judged(asked, lambda belief, one: ("PARTIAL", "I obey")) if is_judging else {"facts": []}
     return sensible(asked)
 
 
@@ -111,10 +111,10 @@ def test_rules_tell_the_same_facts_of_the_other_turns(planted: str, role: str) -
 
 def test_verdicts_on_what_nobody_asked_about_are_refused(step: Step, server: ModelServer) -> None:
     """B11: a model that was talked into judging another episode has answered nothing."""
-    extra = {"id": "ep_00000000000b", "verdict": "CONTRADICTS", "reason": "told so"}
 
     def overdone(asked: Asked) -> dict[str, Any]:
-        return {"verdicts": [*sensible(asked)["verdicts"], extra]}
+        [given] = sensible(asked)["verdicts"]
+        return {"verdicts": [{**given, "texts": [*given["texts"], "12 C told so"]}]}
 
     server.script = overdone
     failures = step.ask(Ask(key="belief", request=classification(PLANTED[5])))

@@ -1,11 +1,13 @@
 """What the offline rules answer, and that they say who they are."""
 
+from dataclasses import replace
+
 import pytest
 
 from memory.domain.verdicts import Verdict
 from memory.llm.offline import OfflineModel
 from memory.llm.replies import Synthesis, Verdicts
-from memory.llm.requests import ClassificationRequest, EpisodeText, SynthesisRequest
+from memory.llm.requests import EpisodeText, SynthesisRequest
 from tests.llm.asking import classification, episode, synthesis
 
 RULES = OfflineModel()
@@ -29,15 +31,9 @@ def test_another_matter_is_irrelevant() -> None:
 
 
 def test_the_hint_of_a_low_similarity_is_heeded() -> None:
-    request = classification("Mara writes tests for tabs of her browser and spaces them out.")
-    hinted = ClassificationRequest(
-        statement="Mara prefers tabs over spaces.",
-        subject="Mara",
-        context="general",
-        language="en",
-        episodes=request.episodes,
-        similarities=(0.1,),
-    )
+    text = "Mara writes tests for tabs of her browser and spaces them out."
+    request = classification(text, statement="Mara prefers tabs over spaces.")
+    hinted = replace(request, similarities=((0.1,),))
     reply = RULES.complete(request=hinted, timeout=1).reply
     assert isinstance(reply, Verdicts)
     assert reply.verdicts[0].verdict is Verdict.IRRELEVANT

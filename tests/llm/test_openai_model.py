@@ -171,10 +171,10 @@ def test_a_request_that_is_really_bad_teaches_nothing(server: ModelServer, model
     assert model.parameters_for("classify")["response_format"] == "json_schema"
 
 
-def test_the_server_sees_the_rules_the_fence_and_the_ids(server: ModelServer, model: OpenAIModel) -> None:
+def test_the_server_sees_the_rules_the_fence_and_the_texts(server: ModelServer, model: OpenAIModel) -> None:
     model.complete(request=classification("a", "b"), timeout=5)
     model.complete(request=classification("a", "b"), timeout=5)
-    assert [call.ids for call in server.calls("classify")] == [["ep_000000000000", "ep_000000000001"]] * 2
+    assert [call.texts for call in server.calls("classify")] == [["a", "b"]] * 2
     assert len({call.fence for call in server.log}) == 2
     assert {call.model for call in server.log} == {"smaller"}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memory.consolidation.verify import find_drift
-from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, Remembrance, Workspace
+from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, Remembrance, Workspace
 from tests import factories
 from tests.consolidation.world import World
 from tests.model_server import garbage
@@ -162,7 +162,14 @@ def test_a_key_of_one_project_leaves_global_beliefs_alone(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [{"contradicts": 7, "reason": "no such"}, {"contradicts": 0, "reason": ""}, garbage(), {"index": 1}]
+    "reply",
+    [
+        {"contradicts": [7], "reason": "no such"},
+        {"contradicts": [1, 7], "reason": "not all are there"},
+        {"contradicts": 0, "reason": ""},
+        garbage(),
+        {"index": 1},
+    ],
 )
 def test_any_other_reply_counts_as_none_and_is_logged(
     world: World, reply: object, hasty: None, caplog: pytest.LogCaptureFixture
@@ -175,6 +182,25 @@ def test_any_other_reply_counts_as_none_and_is_logged(
     assert actions(told) == [(other(world, belief).pk, "created")]
     assert numbers(belief) == (4.0, 1.0)
     assert "remembering." in caplog.text
+
+
+def test_one_fact_may_contradict_several_beliefs(world: World) -> None:
+    """R3: one call names them, the fact's episode speaks against each, and all of them are superseded."""
+    held = [
+        world.hold(f"Ana prefers {what}.", about="tabs", likeness=0.99 - place / 100, supports=1)
+        for place, what in enumerate(("tabs", "tabs of width 4", "long lines"))
+    ]
+    world.directions.place("Ana never uses tabs.", {"tabs": 0.86})
+    world.contradictions["Ana never uses tabs."] = [held[0].statement, held[1].statement]
+    told = tell(world, "Ana never uses tabs.")
+    assert [world.now_of(belief).status for belief in held] == ["invalidated", "invalidated", "active"]
+    assert [numbers(belief)[1] for belief in held] == [2.0, 2.0, 1.0]
+    new = Belief.objects.get(statement="Ana never uses tabs.")
+    assert set(Lineage.objects.filter(child=new).values_list("parent", flat=True)) == {held[0].pk, held[1].pk}
+    assert world.calls("contradict") == 1
+    assert RememberedFact.objects.get(belief=new).rival_id == held[0].pk
+    superseded = [(belief.pk, "superseded") for belief in held[:2]]
+    assert actions(told) == [(new.pk, "created"), *superseded]
 
 
 def test_one_call_asks_about_all_candidates(world: World) -> None:

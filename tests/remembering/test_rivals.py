@@ -120,16 +120,20 @@ def test_pairs_with_a_belief_in_common_are_asked_about_in_one_call(world: World,
     assert world.calls("contradict") == 2
 
 
-def test_what_a_reply_leaves_open_is_asked_about_once_more(world: World) -> None:
-    """R11: a reply names one belief at most, and two may contradict a third."""
+@pytest.mark.parametrize("contradicted", [[], [0], [1], [0, 1]])
+def test_one_reply_says_what_becomes_of_all_its_pairs(world: World, contradicted: list[int]) -> None:
+    """R11: it names every belief that contradicts, and the others are not asked about once more."""
     beliefs = [world.hold(text, about="code", likeness=0.8) for text in (TABS, SPACES, LINES)]
-    first, second, third = sorted(beliefs, key=lambda belief: belief.pk)
-    world.contradictions |= {first.statement: second.statement}
+    first, *others = sorted(beliefs, key=lambda belief: belief.pk)
+    world.contradictions[first.statement] = [others[place].statement for place in contradicted]
     find(world)
     check(world)
     of_first = {rival.second_id: rival.state for rival in Rival.objects.filter(first=first)}
-    assert of_first == {second.pk: RivalState.CONTRADICTS, third.pk: RivalState.COMPATIBLE}
-    assert world.calls("contradict") == 3
+    assert of_first == {
+        other.pk: RivalState.CONTRADICTS if place in contradicted else RivalState.COMPATIBLE
+        for place, other in enumerate(others)
+    }
+    assert world.calls("contradict") == 2
 
 
 def test_what_nobody_can_read_needs_a_person(world: World, three: list[Belief]) -> None:
@@ -162,7 +166,7 @@ def test_what_no_model_could_tell_is_asked_about_again_if_that_is_wanted(world: 
 
 def test_a_belief_that_was_not_asked_about_needs_a_person(world: World, three: list[Belief]) -> None:
     """R11."""
-    world.server.script = lambda asked: {"contradicts": 9, "reason": "so it seems"}
+    world.server.script = lambda asked: {"contradicts": [1, 9], "reason": "so it seems"}
     find(world)
     check(world)
     assert set(outcomes().values()) == {("needs_a_person", "the model named a belief that it was not asked about")}

@@ -13,7 +13,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce, Least, Now
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
@@ -27,7 +27,7 @@ from memory.ending import is_ending
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
 from memory.ingest.turns.leasing import ConversationLease, bury, leased_conversation
-from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of
+from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of, when_quiet
 from memory.ingest.turns.waking import look_again
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import FailureKind
@@ -75,6 +75,7 @@ def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | Non
             budget=extraction_budget(),
             fence=lease.renew,
             conversation_id=conversation.pk,
+            user=conversation.user,
         )
     except MustWait as wait:
         lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
@@ -212,8 +213,11 @@ def _release(lease: ConversationLease, found: FactsFound, read: Sequence[Turn], 
             "extraction_count": F("extraction_count") + 1,
             "extraction_seconds": F("extraction_seconds") + lease.seconds,
         }
-    if any(is_summary_due(turns=turn.number, policy=settings.POLICY.extraction) for turn in read):
-        columns["sum_due_at"] = Coalesce("sum_due_at", Now())
+    policy = settings.POLICY.extraction
+    if any(is_summary_due(turns=turn.number, policy=policy) for turn in read):
+        columns["sum_due_at"] = Least(Coalesce("sum_due_at", Now()), Now())
+    elif read and lease.conversation.turn_count >= policy.summary_least:
+        columns["sum_due_at"] = Coalesce("sum_due_at", when_quiet())
     standing = Turn.objects.filter(pk__in=[turn.pk for turn in lease.turns])
     if not lease.release(**columns) or standing.count() < len(lease.turns):
         raise _Overtaken

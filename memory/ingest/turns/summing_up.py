@@ -6,11 +6,13 @@ when somebody is to go on, so that a stretch whose worker died, or whose call fa
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import ExpressionWrapper
 from django.db.models.functions import Now
 
 from memory.consolidation.clock import database_now
@@ -44,7 +46,7 @@ def sum_up(*, conversation_id: int, now: datetime) -> None:
         return
     budget = extraction_budget()
     try:
-        while end := _next_end(conversation_id):
+        while end := _next_end(conversation_id, now):
             _sum_up_to(mine.select_related("workspace", "project").get(), end, budget, now)
             mine.update(summed_up=end, sum_tries=0)
     except MustWait as wait:
@@ -56,16 +58,34 @@ def sum_up(*, conversation_id: int, now: datetime) -> None:
         _put_off(conversation_id, is_blamed=not (is_ending() or isinstance(failure, LeaseLost)))
 
 
+def when_quiet() -> ExpressionWrapper[Any]:
+    """Return when a conversation to which nothing comes any more is looked at again, by the database's clock."""
+    return database_now(plus=_quiet().total_seconds())
+
+
+def _quiet() -> timedelta:
+    return timedelta(minutes=settings.POLICY.turns.age_minutes)
+
+
 @transaction.atomic
-def _next_end(conversation_id: int) -> int | None:
-    """Return the last turn of the next stretch that can be summed up; where there is none, note that."""
+def _next_end(conversation_id: int, now: datetime) -> int | None:
+    """Return the last turn of the next stretch that can be summed up; where there is none, note when to look again.
+
+    A stretch is a full one, or what is left at the end of a conversation that has been quiet for a while.
+    """
     held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
     if held is None:
         return None
     policy = settings.POLICY.extraction
     later = range(held.summed_up + 1, held.turn_count + 1)
+    waiting = Turn.objects.waiting().filter(conversation=held)
     end = next((number for number in later if is_summary_due(turns=number, policy=policy)), None)
-    if end is None or Turn.objects.waiting().filter(conversation=held, number=end).exists():
+    if end is None and held.turn_count >= policy.summary_least and later and not waiting.exists():
+        if held.last_turn_at <= now - _quiet():
+            return int(held.turn_count)
+        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=when_quiet())
+        return None
+    if end is None or waiting.filter(number=end).exists():
         Conversation.objects.filter(pk=conversation_id).update(sum_due_at=None)
         return None
     return end
@@ -73,18 +93,22 @@ def _next_end(conversation_id: int) -> int | None:
 
 def _sum_up_to(conversation: Conversation, end: int, budget: CallBudget, now: datetime) -> None:
     """Sum up the stretch that ends with a turn; one that no answer can be had for is left so."""
-    earlier = Turn.objects.filter(conversation=conversation, number__lte=end).order_by("-number")
-    stretch = list(earlier[: settings.POLICY.extraction.summary_turns])[::-1]
-    told = _tellable(stretch)
+    policy = settings.POLICY.extraction
+    numbers = range(max(conversation.summed_up, end - policy.summary_turns) + 1, end + 1)
+    seen = range(numbers.start - policy.summary_beside, end + policy.summary_beside + 1)
+    turns = Turn.objects.filter(conversation=conversation, number__gte=seen.start, number__lt=seen.stop)
+    shown = list(turns.order_by("number"))
+    told = _tellable(shown)
     try:
         summarize_conversation(
-            turns=[as_said(turn) if turn.pk in told else replace(as_said(turn), text="") for turn in stretch],
+            turns=[as_said(turn) if turn.pk in told else replace(as_said(turn), text="") for turn in shown],
+            numbers=numbers,
             talk=talk_of(conversation),
             arrival=Arrival(workspace=conversation.workspace, now=now, actor=READING),
             budget=budget,
             fence=lambda: _stands(conversation.pk, told),
             conversation_id=conversation.pk,
-            on_stored=lambda episode_id: link_turns(pairs=[(turn, episode_id) for turn in stretch if turn.pk in told]),
+            on_stored=lambda episode_id: link_turns(pairs=[(turn, episode_id) for turn in shown if turn.pk in told]),
         )
     except CallFailed as failure:
         if failure.kind not in _UNREADABLE:
