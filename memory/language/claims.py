@@ -68,7 +68,7 @@ def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
     """List what a message asserts, in its order."""
     language = speech.language or detect_language(text[:_READ_FOR_LANGUAGE])
     plain = "\n".join(strip_pictographs(line) if line.strip() else line for line in text.splitlines())
-    clauses = list_clauses(plain)
+    clauses = list_clauses(_in_first_person(plain, speech.user))
     found: dict[str, ReadClaim] = {}
     person = ""  # whom "she" would mean
     for place, clause in enumerate(clauses):
@@ -79,6 +79,13 @@ def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
             found.setdefault(claim.sentence.casefold(), claim)
         person = people_in(text=clause.text, speaker=speech.user, german=german, before=person)
     return _keep_parts_or_whole(list(found.values()))
+
+
+def _in_first_person(text: str, name: str) -> str:
+    """Let who speaks of themselves by their name say "I", so that both are read alike (E2)."""
+    own = re.escape(name)
+    owned = re.sub(rf"\b{own}(?:'s|’s|'|’) (?=\w)", "my ", text, flags=re.IGNORECASE)
+    return re.sub(rf"(^|[.!?;:,] |\b(?:and|but|so|und|aber) ){own} (?=[a-zäöü])", r"\1I ", owned, flags=re.I | re.M)
 
 
 def _said_next(clauses: Sequence[Clause], place: int) -> str:

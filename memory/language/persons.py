@@ -2,7 +2,7 @@
 
 import re
 
-from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS, words
+from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
 from memory.language.cues import common_words, word_list
 from memory.language.wording import tell_of
 
@@ -41,15 +41,18 @@ def _named_in(text: str, speaker: str, *, german: bool) -> str:
     if titled := _last(_TITLED, text):
         return titled["who"]
     for found in _NAME.finditer(text):
-        name = found.group()
-        first = name.split()[0].lower()
-        follows = text[found.end() :].lstrip().split(" ", 1)[0].lower()
-        is_word = first in common_words() or first in ENGLISH_STOPS | GERMAN_STOPS
-        if not is_word and (
-            follows.strip(",") in _ACTS or (not german and found.start() > 0 and _is_person_place(text, found))
-        ):
+        name = _without_verb(found.group())
+        follows = text[found.end() :].lstrip().split(" ", 1)[0].lower().strip(",")
+        is_word = not name or name.split()[0].lower() in common_words() | ENGLISH_STOPS | GERMAN_STOPS
+        if not is_word and (follows in _ACTS or (not german and _is_person_place(text, found, name))):
             return name
     return ""
+
+
+def _without_verb(name: str) -> str:
+    """Drop the verb with which an order begins from what looks like two names ("Ask Devika")."""
+    first, _, rest = name.partition(" ")
+    return rest if first.lower() in ENGLISH_VERBS else name
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -59,9 +62,9 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return found
 
 
-def _is_person_place(text: str, found: re.Match[str]) -> bool:
+def _is_person_place(text: str, found: re.Match[str], name: str) -> bool:
     """Tell whether a name stands where people do: asked, told, given, or with somebody."""
-    before = text[: found.start()].rstrip().rsplit(" ", 1)[-1].lower()
+    before = text[: found.end() - len(name)].rstrip().rsplit(" ", 1)[-1].lower()
     return before in words(
         "ask asked tell told remind with for from and give gave call called meet met write mail send sent thank by"
     )

@@ -162,8 +162,8 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     for kind, pattern, strength in (
         (
             "identity",
-            rf"\b(?:i'm|i am|im|we're|we are|ich bin) {_ADV}(?:not )?(?:an?|the|eine?|der|die|on (?:call|the)|"
-            rf"in the|off|"
+            rf"\b(?:i'm|i am|i is|im|we're|we are|ich bin|ich ist) {_ADV}(?:not )?(?:an?|the|eine?|der|die|"
+            r"on (?:call|the)|in the|off|"
             r"on an?|allergic|lactose|vegan|vegetarian|left-handed|colou?r-?blind|diabetic|coeliac|married|single|"
             r"divorced|retired|"
             r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|"

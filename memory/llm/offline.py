@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from memory.domain.conversation import Fact, Role
 from memory.domain.division import divide_by_context
+from memory.domain.entities import find_entities
 from memory.domain.fact_reading import find_facts
+from memory.domain.fact_traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.remembering import read_facts
 from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
 from memory.domain.summaries import summarize_sayings
 from memory.domain.verdicts import Verdict, judge_by_rules
+from memory.language.claims import Speech, read_claims
+from memory.language.modes import EVIDENCE
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
 from memory.llm.replies import (
@@ -170,6 +174,10 @@ def _read_facts(request: FactsRequest) -> Facts:
 
 
 def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fact]:
+    if turn.role == Role.USER and not turn.speaker and request.person:
+        return _claims_of(turn, request.person)
+    if turn.role == Role.ASSISTANT and not turn.speaker and request.person:
+        return []  # an assistant asserts nothing about its user (E2)
     return find_facts(
         text=turn.text,
         role=Role(turn.role),
@@ -178,6 +186,29 @@ def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fa
         known={one.speaker for one in request.turns if one.speaker},
         said_on=_day(turn.said_on),
     )
+
+
+def _claims_of(turn: TurnText, person: str) -> list[Fact]:
+    """Read what somebody who talks to an assistant asserts (E1): their claims, each a fact of its own."""
+    speech = Speech(user=person, said_on=_day(turn.said_on))
+    claims = [claim for claim in read_claims(text=turn.text, speech=speech) if claim.mode in EVIDENCE]
+    return [
+        Fact(
+            text=claim.sentence,
+            category=(category := read_category(said=claim.words, german=claim.language == "de")),
+            confidence=read_confidence(said=claim.words, is_by_model=False),
+            turns=(turn.number,),
+            entities=find_entities(text=claim.sentence, own=(person,), german=claim.language == "de"),
+            causes=read_causes(sentence=claim.words),
+            importance=IMPORTANCE[category],
+            valence=read_valence(said=claim.words),
+        )
+        for claim in claims
+        if claim.is_told or claim.strength >= _WORTH_KEEPING
+    ]
+
+
+_WORTH_KEEPING = 0.35  # strength from which what is said in passing is kept as a fact
 
 
 def _day(written: str) -> date | None:

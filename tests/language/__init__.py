@@ -1,0 +1,1 @@
+"""The rules that read what people say."""

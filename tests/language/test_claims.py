@@ -1,0 +1,152 @@
+"""E1, E2, E5: a message is read into claims, each a sentence that stands alone, with how it is meant."""
+
+from datetime import date
+
+import pytest
+
+from memory.language.claims import ReadClaim, Speech, read_claims
+from memory.language.modes import EVIDENCE, Mode
+from tests.test_claims_data import read_messages
+
+SAID_ON = date(2026, 3, 10)
+
+
+def read(text: str, *, user: str = "Nora") -> list[ReadClaim]:
+    return read_claims(text=text, speech=Speech(user=user, said_on=SAID_ON))
+
+
+def told(text: str, *, user: str = "Nora") -> list[str]:
+    """Return the sentences that may found a belief."""
+    return [claim.sentence for claim in read(text, user=user) if claim.is_told and claim.mode in EVIDENCE]
+
+
+def modes(text: str) -> set[Mode]:
+    return {claim.mode for claim in read(text)}
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("I keep goats, and I make cheese.", "Nora makes cheese."),
+        ("btw my sister teaches physics in Graz", "Nora's sister teaches physics in Graz."),
+        ("we rehearse on Mondays", "Nora rehearses on Mondays."),
+        ("Ich arbeite bei der Stadtbibliothek.", "Nora arbeitet bei der Stadtbibliothek."),
+        ("Meine Tochter lernt Schreinerin.", "Noras Tochter lernt Schreinerin."),
+        ("ok no exclamation marks please", "Nora wants no exclamation marks."),
+        (
+            "please don't use tables in your answers",
+            "Nora wants the assistant not to use tables in the assistant's answers.",
+        ),
+    ],
+)
+def test_what_somebody_says_of_themselves_is_told_by_their_name(said: str, sentence: str) -> None:
+    """E5: third person, one claim, no markup, no please."""
+    assert sentence in told(said)
+
+
+def test_first_and_third_person_words_of_one_person_are_one() -> None:
+    """E2: who speaks of themselves by their name says I."""
+    assert told("I'm allergic to cashews.") == told("Nora is allergic to cashews.") == ["Nora is allergic to cashews."]
+
+
+def test_a_pronoun_means_whoever_was_named_last() -> None:
+    """E1: yes, that one: a sentence must stand alone."""
+    sentences = told("Ask Devika about the lease. She only answers letters, on paper.")
+    assert sentences == ["Devika only answers letters, on paper."]
+
+
+@pytest.mark.parametrize(
+    ("said", "mode"),
+    [
+        ("should I learn Portuguese?", Mode.ASKED),
+        ("if we moved to Lyon I would need a car", Mode.HYPOTHETICAL),
+        ("I'd love a sailing boat one day", Mode.WISHED),
+        ("I simply adore filling in tax forms", Mode.IRONIC),
+        ("my uncle says the earth is hollow", Mode.QUOTED),
+        ("I'll repaint the shed tomorrow", Mode.PLANNED),
+        ("we moved the archive to Backblaze", Mode.CHANGE),
+        ("Wenn ich in Bern wohnen würde, hätte ich einen Garten.", Mode.HYPOTHETICAL),
+        ("Ich hätte so gern ein Pferd.", Mode.WISHED),
+    ],
+)
+def test_how_a_thing_is_meant_is_kept_with_it(said: str, mode: Mode) -> None:
+    """E1: the mode of a claim says whether it is evidence of anything."""
+    assert modes(said) == {mode}
+
+
+def test_a_change_names_what_ended_and_what_holds() -> None:
+    """E1, C1: an announced change carries the old value's end and the new one's beginning."""
+    [change] = read("we dropped Trello on Monday, Linear it is")
+
+    assert change.mode is Mode.CHANGE
+    assert change.ended == ("Trello",)
+    assert change.slots == {"tickets": frozenset({"linear"})}
+
+
+def test_what_is_still_so_announces_nothing() -> None:
+    """C1: "still" confirms."""
+    assert modes("I'm still on Firefox, whatever the others do") <= {Mode.ASSERTED}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thanks, that works",
+        "```\nuser = 'nora'\nprint(user)\n```",
+        "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nKeyError: 'tea'",
+        "> Dear Nora,\n> I have moved to Oslo and my number is new.\n> Yours, Pim",
+        "can you shorten this?",
+    ],
+)
+def test_code_output_mail_and_small_talk_assert_nothing(text: str) -> None:
+    """E1: as many claims as a text asserts, and no more."""
+    assert told(text) == []
+
+
+def test_a_list_of_rules_gives_one_claim_a_line() -> None:
+    text = (
+        "How to treat the servers:\n- staging: just deploy, don't ask me\n- production: show me the plan first, always"
+    )
+    assert [sentence.split(":")[0] for sentence in told(text)] == ["Staging", "Production"]
+
+
+def test_a_wish_to_be_remembered_is_told() -> None:
+    """E4: what is asked to be remembered founds from one episode."""
+    [claim] = read("Remember that the spare key hangs behind the clock.")
+    assert claim.is_told
+    assert claim.sentence == "The spare key hangs behind the clock."
+
+
+def test_relative_days_are_resolved() -> None:
+    """E1: dates are resolved from when it was said."""
+    [claim] = read("yesterday we switched to Codeberg")
+    assert "2026-03-09" in claim.sentence
+
+
+def test_no_told_sentence_is_longer_than_thirty_words_or_in_the_first_person() -> None:
+    """E5, over all labelled messages."""
+    messages = [message for language in ("en", "de") for message in read_messages(language)]
+    for message in messages:
+        for sentence in told(message["text"], user=message["user"]):
+            words = f" {sentence.lower()} "
+            assert len(sentence.split()) <= 30
+            assert not any(f" {word} " in words for word in ("i", "my", "we", "our", "ich", "wir", "mein", "meine"))
+
+
+def test_the_rules_find_most_of_what_is_asserted_and_little_else() -> None:
+    """E1: held against messages that were labelled by somebody who has not seen the rules."""
+    asserted = found = quiet = wrong = 0
+    for message in [message for language in ("en", "de") for message in read_messages(language)]:
+        sentences = [] if message["role"] == "assistant" else told(message["text"], user=message["user"])
+        lasting = [claim for claim in message["claims"] if claim["mode"] in EVIDENCE]
+        asserted += len(lasting)
+        found += sum(_is_said(claim["contains"], sentences) for claim in lasting)
+        quiet += not lasting
+        wrong += not lasting and bool(sentences)
+
+    assert found >= 0.65 * asserted
+    assert wrong <= 0.05 * quiet
+
+
+def _is_said(contains: list[str], sentences: list[str]) -> bool:
+    return any(all(word.lower() in sentence.lower() for word in contains) for sentence in sentences)

@@ -1,0 +1,80 @@
+"""E3: what a claim says about a belief, by slots, values and words."""
+
+import pytest
+
+from memory.domain.verdicts import Verdict
+from memory.language.claims import Speech, read_claims
+from memory.language.relations import Relation, read_sentence, relate
+
+
+def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en") -> Relation:
+    """Return what a message says of a belief about the one who says it."""
+    believed = read_sentence(belief, person=person, language=language)
+    found = [
+        relate(
+            claim=read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language),
+            belief=believed,
+            is_explicit=claim.is_told,
+        )
+        for claim in read_claims(text=text, speech=Speech(user=person, language=language))
+    ]
+    return next(
+        (one for one in found if one.verdict is not Verdict.IRRELEVANT), Relation(verdict=Verdict.IRRELEVANT, reason="")
+    )
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("Nora's manager is Ines Falk.", "I report to Ines"),
+        ("Nora's editor is Helix.", "i write everything in helix"),
+        ("The shop opens at 9 in the morning.", "we open at nine"),
+        ("Nora wants no bullet points.", "please no bullets, ever"),
+        ("Nora is allergic to walnuts.", "I can't eat anything with nuts"),
+    ],
+)
+def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
+    assert said_of(belief, text).verdict is Verdict.SUPPORTS
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("Nora's editor is Helix.", "back on Emacs since Friday, helix is uninstalled"),
+        ("The app is hosted on Heroku.", "we moved everything from Heroku to Hetzner"),
+        ("Releases happen on Wednesdays.", "from now on releases happen on Mondays"),
+        ("The tickets are in Jira.", "jira is gone, we use Linear now"),
+        ("Nora has sold nothing; her car is a Volvo.", "I sold the Volvo"),
+    ],
+)
+def test_an_announced_change_ends_the_old(belief: str, text: str) -> None:
+    """C1: of what has ended, nothing counts for the old."""
+    found = said_of(belief, text)
+    assert found.verdict is Verdict.CONTRADICTS
+    assert found.ends
+
+
+def test_another_value_that_is_not_announced_contradicts_and_ends_nothing() -> None:
+    """E4: a told claim counts against, and waits."""
+    found = said_of("Nora's editor is Helix.", "my editor is Emacs")
+    assert found.verdict is Verdict.CONTRADICTS
+    assert not found.ends
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("At work Nora uses a MacBook.", "at home I use a ThinkPad"),
+        ("On weekdays Nora has porridge.", "at weekends I have eggs"),
+        ("Nora's editor is Helix.", "my neighbour keeps bees"),
+        ("Releases happen on Wednesdays.", "should we release on Mondays instead?"),
+    ],
+)
+def test_another_context_or_matter_says_nothing(belief: str, text: str) -> None:
+    found = said_of(belief, text)
+    assert found.verdict is Verdict.IRRELEVANT or not found.ends
+
+
+def test_what_a_sentence_ends_is_no_value_that_it_shares() -> None:
+    """E3: "3 pm, not 2 pm" and "after years in Leipzig" share nothing with the old."""
+    assert read_sentence("Nora moved from Heroku to Hetzner.", person="Nora").slots["hosting"] == {"hetzner"}
