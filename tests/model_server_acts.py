@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory.language.wording import tell_of
 from memory.llm.prompts import (
     CLASSIFICATION,
     CONTRADICT,
@@ -18,6 +19,7 @@ from memory.llm.prompts import (
     SUMMARY,
     SYNTHESIS,
 )
+from memory.llm.reading_prompt import READING
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
@@ -29,6 +31,7 @@ PURPOSES = {
     SUMMARY: "summarize",
     REMEMBER: "remember",
     CONTRADICT: "contradict",
+    READING: "read",
 }
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
@@ -52,6 +55,11 @@ class Asked:
     def turns(self) -> tuple[dict[str, Any], ...]:
         """Return the turns of a conversation whose facts, or summary, are asked for."""
         return tuple(item for item in self.items if "turn" in item)
+
+    @property
+    def messages(self) -> tuple[dict[str, Any], ...]:
+        """Return the messages whose claims are asked for, without those that only stand beside them."""
+        return tuple(item for item in self.items if "n" in item)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,6 +182,8 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
             return {"contradicts": None, "reason": ""}
+        case "read":
+            return {"claims": [claim(message) for message in asked.messages if "by" in message]}
     return state(asked.episodes[0] if asked.episodes else {"text": "nothing"})
 
 
@@ -207,6 +217,27 @@ def fact(episode: dict[str, str]) -> dict[str, Any]:
     """Make a fact of an episode's words."""
     text = MARKER.sub("", episode["text"]).strip()
     return {"fact": text, "factType": "factual", "importance": 5, "subject": episode.get("speaker", "owner").lower()}
+
+
+def claim(message: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """Make a claim of a message's words: what they say in the first person, in the third."""
+    told = {
+        "n": message["n"],
+        "claim": tell_of(clause=MARKER.sub("", message["text"]).strip(), name=message["by"]),
+        "subject": message["by"],
+        "slot": "other",
+        "value": "",
+        "context": "general",
+        "denied": False,
+        "mode": "asserted",
+        "told": False,
+        "ended": [],
+        "since": "",
+        "until": "",
+        "words": message["text"][:40],
+        "used": [],
+    }
+    return told | given
 
 
 def _first(asked: Asked, *verdicts: str) -> dict[str, str]:

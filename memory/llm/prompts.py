@@ -2,13 +2,16 @@
 
 import json
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 from django.conf import settings
 
 from memory.domain.policy import BudgetPolicy
+from memory.llm.reading_prompt import READING, READING_VERSION, message_items
 from memory.llm.requests import (
+    ClaimsRequest,
     ClassificationRequest,
     ContradictionRequest,
     EpisodeText,
@@ -45,6 +48,7 @@ VERSIONS = {
     Purpose.SUMMARIZE: SUMMARY_VERSION,
     Purpose.REMEMBER: REMEMBER_VERSION,
     Purpose.CONTRADICT: CONTRADICT_VERSION,
+    Purpose.READ: READING_VERSION,
 }
 
 BYTES_PER_TOKEN = 4
@@ -161,6 +165,7 @@ _RULES = {
     Purpose.SUMMARIZE: SUMMARY,
     Purpose.REMEMBER: REMEMBER,
     Purpose.CONTRADICT: CONTRADICT,
+    Purpose.READ: READING,
 }
 
 
@@ -204,6 +209,8 @@ def reply_tokens(*, request: Request) -> int:
         return policy.reply_tokens + policy.verdict_tokens * len(request.episodes)
     if isinstance(request, FactsRequest):
         return policy.reply_tokens + policy.fact_tokens * len(request.turns)
+    if isinstance(request, ClaimsRequest):
+        return policy.reply_tokens + settings.POLICY.reading.reply_tokens * len(request.read)
     return policy.reply_tokens
 
 
@@ -216,7 +223,7 @@ def _count_bytes(*texts: str) -> int:
     return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def _items(request: Request) -> list[dict[str, str | int]]:
+def _items(request: Request) -> Sequence[Mapping[str, str | int | Sequence[str]]]:
     episodes: list[dict[str, str | int]] = [_episode(episode) for episode in request.episodes]
     match request:
         case SynthesisRequest():
@@ -238,6 +245,8 @@ def _items(request: Request) -> list[dict[str, str | int]]:
         case ContradictionRequest():
             numbered = ({"number": str(place), **_belief(belief)} for place, belief in enumerate(request.beliefs, 1))
             return [{"fact": request.fact.statement, "subject": request.fact.subject}, *numbered]
+        case ClaimsRequest():
+            return message_items(request)
     assert_never(request)
 
 

@@ -41,7 +41,7 @@ from memory.models import (
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
-from tests.model_server import Act, Asked, ModelServer, garbage, refuse, stall
+from tests.model_server import Act, Asked, ModelServer, garbage, refuse, sensible, stall
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
@@ -175,6 +175,8 @@ class World:
             }
         if asked.purpose == "contradict":
             return self._contradiction(asked)
+        if asked.purpose == "read":
+            return sensible(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
         text = asked.episodes[0]["text"]
