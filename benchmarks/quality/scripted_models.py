@@ -28,7 +28,9 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def by_rules(asked: Asked) -> dict[str, Any]:
-    """Answer as the offline model does."""
+    """Answer as the offline model does; messages are repeated."""
+    if asked.purpose == "read":
+        return sensible(asked)
     if asked.purpose == "classify":
         belief = Claim(text=asked.items[0]["belief"], speaker=asked.items[0]["subject"])
         return {"verdicts": [_judge_by_rules(belief, episode) for episode in asked.episodes]}
@@ -40,6 +42,8 @@ def by_rules(asked: Asked) -> dict[str, Any]:
 
 def by_topic(asked: Asked) -> dict[str, Any]:
     """State the word that most episodes share; an episode supports a statement whose word it has."""
+    if asked.purpose == "read":
+        return sensible(asked)
     if asked.purpose == "classify":
         return {"verdicts": [_judge_by_topic(asked.items[0]["belief"], episode) for episode in asked.episodes]}
     words = Counter(word for episode in asked.episodes for word in _topics(episode["text"]))

@@ -16,6 +16,7 @@ REQUIRED = {
     "B17", "B18", "B19", "B20", "B21", "B22", "B23", "B24", "L1", "L2", "L3", "L4", "L5", "L6", "L13", "L14", "L15",
     "L16", "L18", "D2", "D3", "D5", "D7", "D9", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R7d", "R8",
     "R10", "R10a", "R11", "R12", "R13", "R14", "R15",
+    "E1",
     "Clock", "Origin", "Speaker", "Guard", "Echo", "Curators", "Redaction",
 }  # fmt: skip
 
