@@ -37,13 +37,14 @@ def plan_readings(
     """
     talks = _talks_of(episodes, now)
     known = _Known(workspace_id, now)
-    requests = []
+    found: list[tuple[tuple[datetime, int], ClaimsRequest]] = []
     for _, of_user in groupby(sorted(talks, key=lambda talk: talk.user), key=lambda talk: talk.user):
         rows = [row for talk in sorted(of_user, key=lambda talk: _moment(talks[talk][0])) for row in talks[talk]]
         for batch in _cut(rows, alone):
             if any(row.read_at is None for row in batch):
-                requests.append(_request(batch, known, now, is_alone=batch[0].pk in alone))
-    return sorted(requests, key=lambda request: min((one.occurred_on, one.id) for one in request.read))
+                request = _request(batch, known, now, is_alone=batch[0].pk in alone)
+                found.append((min(map(_moment, batch)), request))
+    return [request for _, request in sorted(found, key=lambda dated: dated[0])]
 
 
 def _talks_of(episodes: QuerySet[Episode], now: datetime) -> dict[Talk, list[Episode]]:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memory.claims.persons import person_of
 from memory.domain.language import detect_language
@@ -31,7 +32,8 @@ def read_episodes_into_claims(*, episodes: Collection[str], now: datetime, leave
     """
     stored: list[Claim] = []
     with transaction.atomic():
-        rows = [one for one in _lock(episodes) if one.read_at is None and not (leaves_speech and needs_model(one))]
+        unread = _lock(Episode.objects.filter(pk__in=episodes, read_at=None))
+        rows = [one for one in unread if not (leaves_speech and needs_model(one))]
         for episode in rows:
             claims = read_episode(episode=episode)
             stored += [_row(episode, number, claim, now) for number, claim in enumerate(claims, start=1)]
@@ -44,9 +46,10 @@ def store_reading(*, request: ClaimsRequest, reply: ClaimsReply, reader: str, no
     shown = request.labelled()
     stored: list[Claim] = []
     with transaction.atomic():
-        rows = {one.pk: one for one in _lock([message.id for message in shown.values()])}
-        if rows.keys() < {message.id for message in shown.values()}:
-            log.warning("reading_outdated", gone=len(shown) - len(rows))
+        ids = {message.id for message in shown.values()}
+        rows = {one.pk: one for one in _lock(Episode.objects.active().filter(pk__in=ids))}
+        if rows.keys() != ids:
+            log.warning("reading_outdated", gone=len(ids) - len(rows))
             return []
         unread = {label: rows[one.id] for label, one in shown.items() if one.is_read and rows[one.id].read_at is None}
         for label, episode in unread.items():
@@ -56,9 +59,8 @@ def store_reading(*, request: ClaimsRequest, reply: ClaimsReply, reader: str, no
     return stored
 
 
-def _lock(episodes: Collection[str]) -> list[Episode]:
-    active = Episode.objects.active().filter(pk__in=episodes)
-    return list(active.select_for_update(no_key=True).order_by("pk").defer("search"))
+def _lock(episodes: QuerySet[Episode]) -> list[Episode]:
+    return list(episodes.select_for_update(no_key=True).order_by("pk").defer("search"))
 
 
 def _store(episodes: Iterable[Episode], claims: Collection[Claim], now: datetime) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from memory.claims.messages import plan_readings
 from memory.claims.reading import store_reading
@@ -26,11 +25,13 @@ from memory.llm.model import language_model
 from memory.llm.prompts import VERSIONS
 from memory.llm.replies import ClaimsReply
 from memory.llm.requests import ClaimsRequest, Purpose
-from memory.models import Cycle, Episode
+from memory.models import Cycle
+from memory.models.episodes import EpisodeQuerySet
 
 
-def read_speech(*, cycle: Cycle, attempt: int, episodes: QuerySet[Episode], began: float) -> None:
+def read_speech(*, cycle: Cycle, attempt: int, episodes: EpisodeQuerySet, began: float) -> None:
     """Read the unread among some leased episodes; `began` is the reading of time.monotonic() when the step did."""
+    episodes = episodes.active()
     failed_before = episodes.filter(failures__gt=0, state_reason__startswith=UNREAD)
     requests = plan_readings(
         workspace_id=cycle.workspace_id,

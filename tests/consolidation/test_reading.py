@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.claims.reading import store_reading
+from memory.claims.reading import read_episodes_into_claims, store_reading
 from memory.consolidation.asking import SERVER_IS_BUSY
 from memory.llm.budget import TOKENS_ARE_SPENT
 from memory.models import Claim, ClusterMember, Episode, ModelCall, ModelCallEpisode
@@ -66,16 +66,15 @@ def unread(*episodes: Episode) -> bool:
 def test_messages_are_read_in_batches_in_their_order(world: World, decree: Decree) -> None:
     """E1: of one user, what was said first first; each becomes its claims, told of its speaker."""
     decree("reading", messages=4)
+    decree("budget", calls_in_flight=1)
     seen = asked_of(world)
     said = tell_all(world, hives(9))
 
     world.cycle()
 
     texts = [one.text for one in said]
-    asked = sorted(([message["text"] for message in one.messages] for one in seen), key=lambda batch: -len(batch))
-    assert asked[2] == texts[8:]
-    assert texts[:4] in asked
-    assert texts[4:8] in asked
+    asked = [[message["text"] for message in one.messages] for one in seen]
+    assert asked == [texts[:4], texts[4:8], texts[8:]]
     assert sentences() == [f"Mara keeps {n + 2} hives in garden {n}." for n in range(9)]
     assert set(Claim.objects.values_list("reader", "mode", "is_told")) == {
         (f"{ModelCall.objects.filter(purpose='read')[0].model} read-1", "asserted", False)
@@ -197,6 +196,23 @@ def test_a_message_that_asserts_nothing_is_read_and_takes_part_in_nothing(world:
     assert world.calls("read") == 1
     assert world.states(said) == ["pooled"]
     assert not ClusterMember.objects.exists()
+
+
+def test_what_was_forgotten_since_it_was_leased_is_shown_to_nobody(world: World, monkeypatch: Any) -> None:
+    """E1, B19: neither to be read nor beside others."""
+    seen = asked_of(world)
+    secret = tell(world, "I keep a panther.")
+    tell(world, "I keep bees.")
+
+    def forget_first(**given: Any) -> list[Claim]:
+        Episode.objects.filter(pk=secret.pk).update(status="forgotten")
+        return read_episodes_into_claims(**given)
+
+    monkeypatch.setattr("memory.consolidation.extract.read_episodes_into_claims", forget_first)
+    world.cycle()
+
+    assert [item["text"] for one in seen for item in one.items] == ["I keep bees."]
+    assert sentences() == ["Mara keeps bees."]
 
 
 # --- What goes wrong
