@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from memory.llm.prompts import build_prompt, estimate_tokens
 from memory.llm.replies import letter_of, validate_reply
@@ -118,7 +118,7 @@ class Question:
 def fixed_questions() -> list[Question]:
     """Return the questions, the same at every run."""
     questions = [*_syntheses(), *_classifications(), *_changes(), *_conversations(), *_comparisons()]
-    return [replace(one, request=replace(one.request, person=PERSON)) for one in questions]
+    return [replace(one, request=replace(cast(Any, one.request), person=PERSON)) for one in questions]
 
 
 def count_by_purpose(*, questions: Sequence[Question]) -> dict[str, tuple[int, int, int, int]]:

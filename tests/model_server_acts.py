@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory.language.wording import tell_of
 from memory.llm.prompts import (
     CLASSIFICATION,
     CONTRADICT,
@@ -20,6 +21,7 @@ from memory.llm.prompts import (
     SUMMARY,
     SYNTHESIS,
 )
+from memory.llm.reading_prompt import READING
 
 PURPOSES = {
     SYNTHESIS: "synthesize",
@@ -32,6 +34,7 @@ PURPOSES = {
     SUMMARY: "summarize",
     REMEMBER: "remember",
     CONTRADICT: "contradict",
+    READING: "read",
 }
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
@@ -66,6 +69,11 @@ class Asked:
     def turns(self) -> tuple[dict[str, Any], ...]:
         """Return the turns of a conversation whose facts, or summary, are asked for."""
         return tuple(item for item in self.items if "role" in item)
+
+    @property
+    def messages(self) -> tuple[dict[str, Any], ...]:
+        """Return the messages whose claims are asked for, without those that only stand beside them."""
+        return tuple(item for item in self.items if "n" in item)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,6 +195,8 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
             return {"contradicts": [], "reason": ""}
+        case "read":
+            return {"claims": [claim(message) for message in asked.messages if "by" in message]}
     return since(state(asked.first))
 
 
@@ -225,6 +235,27 @@ def fact(episode: dict[str, str]) -> dict[str, Any]:
     """Make a fact of an episode's words."""
     text = MARKER.sub("", episode["text"]).strip()
     return {"fact": text, "factType": "factual", "importance": 5, "subject": episode.get("speaker", "owner").lower()}
+
+
+def claim(message: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """Make a claim of a message's words: what they say in the first person, in the third."""
+    told = {
+        "n": message["n"],
+        "claim": tell_of(clause=MARKER.sub("", message["text"]).strip(), name=message["by"]),
+        "subject": message["by"],
+        "slot": "other",
+        "value": "",
+        "context": "general",
+        "denied": False,
+        "mode": "asserted",
+        "told": False,
+        "ended": [],
+        "since": "",
+        "until": "",
+        "words": message["text"][:40],
+        "used": [],
+    }
+    return told | given
 
 
 def _first(asked: Asked, *letters: str) -> dict[str, str]:

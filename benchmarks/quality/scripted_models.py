@@ -28,7 +28,9 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def by_rules(asked: Asked) -> dict[str, Any]:
-    """Answer as the offline model does."""
+    """Answer as the offline model does; messages are repeated."""
+    if asked.purpose == "read":
+        return sensible(asked)
     if asked.purpose == "classify":
         return judged(asked, _judge_by_rules)
     episodes = (EpisodeText(id=e["text"], text=e["text"], speaker=e.get("speaker", "")) for e in asked.episodes)
@@ -39,6 +41,8 @@ def by_rules(asked: Asked) -> dict[str, Any]:
 
 def by_topic(asked: Asked) -> dict[str, Any]:
     """State the word that most episodes share; an episode supports a statement whose word it has."""
+    if asked.purpose == "read":
+        return sensible(asked)
     if asked.purpose == "classify":
         return judged(asked, _judge_by_topic)
     words = Counter(word for episode in asked.episodes for word in _topics(episode["text"]))

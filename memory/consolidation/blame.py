@@ -38,5 +38,10 @@ def counting_blames(*, cycle_id: str) -> list[Blame]:
     return [Blame.CONTENT, Blame.CALL] if answered else [Blame.CONTENT]
 
 
+def is_to_blame(*, cycle_id: str, kind: FailureKind) -> bool:
+    """Tell whether a call that was about one episode failed by that episode's fault."""
+    return _BLAME.get(kind) in counting_blames(cycle_id=cycle_id)
+
+
 def _mark(job_id: int, blame: Blame, episodes: Collection[str]) -> None:
     ClusterMember.objects.filter(job=job_id, episode__in=episodes).update(blame=blame)

@@ -170,7 +170,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     Return the beliefs that it touched. The caller holds the workspace's lock, and saves the job.
     """
     members, _ = read_members(job=job, model=embedder_of(job.workspace_id).name)
-    claim = Claim.objects.filter(pk=job.claim_id).first()
+    claim = job.claim
     if claim is None or not members:
         job.refusal = "claim_gone"
         return []

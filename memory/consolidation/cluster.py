@@ -103,7 +103,7 @@ def _plan_around(cycle: Cycle) -> Plan:
 
 
 def _taking_part(cycle: Cycle) -> QuerySet[Episode]:
-    leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk)
+    leased = Episode.objects.for_workspace(cycle.workspace_id).active().filter(leased_by=cycle.pk).exclude(read_at=None)
     return leased | pooled_episodes(workspace_id=cycle.workspace_id, now=cycle.now)
 
 
@@ -268,7 +268,7 @@ def _job(cycle: Cycle, number: int, members: Sequence[EpisodeSource], given: dic
 
 
 def _place_episodes(*, cycle: Cycle, plan: Plan) -> None:
-    """Lease what takes part, put back what must wait or has no vector yet, pool what is near nothing."""
+    """Lease what takes part, put back what must wait, is unread or has no vector yet, pool what is near nothing."""
     working = plan.working()
     mine = Episode.objects.for_workspace(cycle.workspace_id)
     free = mine.filter(Q(leased_by=cycle.pk) | Q(state=ConsolidationState.POOLED))
@@ -278,6 +278,6 @@ def _place_episodes(*, cycle: Cycle, plan: Plan) -> None:
     )
     mine.filter(pk__in=plan.partly_asked).update(state_reason=PARTLY_ASKED)
     rest = mine.filter(leased_by=cycle.pk).exclude(pk__in=working)
-    unread = ~Q(embedding__model=embedder_of(cycle.workspace_id).name)
+    unread = Q(read_at=None) | ~Q(embedding__model=embedder_of(cycle.workspace_id).name)
     rest.filter(Q(pk__in=plan.put_back) | unread).update(state=ConsolidationState.NEW, leased_by=None)
     settle_or_pool(episodes=rest, cycle=cycle)

@@ -1,4 +1,4 @@
-"""Step 1: lease what is new, corrections first, and see that it has a vector."""
+"""Step 1: lease what is new, corrections first, and see that it has a vector and is read."""
 
 import time
 from collections import deque
@@ -23,6 +23,7 @@ from memory.consolidation.cycle import (
     take_up_cycle,
 )
 from memory.consolidation.leases import kept_alive
+from memory.consolidation.reading import read_speech
 from memory.consolidation.setting_aside import set_aside
 from memory.consolidation.settling import fail_unembedded, settle_echoes
 from memory.consolidation.weighing import weigh_facts
@@ -35,7 +36,7 @@ from memory.llm.budget import DailyCapReached
 from memory.llm.calls import HOPELESS
 from memory.llm.embeddings import Embedder
 from memory.llm.ledger import CallScope
-from memory.llm.model import CallFailed, FailureKind
+from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Cycle, CycleStep, Episode
 from memory.models.vectors import store_claim_vectors, store_episode_vectors
@@ -53,6 +54,7 @@ Matter = tuple[str, str]  # an episode's id and what of its text counts
 
 def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
     """Lease new episodes for the cycle and embed those without a vector; false if the attempt must end here."""
+    began = time.monotonic()
     with step_of_cycle(cycle_id=cycle_id, attempt=attempt, name="extract", enter=take_up_cycle) as step:
         if step is None:
             return False
@@ -60,7 +62,7 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
             leased = _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)
             step.counts = {"episodes": leased, "waiting": count_waiting(workspace_id=step.cycle.workspace_id)}
     _embed_leased(cycle=step.cycle, attempt=attempt)
-    read_leased(cycle=step.cycle, attempt=attempt)
+    read_leased(cycle=step.cycle, attempt=attempt, began=began)
     return True
 
 
@@ -118,15 +120,19 @@ def _read_matters(cycle: Cycle, rows: Iterable[tuple[str, str, str]]) -> dict[st
     return matters
 
 
-def read_leased(*, cycle: Cycle, attempt: int) -> None:
+def read_leased(*, cycle: Cycle, attempt: int, began: float) -> None:
     """Read the claims of the leased episodes that have a vector, and embed those that are not their whole text."""
     model = embedder_of(cycle.workspace_id)
     leased = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle, embedding__model=model.name)
+    leaves_speech = not language_model().is_offline
     with kept_alive(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
         unread = list(leased.filter(read_at=None).order_by("occurred_at", "pk").values_list("pk", flat=True))
         for start in range(0, len(unread), EMBEDDING_BATCH):
-            broken = read_episodes_into_claims(episodes=unread[start : start + EMBEDDING_BATCH], now=cycle.now)
+            batch = unread[start : start + EMBEDDING_BATCH]
+            broken = read_episodes_into_claims(episodes=batch, now=cycle.now, leaves_speech=leaves_speech)
             set_aside(cycle=cycle, reasons=broken)
+        if leaves_speech:
+            read_speech(cycle=cycle, attempt=attempt, episodes=leased.speech(), began=began)
         embed_claims(cycle=cycle, model=model)
 
 

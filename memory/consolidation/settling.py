@@ -18,6 +18,7 @@ PARTLY_ASKED = "more beliefs to be asked"
 NO_BELIEF = "no_belief"
 ECHO = "echo"
 EVIDENCE = "evidence"
+UNREAD = "reading: "  # before the kind of failure
 
 # Beliefs whose evidence counts for those that came in their place: it settles nothing any more.
 REPLACED = (BeliefStatus.REVISED, BeliefStatus.SPLIT, BeliefStatus.MERGED)
@@ -102,14 +103,24 @@ def settle_echoes(*, cycle: Cycle, ids: Collection[str]) -> None:
 
 def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str, is_blamed: bool = False) -> None:
     """Keep episodes pending that could not be embedded, with the reason to be seen (B11)."""
+    _fail(cycle, ids, f"embedding: {kind}", is_blamed=is_blamed)
+    log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=kind, episodes=len(ids))
+
+
+def fail_unread(*, cycle: Cycle, ids: Collection[str], kind: str, is_blamed: bool) -> None:
+    """Keep episodes pending that no model could read, with the reason to be seen (E1, B11)."""
+    _fail(cycle, ids, f"{UNREAD}{kind}", is_blamed=is_blamed)
+    log.warning("reading_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=kind, episodes=len(ids))
+
+
+def _fail(cycle: Cycle, ids: Collection[str], reason: str, *, is_blamed: bool) -> None:
     _leased(cycle, ids).update(
         state=ConsolidationState.FAILED,
         leased_by=None,
-        state_reason=f"embedding: {kind}",
+        state_reason=reason,
         failures=F("failures") + int(is_blamed),
     )
     bury(cycle=cycle, ids=ids)
-    log.warning("embedding_failed", cycle=cycle.pk, workspace=cycle.workspace_id, kind=kind, episodes=len(ids))
 
 
 def _leased(cycle: Cycle, ids: Collection[str]) -> QuerySet[Episode]:

@@ -7,7 +7,7 @@ it belongs to. `.env.example` and `policy_settings`, which reads the environment
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory.domain.policy_conversations import ExtractionPolicy, SurprisePolicy, TrustPolicy
+from memory.domain.policy_conversations import ExtractionPolicy, ReadingPolicy, SurprisePolicy, TrustPolicy
 from memory.domain.policy_graph import BoxPolicy, GraphPolicy, MaintenancePolicy
 from memory.domain.policy_ranges import Amount, Count, Positive, Share
 from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy, RivalPolicy
@@ -370,6 +370,7 @@ class Policy:
     restructure: RestructurePolicy = RestructurePolicy()
     ingest: IngestPolicy = IngestPolicy()
     extraction: ExtractionPolicy = ExtractionPolicy()
+    reading: ReadingPolicy = ReadingPolicy()
     surprise: SurprisePolicy = SurprisePolicy()
     trust: TrustPolicy = TrustPolicy()
     turns: TurnsPolicy = TurnsPolicy()

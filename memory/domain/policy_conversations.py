@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory.domain.policy_ranges import Count, Positive, Share
+from memory.domain.policy_ranges import Count, Positive, Range, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,19 @@ class ExtractionPolicy:
     summary_turns: Annotated[Count, "R8: turns of a conversation that are summed up together"] = 5
     summary_beside: Annotated[Count, "R8: turns before and after a stretch that are shown beside it"] = 3
     summary_least: Annotated[Count, "R8: fewest turns of a conversation that is summed up"] = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingPolicy:
+    """How many messages a model reads into claims at a time, and with what beside them."""
+
+    messages: Annotated[Count, "E1: most messages that one call reads"] = 12
+    characters: Annotated[Count, "E1: most characters of the messages of one call; a longer one is cut"] = 8_000
+    before: Annotated[int, Range(0), "E1: messages of its session before one that are shown beside it"] = 3
+    after: Annotated[int, Range(0), "E1: messages of its session after one that are shown beside it"] = 1
+    context_characters: Annotated[Count, "E1: longest part of a message that is only shown beside others"] = 240
+    seconds: Annotated[Positive, "E1: longest call that reads, where the usual limit (B9) is not longer"] = 25.0
+    reply_tokens: Annotated[Count, "E1: tokens that a reply may have besides for each message"] = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

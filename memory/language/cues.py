@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
 
@@ -46,6 +46,6 @@ def word_list(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _table(name: str) -> Mapping[str, Mapping[str, list[str]]]:
+def _table(name: str) -> Any:
     with (_HERE / name).open("rb") as file:
         return tomllib.load(file)

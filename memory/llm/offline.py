@@ -18,16 +18,19 @@ from memory.domain.remembering import read_facts
 from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
 from memory.domain.summaries import summarize_sayings
 from memory.domain.verdicts import Verdict, judge_by_rules
-from memory.language.claims import Speech, read_claims
+from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
 from memory.llm.replies import (
+    OTHER,
+    ClaimsReply,
     Contradiction,
     Division,
     EpisodeVerdict,
     Facts,
     Reply,
+    StatedClaim,
     StatedFact,
     StatedFacts,
     Statement,
@@ -39,6 +42,7 @@ from memory.llm.replies import (
     write_reply,
 )
 from memory.llm.requests import (
+    ClaimsRequest,
     ClassificationRequest,
     ContradictionRequest,
     EpisodeText,
@@ -101,6 +105,8 @@ def _answer(request: Request) -> Reply:
             return _read(request)
         case ContradictionRequest():
             return _find_contradiction(request)
+        case ClaimsRequest():
+            return _read_claims(request)
     assert_never(request)
 
 
@@ -250,6 +256,36 @@ def _find_contradiction(request: ContradictionRequest) -> Contradiction:
         is Verdict.CONTRADICTS
     }
     return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
+
+
+def _read_claims(request: ClaimsRequest) -> ClaimsReply:
+    """Read each message for itself: rules know no company, and nothing that an assistant says is its user's (E2)."""
+    stated = [
+        _as_stated(number, claim)
+        for number, message in enumerate(request.read, start=1)
+        if message.role == Role.USER
+        for claim in read_claims(
+            text=message.text,
+            speech=Speech(user=message.speaker, language=message.language, said_on=_day(message.occurred_on)),
+        )
+    ]
+    return ClaimsReply(claims=stated)
+
+
+def _as_stated(number: int, claim: ReadClaim) -> StatedClaim:
+    slot = next(iter(sorted(claim.slots)), OTHER)
+    return StatedClaim(
+        n=number,
+        claim=claim.sentence,
+        subject=claim.subject,
+        slot=slot,
+        value=", ".join(sorted(claim.slots.get(slot, ()))),
+        denied=claim.is_denial,
+        mode=claim.mode,
+        told=claim.is_told,
+        ended=list(claim.ended),
+        words=claim.words,
+    )
 
 
 def _classify(request: ClassificationRequest) -> Reply:

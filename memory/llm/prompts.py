@@ -10,8 +10,10 @@ from typing import assert_never
 from django.conf import settings
 
 from memory.domain.policy import BudgetPolicy
+from memory.llm.reading_prompt import READING, READING_VERSION, Item, message_items
 from memory.llm.replies import letter_of
 from memory.llm.requests import (
+    ClaimsRequest,
     ClassificationRequest,
     ContradictionRequest,
     EpisodeText,
@@ -48,6 +50,7 @@ VERSIONS = {
     Purpose.SUMMARIZE: SUMMARY_VERSION,
     Purpose.REMEMBER: REMEMBER_VERSION,
     Purpose.CONTRADICT: CONTRADICT_VERSION,
+    Purpose.READ: READING_VERSION,
 }
 
 BYTES_PER_TOKEN = 4
@@ -179,10 +182,8 @@ _RULES = {
     Purpose.SUMMARIZE: SUMMARY,
     Purpose.REMEMBER: REMEMBER,
     Purpose.CONTRADICT: CONTRADICT,
+    Purpose.READ: READING,
 }
-
-
-Item = dict[str, str | int | float]  # a line of data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +197,12 @@ class Prompt:
 def build_prompt(*, request: Request, fence: str | None = None) -> Prompt:
     """Word a request; the data stand as JSON lines inside a fence drawn anew for every call."""
     code = fence or secrets.token_hex(4)
-    known: list[Item] = [{"user": request.person}] if request.person else []
+    person = "" if isinstance(request, ClaimsRequest) else request.person  # whose messages these are, each says
+    known: list[Item] = [{"user": person}] if person else []
     lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in [*known, *_items(request)]]
     user = "\n".join([f"BEGIN {code}", *lines, f"END {code}"])
     rules = META if isinstance(request, MetaRequest) else _RULES[request.purpose]
-    return Prompt(system=f"{rules}\n{PERSON}" if request.person else rules, user=user)
+    return Prompt(system=f"{rules}\n{PERSON}" if person else rules, user=user)
 
 
 def estimate_request(*, request: Request) -> int:
@@ -227,6 +229,8 @@ def reply_tokens(*, request: Request) -> int:
         return policy.reply_tokens + policy.verdict_tokens * len(request.episodes) * len(request.beliefs)
     if isinstance(request, FactsRequest):
         return policy.reply_tokens + policy.fact_tokens * len(request.turns)
+    if isinstance(request, ClaimsRequest):
+        return policy.reply_tokens + settings.POLICY.reading.reply_tokens * len(request.read)
     return policy.reply_tokens
 
 
@@ -256,13 +260,15 @@ def _items(request: Request) -> list[Item]:
         case FactsRequest():
             return [{"turn": turn.number, **_turn(turn)} for turn in request.turns]
         case SummaryRequest():
-            return [_turn(turn) | ({"beside": 1} if turn.is_beside else {}) for turn in request.turns]
+            return [{**_turn(turn), **({"beside": 1} if turn.is_beside else {})} for turn in request.turns]
         case MetaRequest():
             shares = request.confidences or (None,) * len(request.beliefs)
             return [_weighed(belief, share) for belief, share in zip(request.beliefs, shares, strict=True)]
         case ContradictionRequest():
             fact: Item = {"fact": request.fact.statement, "subject": request.fact.subject}
             return [fact, *_numbered(_belief(belief) for belief in request.beliefs)]
+        case ClaimsRequest():
+            return message_items(request)
     assert_never(request)
 
 

@@ -7,12 +7,23 @@ from functools import cache
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, Self, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from memory.domain.category import Category
 from memory.domain.statements import Timeframe
 from memory.domain.verdicts import Verdict
-from memory.llm.requests import ClassificationRequest, FactsRequest, Purpose, Request
+from memory.language.modes import Mode
+from memory.language.slots import slots_by_name
+from memory.llm.requests import ClaimsRequest, ClassificationRequest, FactsRequest, Purpose, Request
 
 CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
 
@@ -234,7 +245,78 @@ class Contradiction(_Reply):
         return [number - 1 for number in numbers] if all(1 <= number <= among for number in numbers) else None
 
 
-Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction
+OTHER = "other"  # the slot of what no slot of the list is about
+
+
+@cache
+def slot_names() -> tuple[str, ...]:
+    """Name the slots that a reply may give."""
+    return (*slots_by_name(), OTHER)
+
+
+def _known_slot(given: str) -> str:
+    name = given.strip().lower() or OTHER
+    if name not in slot_names():
+        raise ValueError("unknown slot")
+    return name
+
+
+def _as_words(given: Any) -> Any:
+    """Take a number for its digits, and null for nothing: what a value is written as matters to nobody."""
+    if given is None:
+        return ""
+    return str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
+
+
+def _as_day(given: Any) -> date | None:
+    """Read a day; what is none leaves the time open."""
+    try:
+        return date.fromisoformat(str(given).strip())
+    except ValueError:
+        return None
+
+
+Slot = Annotated[str, AfterValidator(_known_slot), WithJsonSchema({"type": "string", "enum": [*slot_names()]})]
+Loose = Annotated[Words, BeforeValidator(_as_words)]
+OpenDay = Annotated[date | None, BeforeValidator(_as_day), WithJsonSchema({"type": "string"})]
+
+
+class StatedClaim(_Reply):
+    """One thing that a message asserts (E1); `n` is the message's number, `used` names others it hangs on."""
+
+    model_config = ConfigDict(
+        strict=True, extra="ignore", frozen=True, json_schema_extra={"additionalProperties": False}
+    )
+
+    n: int
+    claim: Words
+    subject: Words = ""
+    slot: Slot = OTHER
+    value: Loose = ""
+    context: Words = "general"
+    denied: bool = False
+    mode: Annotated[Mode, BeforeValidator(lambda given: Mode(str(given).strip().lower()))]
+    told: bool = False
+    ended: list[Words] = []
+    since: OpenDay = None
+    until: OpenDay = None
+    words: Words = ""
+    used: list[Loose] = []
+
+    @model_validator(mode="after")
+    def _say_something(self) -> Self:
+        if not self.claim:
+            raise ValueError("a claim has words")
+        return self
+
+
+class ClaimsReply(_Reply):
+    """What some messages assert; an empty list says that they assert nothing."""
+
+    claims: list[StatedClaim]
+
+
+Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction | ClaimsReply
 SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.SYNTHESIZE: Synthesis,
     Purpose.CLASSIFY: VerdictLists,
@@ -245,6 +327,7 @@ SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.SUMMARIZE: Summary,
     Purpose.REMEMBER: StatedFacts,
     Purpose.CONTRADICT: Contradiction,
+    Purpose.READ: ClaimsReply,
 }
 
 
@@ -260,6 +343,8 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
         return _read_verdicts(request, reply)
     if isinstance(request, FactsRequest) and isinstance(reply, Facts):
         _check_numbers(request, reply)
+    if isinstance(request, ClaimsRequest) and isinstance(reply, ClaimsReply):
+        _check_labels(request, reply)
     return reply
 
 
@@ -344,6 +429,16 @@ def _check_numbers(request: FactsRequest, reply: Facts) -> None:
     unknown = {number for fact in reply.facts for number in fact.turns} - {turn.number for turn in request.turns}
     if unknown:
         raise MalformedReply(f"unknown turn {', '.join(map(str, sorted(unknown)))[:200]}")
+
+
+def _check_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
+    """Refuse claims of messages that were not to be read, or that hang on what nobody showed (E1)."""
+    shown = request.labelled()
+    told = {str(claim.n) for claim in reply.claims}
+    named = {label for claim in reply.claims for label in claim.used}
+    unknown = (told - {label for label, message in shown.items() if message.is_read}) | (named - shown.keys())
+    if unknown:
+        raise MalformedReply(f"unknown message {', '.join(sorted(unknown))[:200]}")
 
 
 def _explain(error: Exception) -> str:

@@ -5,9 +5,12 @@ Every request may name the person whose memory it is about: who says "I" where a
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import count, product
+from string import ascii_lowercase
 from typing import ClassVar
 
 
@@ -23,6 +26,7 @@ class Purpose(StrEnum):
     SUMMARIZE = "summarize"
     REMEMBER = "remember"
     CONTRADICT = "contradict"
+    READ = "read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +180,50 @@ class MetaRequest:
     person: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageText(EpisodeText):
+    """A message as a reader of claims sees it; one that is not to be read helps to understand the others.
+
+    `speaker` is the name by which its speaker is told of.
+    """
+
+    role: str = "user"
+    session: str = ""
+    is_read: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPerson:
+    """Which slots of a person are filled; with what is never told, so that no belief echoes itself."""
+
+    name: str
+    slots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsRequest:
+    """Ask what some messages assert (E1), those of a session together and in their order."""
+
+    purpose: ClassVar[Purpose] = Purpose.READ
+    episodes: tuple[MessageText, ...]
+    known: tuple[KnownPerson, ...] = ()
+
+    @property
+    def read(self) -> tuple[MessageText, ...]:
+        """Return the messages that are to be read."""
+        return tuple(message for message in self.episodes if message.is_read)
+
+    def labelled(self) -> dict[str, MessageText]:
+        """Return every message by what a reply calls it: a number if it is to be read, else letters."""
+        numbers, letters = count(1), _letters()
+        return {str(next(numbers)) if one.is_read else next(letters): one for one in self.episodes}
+
+
+def _letters() -> Iterator[str]:
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
+
+
 Request = (
     SynthesisRequest
     | ClassificationRequest
@@ -187,6 +235,7 @@ Request = (
     | RememberRequest
     | ContradictionRequest
     | MetaRequest
+    | ClaimsRequest
 )
 _HINTS = ("similarities", "similarity", "confidences")
 
@@ -205,10 +254,12 @@ def hash_request(*, request: Request) -> str:
 
 
 def halve_request(*, request: Request) -> tuple[Request, Request] | None:
-    """Split what asks about several episodes, or turns, in two, or return None where there is nothing to split."""
+    """Split what asks about several episodes, turns or messages in two; None where there is nothing to split."""
     if isinstance(request, FactsRequest) and len(request.turns) > 1:
         half = len(request.turns) // 2
         return replace(request, turns=request.turns[:half]), replace(request, turns=request.turns[half:])
+    if isinstance(request, ClaimsRequest) and len(request.read) > 1:
+        return _halve_reading(request)
     return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
 
 
@@ -230,3 +281,17 @@ def _halve_classification(request: ClassificationRequest) -> tuple[Request, Requ
     else:
         return None
     return early, late
+
+
+def _halve_reading(request: ClaimsRequest) -> tuple[ClaimsRequest, ClaimsRequest]:
+    """Cut between two messages, each half with its own company: a text that spoils a call spoils one half's alone."""
+    border = request.episodes.index(request.read[len(request.read) // 2])
+    halves = request.episodes[:border], request.episodes[border:]
+    first, second = (replace(request, episodes=_alone(half)) for half in halves)
+    return first, second
+
+
+def _alone(messages: tuple[MessageText, ...]) -> tuple[MessageText, ...]:
+    """Drop the company of a message that is the only one to be read, lest it fails for what stands beside it."""
+    read = tuple(message for message in messages if message.is_read)
+    return read if len(read) == 1 else messages

@@ -47,6 +47,10 @@ class EpisodeQuerySet(WorkspaceQuerySet):
         """Keep what is recalled by default."""
         return self.filter(status=EpisodeStatus.ACTIVE)
 
+    def speech(self) -> Self:
+        """Keep what somebody said for themselves, so that it must be read to know what they assert (E1)."""
+        return self.filter(source=Source.HUMAN, is_derived=False)
+
     def pending(self) -> Self:
         """Keep what waits for consolidation: new, leased or failed (pooled and dead letters are shown beside it)."""
         return self.active().filter(state__in=PENDING_STATES, dead_at=None)

@@ -41,7 +41,7 @@ from memory.models import (
 from memory.models.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
-from tests.model_server import Act, Asked, ModelServer, garbage, refuse, stall
+from tests.model_server import Act, Asked, ModelServer, garbage, refuse, sensible, stall
 from tests.model_server_acts import judged
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
@@ -176,6 +176,8 @@ class World:
             }
         if asked.purpose == "contradict":
             return self._contradiction(asked)
+        if asked.purpose == "read":
+            return sensible(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
         text = asked.first["text"]

@@ -1,12 +1,15 @@
 """Requests that the tests of this folder send."""
 
 from dataclasses import replace
+from typing import Any
 
 from memory.llm.requests import (
+    ClaimsRequest,
     ClassificationRequest,
     EpisodeText,
     FactsRequest,
     MergeRequest,
+    MessageText,
     RevisionRequest,
     SplitRequest,
     StatedBelief,
@@ -79,3 +82,15 @@ def facts(*texts: str) -> FactsRequest:
 def summary(*texts: str) -> SummaryRequest:
     """Ask what a few turns come down to."""
     return SummaryRequest(turns=tuple(turn(n, text) for n, text in enumerate(texts, start=1)))
+
+
+def message(number: int, text: str, **given: Any) -> MessageText:
+    """Make a message that Mara wrote."""
+    fields: dict[str, Any] = {"speaker": "Mara", "occurred_on": "2026-03-01", "session": "s1"}
+    return MessageText(id=f"ep_{number:012x}", text=text, **fields | given)
+
+
+def reading(*messages: str | MessageText) -> ClaimsRequest:
+    """Ask what a few messages assert."""
+    made = (one if isinstance(one, MessageText) else message(n, one) for n, one in enumerate(messages))
+    return ClaimsRequest(episodes=tuple(made))

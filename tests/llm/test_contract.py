@@ -2,13 +2,15 @@
 
 import pytest
 
+from memory.language.modes import EVIDENCE
 from memory.llm.model import LanguageModel
 from memory.llm.offline import OfflineModel
-from memory.llm.replies import Facts, Summary, Synthesis, Verdicts, validate_reply
-from memory.llm.requests import Purpose
-from tests.llm.asking import classification, facts, summary, synthesis
+from memory.llm.replies import ClaimsReply, Facts, StatedClaim, Summary, Synthesis, Verdicts, validate_reply
+from memory.llm.requests import ClaimsRequest, MessageText, Purpose
+from tests.llm.asking import classification, facts, message, reading, summary, synthesis
 from tests.llm.conftest import openai_model
 from tests.model_server import ModelServer
+from tests.test_claims_data import read_messages
 
 TEXTS = ("Mara prefers short meetings.", "Mara likes her meetings short.", "Short meetings suit Mara.")
 
@@ -61,6 +63,44 @@ def test_the_stored_text_reads_as_the_same_reply(either: LanguageModel) -> None:
 def test_the_same_request_gets_the_same_answer(either: LanguageModel) -> None:
     first, second = (either.complete(request=synthesis(*TEXTS), timeout=5) for _ in range(2))
     assert first.reply == second.reply
+
+
+def _claims(model: LanguageModel, request: ClaimsRequest) -> list[StatedClaim]:
+    completion = model.complete(request=request, timeout=5)
+    assert isinstance(completion.reply, ClaimsReply)
+    assert validate_reply(request, completion.raw) == completion.reply
+    return completion.reply.claims
+
+
+def test_what_is_said_in_the_first_person_is_told_of_its_speaker(either: LanguageModel) -> None:
+    """E1, E2: a claim stands alone, whoever of several speaks."""
+    request = reading("I prefer short meetings.", message(2, "I drink tea at four.", speaker="Ben"))
+    said = [(claim.n, claim.claim) for claim in _claims(either, request)]
+    assert said == [(1, "Mara prefers short meetings."), (2, "Ben drinks tea at four.")]
+
+
+def test_only_what_is_to_be_read_is_read(either: LanguageModel) -> None:
+    """E1: what stands beside it gives no claims."""
+    beside = message(0, "I keep bees.", is_read=False)
+    request = reading(beside, "I prefer short meetings.", message(2, "Splendid, as ever.", role="assistant"))
+    assert [claim.n for claim in _claims(either, request)] == [1]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_labelled_messages_are_read_by_their_numbers(either: LanguageModel, language: str) -> None:
+    """E1, E2: claims are of messages shown, and an assistant asserts nothing about its user."""
+    labelled = read_messages(language)[::4]
+    heard = []
+    for start in range(0, len(labelled), 12):
+        messages = [_labelled(place, one, language) for place, one in enumerate(labelled[start : start + 12])]
+        claims = _claims(either, ClaimsRequest(episodes=tuple(messages)))
+        heard += [messages[claim.n - 1].role for claim in claims if claim.mode in EVIDENCE]
+    assert len(heard) > len(labelled) / 3
+    assert set(heard) == {"user"}
+
+
+def _labelled(place: int, said: dict[str, str], language: str) -> MessageText:
+    return message(place, said["text"], speaker=said["user"], role=said["role"], language=language)
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))

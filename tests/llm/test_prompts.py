@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_a_date_is_shown_with_its_weekday() -> None:
 @pytest.mark.parametrize(
     "request_", [synthesis("a"), classification("a"), revision("a"), merge("a", "b"), facts("a"), summary("a")]
 )
-def test_a_person_who_is_known_is_named(request_: Request) -> None:
+def test_a_person_who_is_known_is_named(request_: Any) -> None:
     """E2: as data, with a rule that says who it is; nobody is made up."""
     plain, named = (build_prompt(request=one, fence="0") for one in (request_, replace(request_, person="Mara")))
     assert json.loads(named.user.split("\n")[1]) == {"user": "Mara"}
