@@ -64,6 +64,7 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
 def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str | None, str]]:
     """Find the pairs of belief and episode on which rules have spoken, or that are evidence."""
     said = JobVerdict.objects.for_workspace(workspace_id).filter(basis=Basis.SLOT, episode__in=episodes)
+    said = said.filter(job__cycle__undone_at=None)
     counted = Evidence.objects.for_workspace(workspace_id).filter(episode__in=episodes)
     return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
 
@@ -186,7 +187,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
     overturned = [belief for belief in disputed if _origins_against(belief) >= _AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
-    end_beliefs(cycle=cycle, job=job)
+    touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed):
         return touched
     insert_new(model=JobVerdict, rows=[_verdict(job, source, None, Verdict.SUPPORTS, "", ends=False)])
@@ -206,14 +207,19 @@ def give_claims_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     return [belief.pk for belief in touched]
 
 
-def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> None:
-    """Challenge the active beliefs of which a job's claim says that they hold no longer."""
+def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Challenge the active beliefs of which a job's claim says that they hold no longer; return them."""
     ended = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
-    for belief in lock_beliefs(ended.values("belief")):
-        if belief.status == BeliefStatus.ACTIVE and not belief.is_pinned:
-            change_status(
-                belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
-            )
+    standing = [belief for belief in lock_beliefs(ended.values("belief")) if _may_be_challenged(belief)]
+    for belief in standing:
+        change_status(
+            belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
+        )
+    return [belief.pk for belief in standing]
+
+
+def _may_be_challenged(belief: Belief) -> bool:
+    return belief.status == BeliefStatus.ACTIVE and not belief.is_pinned
 
 
 def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str]:
