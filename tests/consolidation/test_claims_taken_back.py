@@ -134,7 +134,7 @@ def test_a_belief_that_only_was_ended_is_ended_in_a_replay(mara: Teller) -> None
     mara.cycle(NO_OAT, before_gate=lambda: mara.count_against("oat", by=NO_OAT))
     assert mara.belief("oat").status == "challenged"
 
-    assert rebuilt(mara) == []
+    assert not any("status" in difference.columns for difference in rebuilt(mara))
     assert mara.belief("oat").status == "challenged"
 
 
