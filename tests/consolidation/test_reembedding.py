@@ -264,8 +264,8 @@ def test_the_command_moves_to_a_server_within_the_ledger(
     call_command("reembed", "--workspace", workspace.name, "--json")
     told = json.loads(capsys.readouterr().out)
     assert told == {
-        "workspace": workspace.name, "before": OLD, "model": "served", "episodes": 2, "claims": 0, "beliefs": 1, "refused": 0,
-        "dropped": 3, "is_calibrated": False,
+        "workspace": workspace.name, "before": OLD, "model": "served", "episodes": 2, "claims": 0, "beliefs": 1,
+        "refused": 0, "dropped": 3, "is_calibrated": False,
     }  # fmt: skip
     assert ModelCall.objects.filter(workspace=workspace, model="served", outcome="ok").count() == 2
     counted = VectorCount.objects.filter(workspace=workspace, model="served")

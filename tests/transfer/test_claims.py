@@ -94,7 +94,7 @@ def test_a_day_that_there_is_not_is_refused(day: object) -> None:
 
     broken = edited(exported(mara.workspace), spoil)
     mara.workspace.delete()
-    with pytest.raises(BrokenFile, match="holds_until: (?:a day such as|there is no such day)"):
+    with pytest.raises(BrokenFile, match=r"holds_until: (?:a day such as|there is no such day)"):
         imported(broken, workspace=factories.workspace())
 
 
