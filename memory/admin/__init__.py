@@ -2,6 +2,7 @@
 
 from memory.admin import (
     beliefs,
+    claims,
     conversations,
     cycles,
     episodes,
@@ -17,6 +18,7 @@ from memory.admin import (
 
 __all__ = [
     "beliefs",
+    "claims",
     "conversations",
     "cycles",
     "episodes",

@@ -59,10 +59,10 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
 
     model = Evidence
     verbose_name_plural = "evidence: what was said, and how it counts"
-    fields = ("verdict_badge", "effective_weight", "said", "reason", "session", "occurred")
+    fields = ("verdict_badge", "effective_weight", "said", "counts", "reason", "session", "occurred")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
-        rows = super().get_queryset(request).select_related("episode").defer("episode__search")
+        rows = super().get_queryset(request).select_related("episode", "claim").defer("episode__search")
         return rows.order_by("-episode__occurred_at", "-id")
 
     @admin.display(description="verdict")
@@ -78,6 +78,12 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
     def said(self, row: Evidence) -> SafeString:
         link = link_to(Episode, row.episode_id)
         return format_html('{}<div class="mt-1 text-xs">{}</div>', passage(row.episode.text), link)
+
+    @admin.display(description="claim that counts")
+    def counts(self, row: Evidence) -> SafeString | str:
+        if row.claim is None:
+            return "–"
+        return format_html('{}<div class="mt-1">{}</div>', passage(row.claim.sentence), badge(row.claim.mode))
 
     @admin.display(description="session")
     def session(self, row: Evidence) -> str:

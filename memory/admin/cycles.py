@@ -17,6 +17,7 @@ from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.models import (
     Belief,
+    Claim,
     ClusterJob,
     ClusterMember,
     Cycle,
@@ -41,12 +42,19 @@ class StepsInline(AuditInline[CycleStep, Cycle]):
 
 class JobsInline(AuditInline[ClusterJob, Cycle]):
     model = ClusterJob
-    verbose_name_plural = "jobs: clusters of episodes on their way to a belief"
-    fields = ("job", "kind", "state_badge", "state_reason", "outcome", "refusal", "made")
+    verbose_name_plural = "jobs: claims, and clusters of episodes, on their way to a belief"
+    fields = ("job", "kind", "claimed", "state_badge", "state_reason", "outcome", "refusal", "made")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ClusterJob]:
+        return super().get_queryset(request).select_related("claim")
 
     @admin.display(description="job")
     def job(self, row: ClusterJob) -> SafeString | str:
         return link_to(ClusterJob, row.pk, text=f"#{row.number}")
+
+    @admin.display(description="claim")
+    def claimed(self, row: ClusterJob) -> SafeString | str:
+        return link_to(Claim, row.claim_id, text=row.claim.sentence[:160]) if row.claim else "–"
 
     @admin.display(description="state")
     def state_badge(self, row: ClusterJob) -> SafeString:
@@ -188,10 +196,14 @@ class CycleStepAdmin(AuditAdmin[CycleStep]):
 class JobMembersInline(AuditInline[ClusterMember, ClusterJob]):
     model = ClusterMember
     verbose_name_plural = "episodes of the cluster, most central first"
-    fields = ("position", "said", "speaker")
+    fields = ("position", "said", "claimed", "speaker")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[ClusterMember]:
-        return super().get_queryset(request).select_related("episode").defer("episode__search")
+        return super().get_queryset(request).select_related("episode", "claim").defer("episode__search")
+
+    @admin.display(description="claim that takes part")
+    def claimed(self, row: ClusterMember) -> str:
+        return row.claim.sentence if row.claim else "–"
 
     @admin.display(description="episode")
     def said(self, row: ClusterMember) -> SafeString | str:
@@ -205,7 +217,7 @@ class JobMembersInline(AuditInline[ClusterMember, ClusterJob]):
 class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
     model = JobVerdict
     verbose_name_plural = "verdicts"
-    fields = ("verdict_badge", "about", "said", "basis", "reason", "similarity", "model")
+    fields = ("verdict_badge", "about", "said", "basis", "ends_belief", "reason", "similarity", "model")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobVerdict]:
         rows = super().get_queryset(request).select_related("episode", "belief")
@@ -226,23 +238,28 @@ class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
 
 @admin.register(ClusterJob)
 class ClusterJobAdmin(AuditAdmin[ClusterJob]):
-    """One cluster's passage through a cycle."""
+    """One cluster's, or one claim's, passage through a cycle."""
 
     paginator = PagesWithoutCount
-    list_display = ("id", "cycle_link", "number", "kind", "state_badge", "outcome", "refusal", "claims")
+    list_display = ("id", "cycle_link", "number", "kind", "claimed", "state_badge", "outcome", "refusal", "claims")
     list_filter = (("workspace", OfMyWorkspaces), "state", "kind")
     ordering = ("-id",)
+    list_select_related = ("claim",)
     inlines = (JobMembersInline, JobVerdictsInline)
     fields = (
         ("state_badge", "state_reason"), ("cycle_link", "kind"), ("outcome", "refusal"),
         ("created_belief", "suppressed_by"),
-        "belief", "candidate", "candidate_language", ("claims", "lease_owner"), ("leased_until", "not_before"),
-        "workspace",
+        "belief", "claimed", "candidate", "candidate_language", ("claims", "lease_owner"),
+        ("leased_until", "not_before"), "workspace",
     )  # fmt: skip
 
     @admin.display(description="cycle")
     def cycle_link(self, job: ClusterJob) -> SafeString | str:
         return link_to(Cycle, job.cycle_id)
+
+    @admin.display(description="claim")
+    def claimed(self, job: ClusterJob) -> SafeString | str:
+        return link_to(Claim, job.claim_id, text=job.claim.sentence[:160]) if job.claim else "–"
 
     @admin.display(description="state", ordering="state")
     def state_badge(self, job: ClusterJob) -> SafeString:

@@ -19,7 +19,7 @@ from memory.admin.presentation import badge, last_use, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.dead_letters import retry_dead_letters
 from memory.consolidation.held import release_held
-from memory.models import Belief, Episode, Evidence, Role
+from memory.models import Belief, Claim, Episode, Evidence, Role
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 
 if TYPE_CHECKING:
@@ -49,6 +49,27 @@ class EpisodeForm(ModelForm[Episode]):
         if len(tags) > settings.POLICY.ingest.tags:
             raise ValidationError(f"At most {settings.POLICY.ingest.tags} tags.")
         return tags
+
+
+class ClaimsOfEpisode(AuditInline[Claim, Episode]):
+    model = Claim
+    verbose_name_plural = "claims: what it asserts, and how that is meant"
+    fields = ("number", "sentence", "meant", "about", "read_as", "words")
+
+    @admin.display(description="meant as")
+    def meant(self, row: Claim) -> SafeString:
+        return badge(row.mode)
+
+    @admin.display(description="about")
+    def about(self, row: Claim) -> str:
+        said = [row.subject, row.slot, row.value, "" if row.context == "general" else row.context]
+        return " · ".join(filter(None, said)) or "–"
+
+    @admin.display(description="read as")
+    def read_as(self, row: Claim) -> str:
+        denial = "denial" if row.is_denial else ""
+        told = "told: founds by itself" if row.is_told else ""
+        return " · ".join(filter(None, [row.kind, row.tier, denial, told, row.reader]))
 
 
 class BeliefsOfEpisode(AuditInline[Evidence, Episode]):
@@ -84,7 +105,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     search_fields = ("text",)
     search_help_text = "Words of the text, as a search engine reads them, or an id (ep_…)"
     ordering = ("-created_at", "-id")
-    inlines = (BeliefsOfEpisode,)
+    inlines = (ClaimsOfEpisode, BeliefsOfEpisode)
     fieldsets = (
         (
             None,
@@ -114,7 +135,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
         (
             "Use",
             {
-                "fields": (("recalled", "embedded"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
+                "fields": (("recalled", "embedded", "read_at"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
                 "classes": ("collapse",),
             },
         ),

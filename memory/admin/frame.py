@@ -37,6 +37,7 @@ _SECTIONS = (
             ("Lineage", "lineage", "account_tree"),
             ("Gate decisions", "gatedecision", "gavel"),
             ("Changes of status", "transition", "swap_horiz"),
+            ("Claims", "claim", "format_quote"),
             ("Contradictions?", "rival", "compare_arrows"),
         ),
     ),

@@ -112,6 +112,9 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
     episode = serializers.CharField()
     text = serializers.CharField()
+    claim = serializers.CharField(
+        allow_blank=True, help_text="The sentence of it that counts; empty: the whole text does."
+    )
     speaker = serializers.CharField()
     origin = serializers.CharField(help_text="What counts as one independent source.")
     occurred_at = serializers.DateTimeField()

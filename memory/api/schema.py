@@ -16,6 +16,8 @@ from memory.domain.edges import EdgeKind
 from memory.domain.kinds import Kind
 from memory.domain.knowledge import Knowledge, RecallMode
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
+from memory.domain.tiers import Tier
+from memory.language.modes import Mode
 from memory.models import FactType
 from memory.models.choices import choices_of
 from memory.recall.question import RecallProfile
@@ -35,6 +37,8 @@ RECALL_MODES = choices_of(RecallMode)
 RECALL_PROFILES = choices_of(RecallProfile)
 EDGE_KINDS = choices_of(EdgeKind)
 ROLES = choices_of(Role)
+CLAIM_MODES = choices_of(Mode)
+TIERS = choices_of(Tier)
 
 MEMORY_NAME = OpenApiParameter(
     "memory_id",

@@ -4,6 +4,7 @@ from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
 from memory.api.beliefs import BeliefHistoryView, BeliefView
+from memory.api.claims import ClaimsView
 from memory.api.consolidations import CycleCancelView, CycleListView, CycleView
 from memory.api.contradictions import SETTLINGS, ContradictionsView, ContradictionView
 from memory.api.curation import ACTS, CurationView
@@ -82,6 +83,7 @@ urlpatterns: list[URLPattern] = [
     path("consolidations/<cycle_id:cycle_id>/undo", CycleUndoView.as_view()),
     path("consolidations/<cycle_id:cycle_id>/release", CycleReleaseView.as_view()),
     path("memories/<memory_name:memory_id>", MemoryView.as_view()),
+    path("memories/<memory_id:memory_id>/claims", ClaimsView.as_view()),
     path("memories/<memory_id:memory_id>/feedback", FeedbackView.as_view()),
     path("memories/<memory_id:memory_id>/resolve", ResolveView.as_view()),
     path("contradictions", ContradictionsView.as_view()),

@@ -6,7 +6,7 @@ what one claim founds the next may bear out or end.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from django.db.models import Max
 
 from memory.claims.persons import person_of
+from memory.claims.reading import RULES
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
@@ -24,7 +25,9 @@ from memory.domain.cards import Timeframe
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.language.modes import Mode
 from memory.language.relations import Reading, Relation, read_sentence, relate
+from memory.language.slots import without_ended
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
 from memory.models.rows import insert_new
@@ -64,6 +67,7 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
 def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str | None, str]]:
     """Find the pairs of belief and episode on which rules have spoken, or that are evidence."""
     said = JobVerdict.objects.for_workspace(workspace_id).filter(basis=Basis.SLOT, episode__in=episodes)
+    said = said.filter(job__cycle__undone_at=None)
     counted = Evidence.objects.for_workspace(workspace_id).filter(episode__in=episodes)
     return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
 
@@ -109,7 +113,19 @@ def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
 def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
     """Return a claim as rules compare it."""
     person = person_of(user=source.user, language=claim.language)
-    return read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
+    reading = read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
+    return reading if claim.reader == RULES else _as_model_read(reading, claim)
+
+
+def _as_model_read(reading: Reading, claim: Claim) -> Reading:
+    """Take a model's word for what changes and what has ended, and for a slot that rules do not see."""
+    slots = {claim.slot: frozenset({claim.value.lower()})} if claim.slot and claim.value else {}
+    return replace(
+        reading,
+        slots=without_ended(slots | reading.slots, claim.ended),
+        is_change=claim.mode == Mode.CHANGE,
+        ended=tuple(claim.ended),
+    )
 
 
 def _read_belief(belief: Belief) -> Reading:
@@ -186,7 +202,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
     overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
-    end_beliefs(cycle=cycle, job=job)
+    touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed):
         return touched
     insert_new(model=JobVerdict, rows=[_verdict(job, source, None, Verdict.SUPPORTS, "", ends=False)])
@@ -206,14 +222,19 @@ def give_claims_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     return [belief.pk for belief in touched]
 
 
-def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> None:
-    """Challenge the active beliefs of which a job's claim says that they hold no longer."""
+def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Challenge the active beliefs of which a job's claim says that they hold no longer; return them."""
     ended = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
-    for belief in lock_beliefs(ended.values("belief")):
-        if belief.status == BeliefStatus.ACTIVE and not belief.is_pinned:
-            change_status(
-                belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
-            )
+    standing = [belief for belief in lock_beliefs(ended.values("belief")) if _may_be_challenged(belief)]
+    for belief in standing:
+        change_status(
+            belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
+        )
+    return [belief.pk for belief in standing]
+
+
+def _may_be_challenged(belief: Belief) -> bool:
+    return belief.status == BeliefStatus.ACTIVE and not belief.is_pinned
 
 
 def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str]:

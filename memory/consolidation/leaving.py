@@ -4,8 +4,9 @@ The rows of evidence stay, for what was believed before; they are not read any m
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Self
 
 from django.db.models import Max, QuerySet
 
@@ -29,6 +30,9 @@ class Bereft:
 
     beliefs: frozenset[str] = frozenset()
     archived: frozenset[str] = frozenset()
+
+    def __or__(self, other: Self) -> Self:
+        return replace(self, beliefs=self.beliefs | other.beliefs, archived=self.archived | other.archived)
 
 
 def take_from_evidence(*, rows: QuerySet[Evidence], actor: Actor, now: datetime) -> Bereft:

@@ -20,8 +20,8 @@ from memory.domain.matter import matter_of
 from memory.llm.embeddings import Embedder, WrongDimensions
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
-from memory.models import Belief, BeliefEmbedding, Cycle, Episode, EpisodeEmbedding, Workspace
-from memory.models.vectors import Vectors, store_belief_vectors, store_episode_vectors
+from memory.models import Belief, BeliefEmbedding, Claim, ClaimEmbedding, Cycle, Episode, EpisodeEmbedding, Workspace
+from memory.models.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
 
 BATCH = 256
 _DROPPED_AT_ONCE = 5_000
@@ -43,6 +43,7 @@ class Moved:
     before: str
     model: str
     episodes: int
+    claims: int
     beliefs: int
     refused: int
     dropped: int
@@ -62,21 +63,22 @@ def reembed_workspace(
     best made in `before_change`.
     """
     before = workspace.embedding_model
-    kinds = [_Kind(workspace_id=workspace.pk, model=model, of=of) for of in (_EPISODES, _BELIEFS)]
+    kinds = [_Kind(workspace_id=workspace.pk, model=model, of=of) for of in (_EPISODES, _CLAIMS, _BELIEFS)]
     _embed_all(kinds, on_progress)
     if before != model.name:
         before_change()
         _change_model(workspace, kinds, wait_seconds, on_progress)
     _embed_all(kinds, on_progress)  # what was written under the old model by those who had looked before
     dropped = sum(kind.drop_old() for kind in kinds)
-    episodes, beliefs = kinds
+    episodes, claims, beliefs = kinds
     log.info("workspace_reembedded", workspace=workspace.pk, before=before, model=model.name)
     return Moved(
         before=before,
         model=model.name,
         episodes=episodes.made,
+        claims=claims.made,
         beliefs=beliefs.made,
-        refused=len(episodes.refused) + len(beliefs.refused),
+        refused=sum(len(kind.refused) for kind in kinds),
         dropped=dropped,
     )
 
@@ -115,6 +117,7 @@ class _Table:
     vectors: type[Any]
     owner: str
     columns: tuple[str, ...]
+    first: Any  # that comes before every key
     text: Callable[..., str]
     store: Callable[..., None]
 
@@ -124,14 +127,25 @@ _EPISODES = _Table(
     vectors=EpisodeEmbedding,
     owner="episode",
     columns=("text", "speaker"),
+    first="",
     text=matter_of,
     store=store_episode_vectors,
+)
+_CLAIMS = _Table(
+    rows=Claim,
+    vectors=ClaimEmbedding,
+    owner="claim",
+    columns=("sentence",),
+    first=0,
+    text=str,
+    store=store_claim_vectors,
 )
 _BELIEFS = _Table(
     rows=Belief,
     vectors=BeliefEmbedding,
     owner="belief",
     columns=("statement",),
+    first="",
     text=str,
     store=store_belief_vectors,
 )
@@ -145,11 +159,11 @@ class _Kind:
     model: Embedder
     of: _Table
     made: int = 0
-    refused: set[str] = field(default_factory=set)
+    refused: set[Any] = field(default_factory=set)
 
     def embed_missing(self, on_progress: Progress) -> int:
         """Embed what has old vectors only, in the order of ids; return how many vectors were made."""
-        after, before, left = "", self.made, self.count_missing()
+        after, before, left = self.of.first, self.made, self.count_missing()
         while ids := list(self._missing().filter(**{f"{self.of.owner}__gt": after})[:BATCH]):
             stored = self._embed(self._texts(self.of.rows.objects.filter(pk__in=ids)))
             self.made, after, left = self.made + stored, ids[-1], max(left - len(ids), 0)
@@ -181,10 +195,10 @@ class _Kind:
         old = self._all().exclude(model=self.model.name).exclude(**{f"{owner}__in": self.refused}).filter(~has_new)
         return old.order_by(owner).values_list(f"{owner}_id", flat=True).distinct()
 
-    def _texts(self, rows: QuerySet[Any]) -> dict[str, str]:
+    def _texts(self, rows: QuerySet[Any]) -> dict[Any, str]:
         return {key: self.of.text(*values) for key, *values in rows.order_by("pk").values_list("pk", *self.of.columns)}
 
-    def _embed(self, texts: Mapping[str, str]) -> int:
+    def _embed(self, texts: Mapping[Any, str]) -> int:
         """Embed and store; what the model refuses alone, or what says nothing, is left without a vector."""
         said = {key: text for key, text in texts.items() if text.strip()}
         self.refused |= texts.keys() - said.keys()
@@ -200,7 +214,7 @@ class _Kind:
             return self._embed_parts(said)
         return self._store(said, dict(zip(said, vectors, strict=True)))
 
-    def _embed_parts(self, texts: Mapping[str, str]) -> int:
+    def _embed_parts(self, texts: Mapping[Any, str]) -> int:
         if len(texts) == 1:
             self.refused |= texts.keys()
             return 0
@@ -208,7 +222,7 @@ class _Kind:
         return sum(self._embed({key: texts[key] for key in part}) for part in (keys[:middle], keys[middle:]))
 
     @transaction.atomic
-    def _store(self, texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> int:
+    def _store(self, texts: Mapping[Any, str], vectors: Mapping[Any, Vectors]) -> int:
         """Store the vectors of texts that are still as they were embedded, held so until they are stored."""
         held = self.of.rows.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=list(texts))
         same = {key for key, text in self._texts(held).items() if text == texts[key]}
@@ -221,7 +235,7 @@ class _Kind:
         )
         return len(same)
 
-    def _flags(self, texts: Mapping[str, str]) -> dict[str, Collection[str]]:
+    def _flags(self, texts: Mapping[Any, str]) -> dict[str, Collection[str]]:
         if self.of is not _EPISODES:
             return {}
         return {"chunked": [key for key, text in texts.items() if self.model.is_overlong(text)]}

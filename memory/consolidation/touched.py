@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
-from memory.models import Belief, Cycle, Evidence, GateDecision, Lineage, StructuralJob, Transition
+from memory.models import Belief, Cycle, Evidence, GateDecision, JobVerdict, Lineage, StructuralJob, Transition
 
 Undoings = Mapping[str, tuple[str, datetime]]  # by cycle: by whom and when
 
@@ -38,9 +38,11 @@ def find_touched(*, cycle: Cycle) -> Touched:
     found = set(Evidence.objects.filter(cycle=cycle).values_list("belief_id", flat=True))
     for pair in Lineage.objects.filter(cycle=cycle).values_list("parent_id", "child_id"):
         found.update(pair)
+    # What a claim said has ended was challenged, whether or not it was evidence as well (E3).
+    ended = JobVerdict.objects.filter(job__cycle=cycle, ends_belief=True).values("belief")
     # Whatever a cycle archives or brings back has its decision, which an index finds.
     decided = GateDecision.objects.filter(cycle=cycle).values("belief")
-    moved = Transition.objects.filter(belief__in=decided, actor=str(cycle_actor(cycle.pk)))
+    moved = Transition.objects.filter(Q(belief__in=decided) | Q(belief__in=ended), actor=str(cycle_actor(cycle.pk)))
     found.update(moved.values_list("belief_id", flat=True))
     return Touched(born=born, older=frozenset(found - born))
 

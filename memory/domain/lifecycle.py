@@ -108,7 +108,8 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
         # One about which more is to be asked is new although a cycle made evidence of it: undoing that holds it, too.
         _S.NEW: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
         _S.LEASED: frozenset({_S.NEW, _S.POOLED, _S.SETTLED, _S.FAILED}),
-        _S.POOLED: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
+        # One whose claim fell with another episode is read again (E1).
+        _S.POOLED: frozenset({_S.NEW, _S.LEASED, _S.SETTLED, _S.HELD}),
         # A settled episode is taken up anew when erasing took away the belief it was evidence for.
         # One that spoke only for the refused part of a split belief waits for others like it (B12).
         _S.SETTLED: frozenset({_S.NEW, _S.POOLED, _S.HELD}),

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import structlog
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory.consolidation.leaving import count_without, supports
 from memory.consolidation.locks import lock_beliefs, lock_workspace
@@ -19,6 +19,7 @@ from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_so
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus
 from memory.forgetting.conversations import erase_conversations, erase_turns
+from memory.forgetting.drawn import drop_claims
 from memory.forgetting.emptying import empty_workspace
 from memory.forgetting.holding import Doomed, DoomedEpisode, hold_doomed
 from memory.forgetting.refusing import refuse_from_now_on
@@ -161,6 +162,7 @@ def _erase(
     company = founding_company(beliefs=traces.quoting - traces.named)
     boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
+    drop_claims(claims=traces.claims)
     fallen = scrub_traces(traces=traces)
     telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
     turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
@@ -187,6 +189,7 @@ def _erase(
 
 def _stated_and_bereft(episodes: QuerySet[Episode], traces: Traces) -> list[str]:
     """Find the beliefs that no cycle made and that lose support: a replay knows nothing of them."""
-    lost = supports(rows=Evidence.objects.filter(episode__in=episodes.order_by().values("pk")))
+    gone = Q(episode__in=episodes.order_by().values("pk")) | Q(claim__in=traces.claims)
+    lost = supports(rows=Evidence.objects.filter(gone))
     bereft = traces.leaning.intersection(lost.values_list("belief_id", flat=True))
     return list(Belief.objects.filter(born_in=None, pk__in=bereft).values_list("pk", flat=True))

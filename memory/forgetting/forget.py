@@ -13,6 +13,7 @@ from memory.consolidation.locks import Gone, lock_named, lock_workspace
 from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
+from memory.forgetting.drawn import forget_drawn
 from memory.forgetting.holding import hold_doomed
 from memory.forgetting.retelling import Retellings, forget_retellings
 from memory.models import Belief, Episode, Evidence
@@ -58,7 +59,9 @@ def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str
     changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
     along = forget_retellings(episode=episode, held=held, actor=actor, now=now)
     gone = Evidence.objects.filter(episode__in=[*changed, *along.all])
-    bereft = take_from_evidence(rows=gone, actor=actor, now=now)
+    bereft = take_from_evidence(rows=gone, actor=actor, now=now) | forget_drawn(
+        workspace_id=episode.workspace_id, episodes=[*changed, *along.all], actor=actor, now=now
+    )
     log.info(
         "episode_forgotten", episode=episode.pk, workspace=episode.workspace_id, beliefs=len(bereft.beliefs),
         along=len(along.all),

@@ -59,7 +59,7 @@ _TABLES = (
     "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "memory_conversation",
     "memory_turn", "django_admin_log",
     "memory_entity", "memory_mention", "memory_box", "memory_boxmember", "memory_edge",
-    "memory_remembrance", "memory_rememberedfact", "memory_rival",
+    "memory_remembrance", "memory_rememberedfact", "memory_rival", "memory_claim",
 )  # fmt: skip
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
+from memory.forgetting.drawn import find_drawn
 from memory.models import (
     ChildVerdict,
+    Claim,
     ClusterJob,
     Episode,
     Evidence,
@@ -44,6 +46,7 @@ class Traces:
     jobs: frozenset[int]
     changes: frozenset[int]  # structural jobs
     calls: frozenset[int]
+    claims: frozenset[int]  # of other episodes, that drew on one that goes
 
     @property
     def beliefs(self) -> Ids:
@@ -54,19 +57,21 @@ class Traces:
 def find_traces(*, episodes: QuerySet[Episode], beliefs: Collection[str]) -> Traces:
     """Find what is to go, or to be made illegible, with some episodes and some beliefs."""
     ids = episodes.order_by().values("pk")
+    claims = _drawn_on(episodes)
     saw = _ids(_changes_that_saw(ids).values_list("pk", flat=True))
-    quoting = _with_descendants({*_made_of(ids), *_children_of(saw)})
+    quoting = _with_descendants({*_made_of(ids, claims), *_children_of(saw)})
     named = _with_descendants(beliefs)
     gone = quoting | named
     changes = saw | _ids(_changes_about(gone).values_list("pk", flat=True))
-    jobs = _ids(_jobs_about(ids, gone).values_list("pk", flat=True))
+    jobs = _ids(_jobs_about(ids, gone, claims).values_list("pk", flat=True))
     return Traces(
         quoting=quoting,
         named=named,
-        leaning=_leaning(ids, gone, changes),
+        leaning=_leaning(ids, gone, changes, claims),
         jobs=jobs,
         changes=changes,
-        calls=_calls(ids, gone, jobs, changes),
+        calls=_calls(ids, gone, jobs, changes) | _calls_that_saw(claims),
+        claims=claims,
     )
 
 
@@ -74,12 +79,26 @@ def _ids(found: Iterable[Any]) -> frozenset[Any]:
     return frozenset(key for key in found if key is not None)
 
 
-def _made_of(episodes: QuerySet[Any]) -> Ids:
+def _drawn_on(episodes: QuerySet[Episode]) -> frozenset[int]:
+    found: set[int] = set()
+    for workspace in set(episodes.order_by().values_list("workspace_id", flat=True)):
+        found |= find_drawn(workspace_id=workspace, episodes=list(episodes.order_by().values_list("pk", flat=True)))
+    return frozenset(found)
+
+
+def _calls_that_saw(claims: Collection[int]) -> frozenset[int]:
+    """Find the calls that saw the episodes of claims, whose sentences they were shown."""
+    own = Claim.objects.filter(pk__in=claims).values("episode")
+    return _ids(ModelCall.objects.filter(episodes__in=own).values_list("pk", flat=True))
+
+
+def _made_of(episodes: QuerySet[Any], claims: Collection[int]) -> Ids:
     """Find the beliefs whose founding cluster, or founding evidence, an episode is of; undone ones, too."""
-    founded = ClusterJob.objects.filter(members__episode__in=episodes).values_list("created_belief_id", flat=True)
-    founding = Evidence.objects.filter(episode__in=episodes, is_founding=True).values_list("belief_id", flat=True)
+    founded = ClusterJob.objects.filter(Q(members__episode__in=episodes) | Q(members__claim__in=claims))
+    founding = Evidence.objects.filter(Q(episode__in=episodes) | Q(claim__in=claims), is_founding=True)
     undone = UndoneEvidence.objects.filter(episode__in=episodes, cycle=F("belief__born_in"))
-    return _ids([*founded, *founding, *undone.values_list("belief_id", flat=True)])
+    made = founded.values_list("created_belief_id", flat=True), founding.values_list("belief_id", flat=True)
+    return _ids([*made[0], *made[1], *undone.values_list("belief_id", flat=True)])
 
 
 def _changes_that_saw(episodes: QuerySet[Any]) -> QuerySet[StructuralJob]:
@@ -115,17 +134,17 @@ def _changes_about(beliefs: Collection[str]) -> QuerySet[StructuralJob]:
     return StructuralJob.objects.filter(Q(belief__in=beliefs) | Q(twin__in=beliefs) | Q(pk__in=made))
 
 
-def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str]) -> QuerySet[ClusterJob]:
+def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str], claims: Collection[int]) -> QuerySet[ClusterJob]:
     named = (Q(**{f"{name}__in": beliefs}) for name in ("belief", "created_belief", "joined_belief", "suppressed_by"))
-    about = Q(members__episode__in=episodes)
+    about = Q(members__episode__in=episodes) | Q(members__claim__in=claims)
     for each in named:
         about |= each
     return ClusterJob.objects.filter(about)
 
 
-def _leaning(episodes: QuerySet[Any], gone: Ids, changes: Collection[int]) -> Ids:
+def _leaning(episodes: QuerySet[Any], gone: Ids, changes: Collection[int], claims: Collection[int]) -> Ids:
     """Find the beliefs that stay and lose something, with all that they came of and that came of them."""
-    told = Evidence.objects.filter(episode__in=episodes).values_list("belief_id", flat=True)
+    told = Evidence.objects.filter(Q(episode__in=episodes) | Q(claim__in=claims)).values_list("belief_id", flat=True)
     changed = StructuralJob.objects.filter(pk__in=changes).values_list("belief_id", "twin_id")
     near = {*told, *(key for pair in changed for key in pair if key), *gone}
     return _reach(near, [("parent", "child"), ("child", "parent")]) - gone

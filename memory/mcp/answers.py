@@ -91,6 +91,7 @@ class EvidenceTold(Told):
 
     episode: str
     text: str
+    claim: str | None = Field(default=None, description="The sentence of the text that counts, where not all does.")
     verdict: str
     weight: float
     reason: str

@@ -196,6 +196,7 @@ def _belief(belief: Belief, caller: Caller) -> Expanded:
             EvidenceTold(
                 episode=row.episode,
                 text=row.text,
+                claim=row.claim or None,
                 verdict=row.verdict,
                 weight=round(row.weight, DIGITS),
                 reason=row.reason,

@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 ('value', models.CharField(blank=True, default='', max_length=200)),
                 ('context', models.CharField(blank=True, default='general', help_text='At work, on Sundays, …', max_length=60)),
                 ('is_denial', models.BooleanField(default=False)),
-                ('mode', models.CharField(choices=[('asserted', 'asserted'), ('change', 'change'), ('advised', 'advised'), ('asked', 'asked'), ('hypothetical', 'hypothetical'), ('wished', 'wished'), ('quoted', 'quoted'), ('ironic', 'ironic'), ('requested', 'requested'), ('planned', 'planned')], default=memory.language.modes.Mode['ASSERTED'], max_length=12)),
+                ('mode', models.CharField(choices=[('asserted', 'asserted'), ('change', 'change'), ('advised', 'advised'), ('asked', 'asked'), ('hypothetical', 'hypothetical'), ('wished', 'wished'), ('quoted', 'quoted'), ('ironic', 'ironic'), ('planned', 'planned')], default=memory.language.modes.Mode['ASSERTED'], max_length=12)),
                 ('kind', models.CharField(blank=True, default='', help_text='preference, habit, identity, event, …', max_length=12)),
                 ('confidence', models.FloatField(default=0.5, help_text='How plainly it says something that lasts, 0 to 1.')),
                 ('is_told', models.BooleanField(default=False, help_text='Plain enough to found a belief by itself (E4).')),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Self
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.tiers import tier_of
 from memory.language.modes import EVIDENCE, Mode
 from memory.models.choices import choices_of
 from memory.models.episodes import DIMENSIONS, Episode
@@ -70,6 +72,11 @@ class Claim(models.Model):
 
     def __str__(self) -> str:
         return self.sentence[:80]
+
+    @property
+    def tier(self) -> str:
+        """L3: name the tier of its confidence."""
+        return tier_of(confidence=self.confidence, policy=settings.POLICY.extraction)
 
 
 class ClaimEmbedding(models.Model):

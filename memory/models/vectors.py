@@ -109,8 +109,12 @@ def read_claim_vectors(*, model: str, ids: Sequence[int]) -> tuple[list[int], Ve
     return [int(key) for key in keys], vectors
 
 
-def store_claim_vectors(*, workspace_id: int, model: str, vectors: Mapping[int, Vectors]) -> None:
-    """Store or replace claims' vectors."""
+def store_claim_vectors(
+    *, workspace_id: int, model: str, vectors: Mapping[int, Vectors], is_beside: bool = False
+) -> None:
+    """Store or replace claims' vectors, as those of episodes are."""
+    if not is_beside:
+        _take_the_place(b"memory_claimembedding", b"claim_id", workspace_id, model, list(vectors))
     _store(
         b"""
         INSERT INTO memory_claimembedding (claim_id, workspace_id, model, vector)
@@ -172,10 +176,10 @@ def store_belief_vectors(
     )
 
 
-def _take_the_place(table: bytes, owner: bytes, workspace_id: int, model: str, ids: list[str]) -> None:
+def _take_the_place(table: bytes, owner: bytes, workspace_id: int, model: str, ids: Sequence[str | int]) -> None:
     """Drop other models' vectors of some owners; a workspace's first vectors decide which model is its own."""
     with vector_cursor() as cursor:
-        cursor.execute(b"DELETE FROM %s WHERE %s = ANY(%%s) AND model <> %%s" % (table, owner), [ids, model])
+        cursor.execute(b"DELETE FROM %s WHERE %s = ANY(%%s) AND model <> %%s" % (table, owner), [list(ids), model])
         cursor.execute(
             b"UPDATE memory_workspace SET embedding_model = %s WHERE id = %s AND embedding_model = ''",
             [model, workspace_id],

@@ -15,7 +15,17 @@ from memory.domain.beta import Beta
 from memory.domain.evidence import WeighedEvidence, weigh_evidence
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
-from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, GateDecision, JobVerdict, Lineage, UndoneEvidence
+from memory.models import (
+    Belief,
+    BeliefEvent,
+    Claim,
+    ClusterJob,
+    Evidence,
+    GateDecision,
+    JobVerdict,
+    Lineage,
+    UndoneEvidence,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,7 @@ class EvidenceLine:
 
     episode: str
     text: str
+    claim: str  # the sentence of it that counts; "" where nothing but the whole text does
     speaker: str
     origin: str
     occurred_at: datetime
@@ -163,13 +174,21 @@ def _lines(rows: Rows, weights: Mapping[str, float], viewer: Viewer) -> list[Evi
     visible = visible_episodes(viewer=viewer)
     seen = [table.filter(episode__in=visible).select_related("episode").defer("episode__search") for table in rows]
     ordered = sorted(chain(*seen), key=lambda row: (row.episode.occurred_at, row.created_at, row.pk))
-    return [_line(row, weights[row.episode_id]) for row in ordered if row.episode_id in weights]
+    claims = _claims_of([row for row in ordered if isinstance(row, Evidence)])
+    return [_line(row, weights[row.episode_id], claims) for row in ordered if row.episode_id in weights]
 
 
-def _line(row: Evidence | UndoneEvidence, weight: float) -> EvidenceLine:
+def _claims_of(rows: Sequence[Evidence]) -> dict[str, str]:
+    """Return by episode the sentence that counts, of rows of one belief."""
+    sentences = dict(Claim.objects.filter(pk__in=[row.claim_id for row in rows]).values_list("pk", "sentence"))
+    return {row.episode_id: sentences[row.claim_id] for row in rows if row.claim_id in sentences}
+
+
+def _line(row: Evidence | UndoneEvidence, weight: float, claims: Mapping[str, str]) -> EvidenceLine:
     return EvidenceLine(
         episode=row.episode_id,
         text=row.episode.text,
+        claim=claims.get(row.episode_id, ""),
         speaker=row.episode.speaker,
         origin=row.episode.origin,
         occurred_at=row.episode.occurred_at,

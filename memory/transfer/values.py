@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -16,6 +16,7 @@ from memory.models import DIMENSIONS
 from memory.transfer.tables import Column
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _HALVES = ">f2"  # as PostgreSQL sends them
 _INTEGERS = {"smallint": 2**15, "integer": 2**31, "bigint": 2**63}
@@ -31,6 +32,8 @@ def as_json(value: Any) -> Any:
         case datetime():
             moment = value.astimezone(UTC).replace(tzinfo=None)
             return f"{moment.isoformat(timespec='microseconds')}Z"
+        case date():
+            return value.isoformat()
         case Decimal():
             return str(value)
         case HalfVector():
@@ -90,6 +93,15 @@ def _moment(value: Any, _: Column) -> datetime:
         raise BadValue("there is no such time") from None
 
 
+def _day(value: Any, _: Column) -> date:
+    if not isinstance(value, str) or not _DAY.fullmatch(value):
+        raise BadValue("a day such as 2026-03-01 is expected")
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise BadValue("there is no such day") from None
+
+
 def _decimal(value: Any, _: Column) -> Decimal:
     try:
         number = Decimal(value) if isinstance(value, str) else Decimal("nan")
@@ -131,6 +143,7 @@ _READERS: Mapping[str, Callable[[Any, Column], Any]] = {
     "double precision": _number,
     "boolean": _boolean,
     "timestamp with time zone": _moment,
+    "date": _day,
     "numeric": _decimal,
     "jsonb": _json,
     "halfvec": _vector,

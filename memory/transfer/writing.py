@@ -46,6 +46,10 @@ _NAMED = """EXISTS (
     SELECT FROM memory_mention m JOIN memory_episode e ON e.id = m.episode_id
     WHERE m.entity_id = t.id AND m.name = t.name AND e."user" = %(user)s
 )"""
+_OF_CLAIM = """EXISTS (
+    SELECT FROM memory_claim c JOIN memory_episode e ON e.id = c.episode_id
+    WHERE c.id = t.claim_id AND e."user" = %(user)s
+)"""
 _OF_PROJECT = 'EXISTS (SELECT FROM memory_{} m WHERE m.project_id = t.id AND m."user" = %(user)s)'
 # A user's data: their episodes and conversations, the beliefs that are theirs alone, and what speaks of these and of
 # nothing else.
@@ -54,6 +58,8 @@ _OF_USER = {
     "episode": _MINE,
     "episode_vector": _OF_EPISODE,
     "episode_use": _OF_EPISODE,
+    "claim": _OF_EPISODE,
+    "claim_vector": _OF_CLAIM,
     "conversation": _MINE,
     "turn": 'EXISTS (SELECT FROM memory_conversation c WHERE c.id = t.conversation_id AND c."user" = %(user)s)',
     "turn_episode": f"{_OF_EPISODE} AND {_OF_TURN}",

@@ -14,6 +14,7 @@ from memory.models import (
     Box,
     BoxMember,
     ChildVerdict,
+    Claim,
     ClusterJob,
     ClusterMember,
     Conversation,
@@ -55,6 +56,7 @@ class Scene:
     project: Project
     key: ApiKey
     episode: Episode
+    claim: Claim
     belief: Belief
     evidence: Evidence
     lineage: Lineage
@@ -96,6 +98,7 @@ def set_scene(name: str) -> Scene:
         workspace=workspace, statement=f"The statement of {name} holds.", alpha=4.0, beta=2.0, evidence_count=4
     )
     episode = factories.episode(workspace=workspace, text=f"An episode of {name}.", session=f"session-of-{name}")
+    claim = _claim(name, episode=episode)
     cycle = Cycle.objects.create(
         workspace=workspace, trigger="person", now=NOW, state="finished", finished_at=NOW, counts={"created": 1}
     )
@@ -109,6 +112,7 @@ def set_scene(name: str) -> Scene:
         project=factories.project(workspace=workspace, slug=f"project-of-{name}"),
         key=factories.key(workspace=workspace)[0],
         episode=episode,
+        claim=claim,
         belief=belief,
         evidence=add_evidence(belief, episode, reason=f"A reason of {name}.", cycle=cycle, call=call),
         lineage=_revise(name, belief=belief, cycle=cycle),
@@ -131,6 +135,14 @@ def set_scene(name: str) -> Scene:
         edge=_link(episode=episode, other=factories.episode(workspace=workspace, text=f"An effect of {name}.")),
         box=_put_into_box(name, episode=episode),
         remembrance=_remember(name, episode=episode, belief=belief),
+    )  # fmt: skip
+
+
+def _claim(name: str, *, episode: Episode) -> Claim:
+    """Store what an episode asserts."""
+    return Claim.objects.create(
+        workspace=episode.workspace, episode=episode, number=1, sentence=f"A claim of {name}.", subject=name,
+        mode="change", kind="identity", confidence=0.8, reader="rules-1", created_at=NOW,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from memory.models import (
     Belief,
+    Claim,
     Cycle,
     Episode,
     Heartbeat,
@@ -171,6 +172,9 @@ CALLS: dict[tuple[str, str], Call] = {
         permission="read", path=at("/context"), body=lambda rows: {"query": SECRET, "session": "s-1"}
     ),
     ("api/v1/remember", "POST"): Call(permission="write", path=at("/remember"), body=lambda rows: {"text": SECRET}),
+    ("api/v1/memories/<memory_id:memory_id>/claims", "GET"): Call(
+        permission="read", path=lambda rows: f"/memories/{rows.episode.pk}/claims", names_a_row=True
+    ),
     ("api/v1/memories/<memory_id:memory_id>/feedback", "POST"): Call(
         permission="write",
         path=lambda rows: f"/memories/{rows.belief.pk}/feedback",
@@ -241,8 +245,11 @@ def rows(db: None) -> Rows:
     belief = believed(SECRET, workspace=workspace, project=project)
     general = believed(f"{SECRET} for all", workspace=workspace)
     twin = believed(f"{SECRET}, as ever", workspace=workspace, project=project)
+    said = Claim.objects.create(
+        workspace=workspace, episode=episode, number=1, sentence=SECRET, reader="rules-1", created_at=factories.NOW
+    )
     for judged in (belief, general):
-        factories.evidence(belief=judged, episode=episode)
+        factories.evidence(belief=judged, episode=episode, claim=said)
     Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
     UndoneLineage.objects.create(
         workspace=workspace, parent=general, child=belief, kind="merge", created_at=factories.NOW, undone_at=LATER
@@ -370,6 +377,7 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
         f"POST {of_belief}/correct": {belief, project, SECRET},
         "GET memories/<memory_name:memory_id>": {belief, rows.episode.pk, project, SECRET},
         f"GET {of_cycle}": {cycle},
+        "GET memories/<memory_id:memory_id>/claims": {belief, rows.episode.pk, SECRET},
         "DELETE memories/<memory_name:memory_id>": {belief},
         "POST memories/<memory_id:memory_id>/feedback": {belief},
         "POST memories/<memory_id:memory_id>/resolve": {rows.episode.pk},

@@ -23,6 +23,8 @@ from memory.llm.workspace_model import embedder_of
 from memory.models import (
     Belief,
     BeliefEmbedding,
+    Claim,
+    ClaimEmbedding,
     Cycle,
     Episode,
     EpisodeEmbedding,
@@ -31,7 +33,9 @@ from memory.models import (
     VectorCount,
     Workspace,
 )
-from memory.models.vectors import store_belief_vectors
+from memory.models.vector_counts import recount_vectors
+from memory.models.vector_kinds import VectorKind
+from memory.models.vectors import store_belief_vectors, store_claim_vectors
 from tests import factories
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import worker_environment
@@ -115,10 +119,34 @@ def test_a_move_gives_all_a_new_vector_and_drops_the_old_ones(workspace: Workspa
     moved = move(workspace, new)
 
     assert (moved.before, moved.model, moved.episodes, moved.beliefs, moved.dropped) == (OLD, new.name, 2, 1, 3)
+    assert moved.claims == 0
     assert vectors_of(workspace) == {(key, new.name) for key in before}
     assert (embedder_of(workspace.pk).name, vectors_of(other)) == (new.name, elsewhere)
     stored = BeliefEmbedding.objects.get(workspace=workspace).vector
     assert np.allclose(np.asarray(stored), new.embed([TEA])[0], atol=1e-3)
+
+
+def test_claims_are_moved_as_well(workspace: Workspace, new: Watched) -> None:
+    """E1, B8a: each has one vector of the new model; what is its episode's whole text has none of its own."""
+    episode = Episode.objects.filter(workspace=workspace).earliest("pk")
+    fields = {"workspace": workspace, "episode": episode, "reader": "rules-1", "created_at": factories.NOW}
+    claims = [Claim.objects.create(**fields, number=n, sentence=f"Mara said {n} things.") for n in (1, 2)]
+    Claim.objects.create(**fields, number=3, sentence=episode.text, is_whole=True)
+    old = static_embedder().embed([claim.sentence for claim in claims])
+    given = {claim.pk: vector for claim, vector in zip(claims, old, strict=True)}
+    store_claim_vectors(workspace_id=workspace.pk, model=OLD, vectors=given)
+    recount_vectors(kind=VectorKind.EPISODE)
+    counted = VectorCount.objects.for_workspace(workspace).filter(kind="episode").values_list("model", "active")
+    assert list(counted.all()) == [(OLD, 2)]
+
+    moved = move(workspace, new)
+
+    assert (moved.claims, moved.dropped) == (2, 5)
+    rows = ClaimEmbedding.objects.for_workspace(workspace)
+    assert set(rows.values_list("claim", "model")) == {(claim.pk, new.name) for claim in claims}
+    assert np.allclose(np.asarray(rows.get(claim=claims[0]).vector), new.embed([claims[0].sentence])[0], atol=1e-3)
+    recount_vectors(kind=VectorKind.EPISODE)
+    assert list(counted.all()) == [(new.name, 2)]
 
 
 def test_recall_answers_as_before_until_the_very_change(workspace: Workspace, new: Watched) -> None:
@@ -236,8 +264,8 @@ def test_the_command_moves_to_a_server_within_the_ledger(
     call_command("reembed", "--workspace", workspace.name, "--json")
     told = json.loads(capsys.readouterr().out)
     assert told == {
-        "workspace": workspace.name, "before": OLD, "model": "served", "episodes": 2, "beliefs": 1, "refused": 0,
-        "dropped": 3, "is_calibrated": False,
+        "workspace": workspace.name, "before": OLD, "model": "served", "episodes": 2, "claims": 0, "beliefs": 1,
+        "refused": 0, "dropped": 3, "is_calibrated": False,
     }  # fmt: skip
     assert ModelCall.objects.filter(workspace=workspace, model="served", outcome="ok").count() == 2
     counted = VectorCount.objects.filter(workspace=workspace, model="served")

@@ -189,6 +189,7 @@ def test_beliefs_are_made_and_changed_by_hand(engram: Engram) -> None:
     changed = engram.correct_belief(united[0]["id"], reason="she told me", statement="Mara prefers spaces.")
     assert changed["made"][0]["statement"] == "Mara prefers spaces."
     assert len(engram.read_lineage(made["id"])["beliefs"]) >= 4
+    assert engram.read_claims(ids[0])["id"] == ids[0]
     assert [row["change"] for row in engram.all_belief_changes(made["id"], limit=1)]
     assert engram.give_feedback(ids[0], value="useful")["feedback"] > 0
     assert engram.forget_memory(ids[0], reason="no matter")["status"] == "forgotten"

@@ -184,6 +184,11 @@ def read_lineage(belief_id: str) -> Call[types.Family]:
     return get(f"/beliefs/{named(belief_id)}/lineage")
 
 
+def read_claims(memory_id: str) -> Call[types.MemoryClaims]:
+    """Read what an episode asserts and what became of it, or the claims that a belief rests on."""
+    return get(f"/memories/{named(memory_id)}/claims")
+
+
 # --- By hand
 
 

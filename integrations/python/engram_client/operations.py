@@ -138,6 +138,7 @@ class Operations:
     read_belief = Operation(calls.read_belief)
     read_belief_history = Operation(calls.read_belief_history)
     read_lineage = Operation(calls.read_lineage)
+    read_claims = Operation(calls.read_claims)
 
     give_feedback = Operation(calls.give_feedback)
     resolve_commitment = Operation(calls.resolve_commitment)

@@ -7,6 +7,9 @@ BeliefStatus: TypeAlias = Literal[
     "active", "challenged", "revised", "merged", "split", "archived", "invalidated", "pruned", "forgotten"
 ]
 BlankEnum: TypeAlias = Literal[""]
+ClaimMode: TypeAlias = Literal[
+    "asserted", "change", "advised", "asked", "hypothetical", "wished", "quoted", "ironic", "planned"
+]
 ContradictionStateEnum: TypeAlias = Literal["open", "contradicts", "compatible", "needs_a_person", "dismissed"]
 CycleState: TypeAlias = Literal["queued", "running", "finished", "over_budget", "cancelled", "failed"]
 EdgeKind: TypeAlias = Literal["entity", "time", "causal"]
@@ -36,6 +39,7 @@ RoleEnum: TypeAlias = Literal["user", "assistant", "tool", "system"]
 ScopeEnum: TypeAlias = Literal["global", "project"]
 Signal: TypeAlias = Literal["high", "medium", "low", "none"]
 SourceEnum: TypeAlias = Literal["human", "ai", "interaction", "ingest", "dream"]
+Tier: TypeAlias = Literal["explicit", "implied", "inferred", "speculative"]
 TimeframeEnum: TypeAlias = Literal["current", "past", "always"]
 TriggerEnum: TypeAlias = Literal["schedule", "episodes", "person", "replay", "backlog"]
 TurnsBody: TypeAlias = "TurnLine | TurnBatch"
@@ -232,6 +236,14 @@ class Channel(TypedDict):
 
     rank: int
     score: float
+
+
+class ClaimedBelief(TypedDict):
+    """What a claim says of a belief."""
+
+    id: str
+    verdict: str
+    statement: str
 
 
 class ContextRequest(TypedDict):
@@ -511,6 +523,7 @@ class Evidence(TypedDict):
 
     episode: str
     text: str
+    claim: str
     speaker: str
     origin: str
     occurred_at: str
@@ -710,6 +723,15 @@ class Memory(TypedDict):
     occurred_at: NotRequired[str]
     superseded_by: NotRequired[str]
     explain: NotRequired["Explanation"]
+
+
+class MemoryClaims(TypedDict):
+    """The claims of an episode, in its order; or those that a belief rests on, the newest first."""
+
+    id: str
+    read_at: str | None
+    claims: list["ShownClaim"]
+    other_claims: int
 
 
 class MergeRequest(TypedDict):
@@ -961,6 +983,32 @@ class SaidTurn(TypedDict):
     speaker: str
     content: str
     occurred_at: str
+
+
+class ShownClaim(TypedDict):
+    """A claim with what became of it, for the schema."""
+
+    episode: str
+    number: int
+    sentence: str
+    subject: NotRequired[str]
+    slot: NotRequired[str]
+    value: NotRequired[str]
+    context: NotRequired[str]
+    mode: "ClaimMode"
+    kind: NotRequired[str]
+    confidence: float
+    tier: "Tier"
+    is_told: NotRequired[bool]
+    is_whole: NotRequired[bool]
+    is_denial: NotRequired[bool]
+    ended: NotRequired[list[str]]
+    holds_from: NotRequired[str | None]
+    holds_until: NotRequired[str | None]
+    words: NotRequired[str]
+    language: NotRequired[str]
+    reader: str
+    beliefs: list["ClaimedBelief"]
 
 
 class Side(TypedDict):

@@ -18,7 +18,7 @@ TOLD = (
 )  # fmt: skip
 _EVIDENCE = (
     "workspace_id", "belief_id", "episode_id", "verdict", "kind", "base_weight", "is_founding", "basis", "reason",
-    "cycle_id", "call_id", "created_at",
+    "claim_id", "cycle_id", "call_id", "created_at",
 )  # fmt: skip
 _LINEAGE = ("workspace_id", "parent_id", "child_id", "kind", "reason", "cycle_id", "created_at")
 

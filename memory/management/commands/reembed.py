@@ -71,10 +71,11 @@ class Command(BaseCommand):
 
 
 def _told(moved: Moved, model: Embedder) -> str:
-    if not (moved.episodes or moved.beliefs or moved.dropped or moved.refused):
+    if not (moved.episodes or moved.claims or moved.beliefs or moved.dropped or moved.refused):
         return f"{moved.model}: all vectors of the workspace are of this model already."
     lines = [
-        f"{moved.model}: {counted(moved.episodes, 'episode')} and {counted(moved.beliefs, 'belief')} embedded, "
+        f"{moved.model}: {counted(moved.episodes, 'episode')}, {counted(moved.claims, 'claim')} and "
+        f"{counted(moved.beliefs, 'belief')} embedded, "
         f"{counted(moved.dropped, 'old vector')} dropped."
     ]
     if moved.refused:
