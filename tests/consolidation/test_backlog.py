@@ -209,7 +209,7 @@ def test_poison_among_others_is_followed_into_the_dead_letters_alone(world: Worl
     said = [world.say(f"The shop opens at {hour}.", about="shop", likeness=0.8, verdict="PARTIAL") for hour in (9, 10)]
     bad = world.say("The shop opens at 7 on weekdays.", about="shop", likeness=0.85)
     world.server.script = lambda asked: (
-        garbage() if bad.pk in [episode["id"] for episode in asked.episodes] else world.answer(asked)
+        garbage() if any("at 7" in episode["text"] for episode in asked.episodes) else world.answer(asked)
     )
 
     world.cycle()

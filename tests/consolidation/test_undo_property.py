@@ -158,7 +158,7 @@ def heavy_storm(world: World, draw: Draw) -> None:
 
 def disbelief(world: World, draw: Draw) -> None:
     for number in range(draw(st.integers(2, 4))):
-        world.say(f"Page {number}: not so.", about="kiln", likeness=0.8, verdict=Verdict.CONTRADICTS)
+        world.say(f"Page {number} on the kiln: not so.", about="kiln", likeness=0.8, verdict=Verdict.CONTRADICTS)
 
 
 KINDS: Mapping[str, Kind] = {
