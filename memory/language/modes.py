@@ -89,6 +89,7 @@ _ENDING_VERB = (
     r"outgrew)"
 )
 _PEOPLE = r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to)"
+_DONE = r"\w+ed\b"  # what is no longer deployed is not "deployed"
 _GONE = (
     r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|"
     r"finished|"
@@ -103,8 +104,12 @@ _ENDS = tuple(
         rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
         rf"(?: now| finally| officially)? {_GONE}",
         rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",
-        rf"\bno (?:more|longer (?:on|in|at|with|using|take|takes|taking|drink|use|uses|eat)?) ?{_THING}",
-        rf"\b(?:not|n't) (?:\w+ ){{0,2}}?{_THING} any ?more\b",
+        rf"\bno (?:more|longer (?:on|in|at|with|using|take|takes|taking|drink|use|uses|eat)?) ?(?!{_DONE}){_THING}",
+        rf"\bno longer {_DONE} (?:on|in|at|with|by) {_THING}",
+        rf"\b(?:not|n't) (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
+        rf"\b(?:not|n't) {_DONE} (?:on|in|at|with|by) {_THING} any ?more\b",
+        rf"^on (?P<thing>\w+days?)\b[^,.;]*\b(?:not|n't) {_DONE} any ?more\b",
+        r", (?:but )?(?:never|not) on (?P<thing>\w+days?)\b",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
         rf"\b(?:instead of|in place of) {_THING}",
         rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
@@ -127,7 +132,14 @@ _LIGHT = re.compile(
     r"tuesday|wednesday|thursday|friday|saturday|sunday|yesterday|today|now|has|have|is|are|was|been)\b ?)+",
     re.IGNORECASE,
 )
+_DAY = re.compile(
+    r"(?P<day>monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?(?: (?:morning|afternoon|evening|night)s?)?$",
+    re.IGNORECASE,
+)
 
 
 def _trim(thing: str) -> str:
-    return _LIGHT.sub("", thing.strip(" '\"")).strip(" .,'\"")
+    thing = thing.strip(" .,'\"")
+    if day := _DAY.search(thing):
+        return day["day"].lower()
+    return _LIGHT.sub("", thing).strip(" .,'\"")

@@ -12,7 +12,7 @@ from memory.domain.verdicts import Verdict
 from memory.language.cues import common_words, dull_words
 from memory.language.modes import find_change
 from memory.language.slots import MEMBER, Slot, fill_slots, is_ended, slots_by_name, without_ended
-from memory.language.values import Values, find_values
+from memory.language.values import WEEKDAYS, Values, find_values
 
 _CONTEXTS = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
@@ -156,7 +156,7 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         return NOTHING
     if (label := _label(claim.sentence)) and label == _label(belief.sentence):
         return Relation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
-    if claim.ended and belief.ended and {one.lower() for one in claim.ended} & {one.lower() for one in belief.ended}:
+    if _end_the_same(claim, belief):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
     return by_slot or _by_words(claim, belief, is_explicit)
@@ -166,6 +166,12 @@ def _label(sentence: str) -> str:
     """Return the heading before a colon with which a standing wish begins ("Staging: …"), "" for none."""
     head, colon, _ = sentence.partition(": ")
     return head.lower() if colon and len(head.split()) <= 3 else ""
+
+
+def _end_the_same(claim: Reading, belief: Reading) -> bool:
+    """Tell whether both say that one thing has ended; of a weekday they must share another word as well."""
+    same = {one.lower() for one in claim.ended} & {one.lower() for one in belief.ended}
+    return bool(same.difference(WEEKDAYS) or (same and (claim.stems & belief.stems) - same))
 
 
 def _ends(claim: Reading, belief: Reading) -> str:
@@ -181,6 +187,7 @@ def _ends(claim: Reading, belief: Reading) -> str:
 def _ends_value(thing: str, claim: Reading, belief: Reading) -> bool:
     return any(
         slots_by_name()[name].is_single
+        and (name in claim.slots or thing not in WEEKDAYS)
         and any(is_ended(value, [thing]) for value in values)
         and not values & claim.slots.get(name, frozenset())
         for name, values in belief.slots.items()
@@ -191,7 +198,7 @@ def _ends_word(thing: str, belief: Reading) -> bool:
     """Tell whether all words of what ended stand in the belief, which must be more than one that everybody says."""
     heads = [word.lower().removesuffix("'s") for word in list_words(thing)]
     stems = {stem_english(word.lower().removesuffix("'s")) for word in list_words(belief.sentence)}
-    is_telling = len(heads) > 1 or (heads and heads[0] not in common_words())
+    is_telling = len(heads) > 1 or (heads and heads[0] not in common_words().union(WEEKDAYS))
     return bool(is_telling) and all(stem_english(word) in stems for word in heads)
 
 
@@ -201,7 +208,7 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         if not _is_about_same(slot, claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
-            if claim.denies == belief.denies or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
+            if _denies_it(claim) == _denies_it(belief) or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
                 return Relation(
@@ -213,6 +220,11 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
                 verdict=Verdict.CONTRADICTS, reason=f"It names another {name.replace('_', ' ')}.", ends=claim.is_change
             )
     return None
+
+
+def _denies_it(reading: Reading) -> bool:
+    """Tell whether a sentence denies what its slots hold: what it says has ended is not in them any more."""
+    return reading.denies and not reading.ended
 
 
 def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:

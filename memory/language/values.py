@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
 from memory.language.cues import common_words
 
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _SHORT = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
 _DAY_OF = {
-    **{name: _DAYS[place % 7] for place, name in enumerate([*_DAYS, *_TAGE])},
-    **{name: _DAYS[place] for name, place in _SHORT.items()},
+    **{name: WEEKDAYS[place % 7] for place, name in enumerate([*WEEKDAYS, *_TAGE])},
+    **{name: WEEKDAYS[place] for name, place in _SHORT.items()},
     "sonnabend": "saturday",
 }
 _MONTHS = tuple(map(str.lower, month_name[1:]))
