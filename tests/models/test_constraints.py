@@ -83,6 +83,7 @@ def test_vectors_are_stored_plain(workspace: Workspace) -> None:
         )
         assert dict(cursor.fetchall()) == {
             "memory_episodeembedding": "p",
+            "memory_claimembedding": "p",
             "memory_beliefembedding": "p",
             "memory_clusterjob": "p",
             "memory_structuralchild": "p",
