@@ -97,15 +97,16 @@ def found_early(ranks: list[int], *, within: int) -> float:
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_question_whose_answer_is_a_belief_finds_it_in_the_top_three() -> None:
-    """B17: 31 of 36, among ten results of both kinds, however long ago the belief was formed.
+    """B17: 20 of 24, among ten results of both kinds, however long ago the belief was formed.
 
-    The others share neither words nor, for the small static model, much direction with the answer.
+    The others share neither words nor, for the small static model, much direction with the answer. What only an
+    assistant said of its user is believed no more (E2), and has no probe.
     """
     workspace = live_through(read_history())
     count_words(workspace_id=workspace.pk)
     probes = answer_probes(workspace, is_explained=True)  # so that none of them makes a belief stronger for the next
-    assert len(probes) >= 30
-    assert sum(probe.rank <= 3 for probe in probes) >= 31
+    assert len(probes) >= 24
+    assert sum(probe.rank <= 3 for probe in probes) >= 20
 
     explained = answer_probes(workspace, is_explained=True, limit=500)  # with room for all
     blend, vector, text = (
