@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
+
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.verify import find_drift
 from memory.consolidation.waiting import wait_for_cycle
@@ -35,6 +37,7 @@ def tell_story(world: World) -> None:
 
     Beside these there is one belief to be revised, one to be split, and two to be merged.
     """
+    world.now = timezone.now()  # the clock of a cycle that follows by itself after one over budget
     world.statements["lock"] = "The lock of the archive lasts 5 seconds."
     world.say_all([f"The lock of the archive lasts {n} seconds." for n in (5, 7, 9, 11)], about="lock")
     world.say("The lock of the archive lasts 13 seconds.", about="lock", verdict=Verdict.CONTRADICTS)
