@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.claims.persons import person_of
 from memory.domain.conversation import Role
 from memory.domain.matter import matter_of
+from memory.domain.user_names import person_of
 from memory.llm.requests import ClaimsRequest, KnownPerson, MessageText
 from memory.models import Claim, Episode, Source
 

@@ -7,10 +7,10 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memory.claims.persons import person_of
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.language import detect_language
 from memory.domain.matter import matter_of
+from memory.domain.user_names import person_of
 from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
 from memory.language.wording import tell_of

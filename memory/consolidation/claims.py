@@ -11,9 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db.models import Max
 
-from memory.claims.persons import person_of
 from memory.claims.reading import RULES
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
@@ -23,6 +21,7 @@ from memory.consolidation.status import change_status
 from memory.domain.actor import cycle_actor
 from memory.domain.cards import Timeframe
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
+from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.language.modes import Mode
@@ -192,9 +191,8 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         return []
     [source] = members
     found = list(KnownBeliefs(workspace_id=job.workspace_id, user=source.user).related(claim, source))
-    later = _supported_later(
-        [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS], source
-    )
+    against = [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS]
+    later = find_supported_later(beliefs=against, than=source.occurred_at)
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
     _store_verdicts(job, source, judged)
     touched = give_claims_evidence(cycle=cycle, job=job)
@@ -237,17 +235,10 @@ def _may_be_challenged(belief: Belief) -> bool:
     return belief.status == BeliefStatus.ACTIVE and not belief.is_pinned
 
 
-def _supported_later(beliefs: Collection[str], source: EpisodeSource) -> set[str]:
-    """Find the beliefs borne out by something said after the claim: what was so before says nothing of it."""
+def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
+    """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
     rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
-    newest = rows.values("belief").annotate(newest=Max("episode__occurred_at"))
-    return {row["belief"] for row in newest if row["newest"] > source.occurred_at}
-
-
-def is_supported_later(*, belief: Belief, than: datetime) -> bool:
-    """Tell whether something bears a belief out that was said after a time."""
-    rows = Evidence.objects.filter(belief=belief, verdict=Verdict.SUPPORTS, base_weight__gt=0)
-    return rows.filter(episode__occurred_at__gt=than).exists()
+    return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
 
 
 def _unless_late(belief: Belief, relation: Relation, later: Collection[str]) -> Relation:

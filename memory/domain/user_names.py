@@ -1,4 +1,4 @@
-"""What a user is called, as far as their id tells."""
+"""By which name somebody is told of: the speaker's, the user's as far as their id tells, else none (E2)."""
 
 from memory.domain.lexicon import words
 
@@ -7,6 +7,11 @@ _ROLES = words("""
     admin administrator agent anon anonymous assistant bot client customer default demo dev guest human local me
     nobody none null operator owner person root self someone somebody system test tester undefined unknown user
     """)
+
+
+def person_of(*, user: str, speaker: str = "", language: str = "") -> str:
+    """Name who says "I": the speaker, else the user whose id can be a name, else "the user"."""
+    return speaker.strip() or name_of_user(user=user.strip()) or ("Der Nutzer" if language == "de" else "The user")
 
 
 def name_of_user(*, user: str) -> str:

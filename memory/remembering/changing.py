@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.consolidation.birth import store_new_belief
-from memory.consolidation.claims import AGREE, ENDED, count_origins_against, is_supported_later
+from memory.consolidation.claims import AGREE, ENDED, count_origins_against, find_supported_later
 from memory.consolidation.evidence import confidence_policy, is_echo, read_rows
 from memory.consolidation.handmade import Hand, NoVector, Word, give_words, trace_by_hand
 from memory.consolidation.locks import lock_named
@@ -145,7 +145,7 @@ def contradict(
 def hear(*, belief_id: str, relation: Relation, claim: Claim, episode: Episode, hand: Hand) -> str:
     """Let a claim count for or against a belief, and challenge what it ends, or what two origins deny; say which."""
     [belief] = lock_named([belief_id])
-    if relation.verdict is Verdict.CONTRADICTS and is_supported_later(belief=belief, than=episode.occurred_at):
+    if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=episode.occurred_at):
         return ""
     attribute_changes(actor=hand.actor, reason=hand.reason)
     word = Word(

@@ -94,19 +94,22 @@ def found_early(ranks: list[int], *, within: int) -> float:
     return sum(rank <= within for rank in ranks) / len(ranks)
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="24 probes have a belief since an AI's words found none (E2): 20 in the first three, 17 once used",
+)
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_question_whose_answer_is_a_belief_finds_it_in_the_top_three() -> None:
-    """B17: 20 of 24, among ten results of both kinds, however long ago the belief was formed.
+    """B17: 31 of 36, among ten results of both kinds, however long ago the belief was formed.
 
-    The others share neither words nor, for the small static model, much direction with the answer. What only an
-    assistant said of its user is believed no more (E2), and has no probe.
+    The others share neither words nor, for the small static model, much direction with the answer.
     """
     workspace = live_through(read_history())
     count_words(workspace_id=workspace.pk)
     probes = answer_probes(workspace, is_explained=True)  # so that none of them makes a belief stronger for the next
-    assert len(probes) >= 24
-    assert sum(probe.rank <= 3 for probe in probes) >= 20
+    assert len(probes) >= 30
+    assert sum(probe.rank <= 3 for probe in probes) >= 31
 
     explained = answer_probes(workspace, is_explained=True, limit=500)  # with room for all
     blend, vector, text = (
@@ -121,4 +124,4 @@ def test_a_question_whose_answer_is_a_belief_finds_it_in_the_top_three() -> None
     assert blend > vector - 0.01  # this model's vectors leave words little to add on so few beliefs
 
     used = answer_probes(workspace)  # what was recalled stands out for a while, and makes it a little harder
-    assert found_early([probe.rank for probe in used], within=3) >= 0.7  # 17 of 24
+    assert found_early([probe.rank for probe in used], within=3) >= 0.75
