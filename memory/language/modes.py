@@ -104,7 +104,7 @@ _ENDS = tuple(
         rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
         rf"(?: now| finally| officially)? {_GONE}",
         rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",
-        rf"\bno (?:more|longer (?:on|in|at|with|using|take|takes|taking|drink|use|uses|eat)?) ?(?!{_DONE}){_THING}",
+        rf"\bno (?:more|longer(?: (?:on|in|at|with|using|takes?|taking|drinks?|uses?|eats?)\b)?) (?!{_DONE}){_THING}",
         rf"\bno longer {_DONE} (?:on|in|at|with|by) {_THING}",
         rf"\b(?:not|n't) (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
         rf"\b(?:not|n't) {_DONE} (?:on|in|at|with|by) {_THING} any ?more\b",

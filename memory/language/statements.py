@@ -171,6 +171,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
             r"veganer\w*|linkshänder\w*|\w+(?:ist|erin|login|ärztin|arzt))\b",
             0.75,
         ),
+        ("preference", r"\b(?:i|we) (?:can't|cannot|can not|could not|couldn't) (?:stand|bear|abide)\b", 0.7),
         (
             "possession",
             r"\b(?:my|our|mein\w*|unser\w*) (?:[\w'-]+ ){0,3}?[\w'-]+,? (?:is|are|isn't|aren't|runs?|lives?|works?|"

@@ -41,7 +41,7 @@ def tell_of(*, clause: str, name: str, german: bool = False) -> str:
     """Return a clause about its speaker as one about `name`, capitalised and closed; what is not of them stays."""
     told = _German(clause, name).tell() if german else _English(clause, name).tell()
     told = re.sub(r"\s+([,.;:!])", r"\1", re.sub(r"\s{2,}", " ", told)).strip(" .,;:-–—!…")
-    return f"{told[:1].upper()}{told[1:]}." if told else ""
+    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith('?') else '.'}" if told else ""
 
 
 class _English:

@@ -33,6 +33,8 @@ def modes(text: str) -> set[Mode]:
         ("Ich arbeite bei der Stadtbibliothek.", "Nora arbeitet bei der Stadtbibliothek."),
         ("Meine Tochter lernt Schreinerin.", "Noras Tochter lernt Schreinerin."),
         ("ok no exclamation marks please", "Nora wants no exclamation marks."),
+        ("I can't stand coriander", "Nora can't stand coriander."),
+        ("Fridays are my day off", "Fridays are Nora's day off."),
         (
             "please don't use tables in your answers",
             "Nora wants the assistant not to use tables in the assistant's answers.",
@@ -150,3 +152,22 @@ def test_the_rules_find_most_of_what_is_asserted_and_little_else() -> None:
 
 def _is_said(contains: list[str], sentences: list[str]) -> bool:
     return any(all(word.lower() in sentence.lower() for word in contains) for sentence in sentences)
+
+
+def test_one_day_that_is_free_lasts_no_longer_than_that() -> None:
+    """E4: a day of this week is no habit."""
+    assert told("Thursday is a holiday, so there is no standup.") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "ended"),
+    [
+        ("Our son no longer eats meat.", ("meat",)),
+        ("The app is no longer deployed on Fridays.", ("friday",)),
+        ("On Friday the app is not deployed any more.", ("friday",)),
+        ("The app is deployed on Tuesday now, never on Friday.", ("friday",)),
+    ],
+)
+def test_what_has_ended_is_the_thing_and_not_the_verb(said: str, ended: tuple[str, ...]) -> None:
+    """E3: else all that is deployed at all would have ended."""
+    assert [claim.ended for claim in read(said)] == [ended]

@@ -78,3 +78,10 @@ def test_another_context_or_matter_says_nothing(belief: str, text: str) -> None:
 def test_what_a_sentence_ends_is_no_value_that_it_shares() -> None:
     """E3: "3 pm, not 2 pm" and "after years in Leipzig" share nothing with the old."""
     assert read_sentence("Nora moved from Heroku to Hetzner.", person="Nora").slots["hosting"] == {"hetzner"}
+
+
+def test_a_day_that_ended_ends_nothing_that_is_of_another_matter() -> None:
+    """E3: what moved from a Friday says nothing of what else is on Fridays; of the same matter it does."""
+    moved = "Releases are no longer shipped on Friday."
+    assert not said_of("Otis is bathed on Friday.", moved).ends
+    assert said_of("Releases are shipped on Tuesday instead of Friday.", moved).verdict is Verdict.SUPPORTS
