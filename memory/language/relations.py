@@ -48,7 +48,9 @@ _CONTEXTS = tuple(
     )
 )
 _DENIES = re.compile(
-    r"\b(?:not|never|no|cannot|without|nobody|nothing|nicht|nie|niemals|kein\w*|ohne)\b|n't\b", re.IGNORECASE
+    r"\b(?:not|never|no|cannot|without|nobody|nothing|frozen|freeze|forbidden|banned|off limits|refuses?|"
+    r"nicht|nie|niemals|kein\w*|ohne|tabu|verboten|weigert)\b|n't\b",
+    re.IGNORECASE,
 )
 
 
@@ -60,6 +62,7 @@ class Reading:
     """A sentence as the rules compare it: content stems, slots and values, contexts, what it denies or ends."""
 
     sentence: str
+    language: str
     stems: frozenset[str]
     subject: str
     slots: dict[str, frozenset[str]]
@@ -94,6 +97,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
     slots = without_ended(_without_person(fill_slots(sentence, values), person), ended)
     return Reading(
         sentence=sentence,
+        language=language,
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         slots=slots,
@@ -271,7 +275,7 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
                 if is_explicit
                 else NOTHING
             )
-        if claim.is_denial != belief.is_denial:
+        if _denies_what_is_shared(claim, shared) != _denies_what_is_shared(belief, shared):
             return NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
@@ -284,3 +288,15 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     ):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
     return NOTHING
+
+
+def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:
+    """Tell whether a sentence denies in the clauses that hold the shared words, those that name somebody aside."""
+    told = shared - reading.names or shared
+    clauses = [
+        clause for clause in _CLAUSES.split(reading.sentence) if told & content_stems(clause, language=reading.language)
+    ]
+    return any(_DENIES.search(clause) for clause in clauses)
+
+
+_CLAUSES = re.compile(r"[,;:]| but | aber ")

@@ -26,6 +26,7 @@ class Slot:
     is_single: bool
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
+    common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
 
 @cache
@@ -47,6 +48,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         is_single=bool(entry.get("single")),
         needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
+        common=frozenset(entry.get("common", ())),
     )
 
 
@@ -73,8 +75,14 @@ def fill_slots(text: str, values: Values) -> dict[str, frozenset[str]]:
 def _members(slot: Slot, text: str) -> frozenset[str]:
     if slot.member is None or (slot.needs_word and not slot.named.search(text)):
         return frozenset()
-    found = slot.member.finditer(text)
+    is_named = slot.named.search(text) is not None
+    found = (one for one in slot.member.finditer(text) if is_named or not _is_common(slot, one))
     return frozenset(slot.members[one.group().lower()] for one in found)
+
+
+def _is_common(slot: Slot, found: re.Match[str]) -> bool:
+    """Tell whether a member stands there as the common word that it is as well, not written as a name."""
+    return found.group().lower() in slot.common and not (found.group()[0].isupper() and found.start() > 0)
 
 
 def without_ended(slots: Mapping[str, frozenset[str]], ended: Collection[str]) -> dict[str, frozenset[str]]:

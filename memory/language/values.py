@@ -43,7 +43,7 @@ _TIME = re.compile(
     r"(?<![\d.:])(?P<clock>[01]?\d|2[0-3])(?P<tick>:[0-5]\d)\b(?![:\d])",
     re.IGNORECASE,
 )
-_CURRENCY = r"(?:£|€|\$|euros?|eur|pounds?|quid|dollars?|usd|gbp|chf|franken|cents?)"
+_CURRENCY = r"(?:£|€|\$|euros?|eur|pounds?|quid|dollars?|usd|gbp|chf|franken|cents?|pence|ct|p(?= (?:an?|per)\b))"
 _EACH = r"(?:month|hour|week|year|seat|day|person|head|monat|stunde|woche|jahr|tag|kopf)"
 _AMOUNT = r"\d(?:[\d.,]*\d)?"
 _MONEY = re.compile(
@@ -140,13 +140,24 @@ def _times(text: str) -> Iterator[str]:
 
 
 def _amounts(text: str) -> Iterator[str]:
-    for found in _MONEY.finditer(text):
+    for found in _MONEY.finditer(_SPELT.sub(_in_figures, text)):
         written = found["before"] or found["after"] or found["rate"] or found["priced"]
         if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", written):
             yield re.sub(r"[.,]", "", written)
             continue
         plain = written.replace(",", ".")
         yield plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
+
+
+_NUMBER_OF = _HOUR_OF | {
+    "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "eighteen": 18, "twenty": 20, "thirty": 30,
+    "forty": 40, "fifty": 50, "hundred": 100,
+}  # fmt: skip
+_SPELT = re.compile(rf"\b(?P<number>{_any(_NUMBER_OF)})(?P<half> and a half)? (?={_CURRENCY}\b)", re.IGNORECASE)
+
+
+def _in_figures(found: re.Match[str]) -> str:
+    return f"{_NUMBER_OF[found['number'].lower()] + (0.5 if found['half'] else 0):g} "
 
 
 def _frequencies(text: str) -> Iterator[str]:
