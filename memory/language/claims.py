@@ -25,6 +25,7 @@ from memory.language.values import Values, find_values
 from memory.language.wording import tell_of
 
 TOLD = 0.6  # strength from which a claim may found a belief by itself (E4)
+PLAINLY = 0.5  # the same, of a change that names somebody or something
 ANNOUNCED = 0.3  # the same, of a change that names a value
 _READ_FOR_LANGUAGE = 4_000
 
@@ -59,8 +60,10 @@ class ReadClaim:
     @property
     def is_told(self) -> bool:
         """Tell whether it may found a belief by itself: said plainly, asked for, or announced with what holds now."""
-        if self.mode is Mode.CHANGE and self.strength >= ANNOUNCED and (self.slots or self.values.excluding()):
-            return True
+        if self.mode is Mode.CHANGE and (self.slots or self.values.excluding()):
+            return self.strength >= ANNOUNCED
+        if self.mode is Mode.CHANGE and self.values.name and not self.ended:
+            return self.strength >= PLAINLY
         return self.asked_to_remember or self.strength >= TOLD
 
 

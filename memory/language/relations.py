@@ -233,7 +233,12 @@ def _denies_it(reading: Reading) -> bool:
 
 def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
     """Tell whether two fillings of a slot are of one thing: a price of two things is two slots."""
-    if slot.name in ("release_day", "opening", "closing") or slot.value in (MEMBER, "name", "person", "unit"):
+    if slot.name in ("release_day", "opening", "closing", "home_office") or slot.value in (
+        MEMBER,
+        "name",
+        "person",
+        "unit",
+    ):
         return True
     if (
         slot.name == "meeting"
@@ -268,6 +273,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
     if claim.is_change and differ and not agree and coverage >= 0.34:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
+    if agree and not differ and coverage >= 0.34 and claim.is_denial == belief.is_denial:
+        return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {agree[0]} of it.")
     if len(shared) >= 2 and (coverage >= 0.6 or _share_a_name(claim, belief)):
         if differ and not agree:
             return (

@@ -33,6 +33,8 @@ def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en
         ("Nora is allergic to walnuts.", "I can't eat anything with nuts"),
         ("Nora doesn't ship on Mondays.", "Mondays are frozen for releases"),
         ("Nora's brother won't fly.", "my brother won't set foot on a plane"),
+        ("Loans run for 21 days.", "the limit for loans is 21 days"),
+        ("Nora works from home on Tuesdays.", "Tuesday is my day at home"),
         ("Rules: Nora wants no tabs.", "and rules: never leave a warning"),
     ],
 )
@@ -48,6 +50,9 @@ def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
         ("Releases happen on Wednesdays.", "from now on releases happen on Mondays"),
         ("The tickets are in Jira.", "jira is gone, we use Linear now"),
         ("Nora has sold nothing; her car is a Volvo.", "I sold the Volvo"),
+        ("Loans run for 21 days.", "from now on loans run for 28 days"),
+        ("Nora works from home on Tuesdays.", "as of May my home office day is Thursday"),
+        ("Errors are reported to Bugsnag.", "we're out with Bugsnag"),
     ],
 )
 def test_an_announced_change_ends_the_old(belief: str, text: str) -> None:
