@@ -90,7 +90,7 @@ NOTHING = Relation(verdict=Verdict.IRRELEVANT, reason="")
 @lru_cache(maxsize=8192)
 def read_sentence(sentence: str, *, person: str, subject: str = "", language: str = "en") -> Reading:
     """Read a told sentence about `person` as the rules compare it."""
-    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence) if person else sentence
+    spoken = _as_spoken(sentence, person) if person else sentence
     change = find_change(spoken)
     ended = change.ended if change else ()
     values = find_values(sentence)
@@ -109,6 +109,11 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         ended=ended,
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
     )
+
+
+def _as_spoken(sentence: str, person: str) -> str:
+    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence)
+    return re.sub(r"\bI (is|has)\b", lambda found: {"is": "I am", "has": "I have"}[found[1]], spoken)
 
 
 def _names_in(sentence: str, person: str) -> list[str]:
@@ -152,8 +157,11 @@ def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, 
     }
 
 
-def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
-    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts."""
+def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool = False) -> Relation:
+    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts.
+
+    `is_sure`: only what needs no judgement, where a model is asked about the rest.
+    """
     if ended := _ends(claim, belief):
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
@@ -163,7 +171,17 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     if _end_the_same(claim, belief):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
-    return by_slot or _by_words(claim, belief, is_explicit)
+    by_words = by_slot or _by_words(claim, belief, is_explicit)
+    return NOTHING if is_sure and not _is_plain(by_words, claim, belief) else by_words
+
+
+_MOST_OF_BOTH = 0.75  # share of all their content words
+
+
+def _is_plain(found: Relation, claim: Reading, belief: Reading) -> bool:
+    """Tell whether what was found is plain: an announced end, or nearly all words of both, or all that both say."""
+    shared = claim.stems & belief.stems
+    return found.ends or len(shared) >= _MOST_OF_BOTH * len(claim.stems | belief.stems)
 
 
 def _label(sentence: str) -> str:
@@ -212,6 +230,8 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         if not _is_about_same(slot, claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
+            if slot.value == MEMBER and not _is_of_slot(slot, belief) and not _share_more(slot, mine, claim, belief):
+                continue  # the value is named by the way
             if _denies_it(claim) == _denies_it(belief) or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
@@ -224,6 +244,19 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
                 verdict=Verdict.CONTRADICTS, reason=f"It names another {name.replace('_', ' ')}.", ends=claim.is_change
             )
     return None
+
+
+_MOST_BESIDE = 3  # content words of a sentence that is about a value, beside the value itself
+
+
+def _is_of_slot(slot: Slot, belief: Reading) -> bool:
+    """Tell whether a sentence says what the slot's value is, and not something else in which the value is named."""
+    return len(belief.stems) <= _MOST_BESIDE or slot.named.search(belief.sentence) is not None
+
+
+def _share_more(slot: Slot, values: Collection[str], claim: Reading, belief: Reading) -> bool:
+    named = content_stems(" ".join(key for key, value in slot.members.items() if value in values), language="en")
+    return bool((claim.stems & belief.stems) - named)
 
 
 def _denies_it(reading: Reading) -> bool:
@@ -289,7 +322,7 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         claim.subject
         and claim.subject == belief.subject
         and claim.subject[:1].isalpha()
-        and len(shared - {claim.subject}) >= 1
+        and shared - content_stems(claim.subject, language=claim.language)
         and not differ
         and claim.is_denial == belief.is_denial
     ):

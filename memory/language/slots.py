@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memory.language.values import Values
+from memory.language.values import Values, find_values
 
 MEMBER = "member"  # a slot's value that is one of its own list
 MONEY = "money"  # names its slot by itself
@@ -26,6 +26,7 @@ class Slot:
     is_single: bool
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
+    asked: re.Pattern[str] | None  # words of a question about it that no answer needs to have
     common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
 
@@ -48,6 +49,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         is_single=bool(entry.get("single")),
         needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
+        asked=_any_of(entry["asked"]) if "asked" in entry else None,
         common=frozenset(entry.get("common", ())),
     )
 
@@ -70,6 +72,17 @@ def fill_slots(text: str, values: Values) -> dict[str, frozenset[str]]:
         ):
             filled[slot.name] = found
     return filled
+
+
+def slots_asked(question: str) -> frozenset[str]:
+    """Return the slots that a question is about: by their own words, by words of asking, or by a member."""
+    filled = fill_slots(question, find_values(question))
+    named = (
+        slot.name
+        for slot in slots_by_name().values()
+        if slot.named.search(question) or (slot.asked and slot.asked.search(question))
+    )
+    return frozenset(filled) | frozenset(named)
 
 
 def _members(slot: Slot, text: str) -> frozenset[str]:
