@@ -30,6 +30,8 @@ def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = Fal
         return Mode.IRONIC
     if has_cue("question", clause) or _ends_a_question(clause, sentence):
         return Mode.ASKED
+    if sentence.rstrip(' ")').endswith("?") and _ASKS.match(clause):
+        return Mode.ASKED
     if has_cue("hypothetical", sentence):
         return Mode.HYPOTHETICAL
     if has_cue("wish", clause):
@@ -43,6 +45,11 @@ def mode_of(*, clause: str, sentence: str, after: str = "", is_quote: bool = Fal
     return Mode.PLANNED if is_plan else Mode.ASSERTED
 
 
+_ASKS = re.compile(
+    r"(?:(?:and|but|so|or|und|aber|also|oder) )*(?:what|who|whom|whose|why|how|where|when|which|was|wer|wen|wem|warum|"
+    r"wieso|wie|wo|wann|welche\w*|woher|wohin|womit|wofür)\b",
+    re.IGNORECASE,
+)
 _TAKEN_BACK = re.compile(r"^\W*(?:not|nicht|no|nein|ha|haha|lol|as if|just kidding|kidding|scherz)\W*$", re.IGNORECASE)
 
 

@@ -9,7 +9,7 @@ from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
-from memory.language.cues import common_words, dull_words
+from memory.language.cues import common_words, dull_words, word_list
 from memory.language.modes import find_change
 from memory.language.slots import MEMBER, Slot, fill_slots, is_ended, slots_by_name, without_ended
 from memory.language.values import WEEKDAYS, Values, find_values
@@ -65,6 +65,7 @@ class Reading:
     language: str
     stems: frozenset[str]
     subject: str
+    is_of_person: bool  # the one whose claims these are, and not of what is theirs
     slots: dict[str, frozenset[str]]
     values: Values
     contexts: frozenset[str]
@@ -100,6 +101,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         language=language,
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
+        is_of_person=bool(subject) and subject.lower() == person.lower(),
         slots=slots,
         values=values,
         contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
@@ -227,7 +229,7 @@ def _ends_word(thing: str, belief: Reading) -> bool:
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
     for name in claim.slots.keys() & belief.slots.keys():
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
-        if not _is_about_same(slot, claim, belief):
+        if not _is_about_same(slot, claim, belief) or _are_of_two(claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
             if slot.value == MEMBER and not _is_of_slot(slot, belief) and not _share_more(slot, mine, claim, belief):
@@ -246,6 +248,19 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
     return None
 
 
+def _are_of_two(claim: Reading, belief: Reading) -> bool:
+    """Tell whether one is of somebody close to the person, and the other of the person, or of somebody else close."""
+    mine, theirs = _relatives_in(claim.subject), _relatives_in(belief.subject)
+    return bool(
+        (mine and theirs and not mine & theirs) or (claim.is_of_person and theirs) or (belief.is_of_person and mine)
+    )
+
+
+def _relatives_in(subject: str) -> frozenset[str]:
+    return frozenset(subject.lower().split()) & _RELATIVES
+
+
+_RELATIVES = frozenset(word_list("relatives"))
 _MOST_BESIDE = 3  # content words of a sentence that is about a value, beside the value itself
 
 

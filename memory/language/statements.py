@@ -216,7 +216,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
             r"going|sure|here|there|done|glad|sorry|all|now|really|pretty|about|afraid|nicht|so|auch|noch|schon|mir|"
             r"da|dran|ja|mal|grad|gerade)\b)"
             r"(?!(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)(?!\w+(?:ing|ed|ly)\b)[\w.,-]+",
-            0.6,
+            0.55,
         ),
         (
             "possession",
@@ -257,15 +257,29 @@ _PAST = re.compile(
     r"^(?:went|got|had|was|did|came|made|took|sent|wrote|found|saw|fell|broke|spent|bought|swam|ran|tried|booked|"
     r"planned|"
     r"called|asked|finished|fixed|worked|walked|watched|\w{3,}ed (?!to\b)(?:the|a|it|my|out|up|in|on)\b)|"
-    r"\b(?:i|we|he|she|they)(?:'ve| have| has|'d)(?: just| now| already| finally| also)* (?:been )?"
-    r"(?!(?:lived|worked|always|used|known|owned|needed|wanted|been)\b)(?:\w{3,}ed|bought|sold|taken|given|written|read|"
-    r"made|done|found|lost|left|sent|paid|put|set|won|told|said|seen|gone|come|begun|chosen|eaten|thrown|drawn|built)\b|"
-    r"\b(?:hat|haben|habe|hab|bin) .*\b(?:ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent)\w{2,}t)[.!]?$",
+    r"\b(?:i|we|he|she|they)(?:'ve| have| has|'d|'ven't| haven't)(?: just| now| already| finally| also| not)* "
+    r"(?:been )?"
+    r"(?!(?:lived|worked|always|used|known|owned|needed|wanted|been)\b)(?:\w{3,}ed|bought|sold|taken|given|written|"
+    r"read|made|done|found|lost|left|sent|paid|put|set|won|told|said|seen|gone|come|begun|chosen|eaten|thrown|drawn|built)\b|"
+    r"\b(?:hat|haben|habe|hab|bin|ist|sind) .*\b(?:(?:an|auf|aus|ein|ab|zu|vor|mit|nach|um|weg|her|hin|zurück)?"
+    r"ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent|unter|über)\w{2,}(?:t|en))(?=[.!,]|$)",
     re.IGNORECASE,
 )
 _LEANS = re.compile(
     r"\b(?:it|this|that|these|those|they|them|there|here|es|das|dies\w*|dort|hier|damit|davon|dafür)\b", re.IGNORECASE
 )
+# What is needed for the task at hand, said to whoever shall do it, or told as the next step of a story.
+_ERRAND = re.compile(
+    r"\b(?:i|we|ich|wir) (?:also |just |now |only |noch |jetzt )*"
+    r"(?:need|want|have|brauche?n?|hab(?:e|en)?|will|wollen) "
+    r"(?:an?|some|one more|another|the|noch|ein\w*|den|die|das)(?: \w+){0,2}? (?:question|message|text|e-?mail|letter|"
+    r"summary|sentence|line|title|name|list|draft|note|answer|idea|ideas|version|table|plan|script|query|word|phrase|"
+    r"caption|reply|minute|hour|frage|nachricht|brief|zusammenfassung|satz|titel|liste|entwurf|antwort|idee|"
+    r"vorschlag|tabelle|wort|moment|bewertung|abschied|begrüßung)\b",
+    re.IGNORECASE,
+)
+_TO_LISTENER = re.compile(r"\b(?:tell|show|ask|read|send|give|with|to|for) you\b|\b(?:dir|dich|euch)\b", re.IGNORECASE)
+_TELLS_ON = re.compile(r"(?:dann|danach|deshalb|darum|daraufhin|therefore|afterwards|meanwhile) ", re.IGNORECASE)
 _SUBORDINATE = (
     "which",
     "who",
@@ -329,6 +343,9 @@ def _weakness(said: str, clause: Clause, *, is_change: bool) -> float:
             (0.35, not is_change and has_cue("progressive", said)),
             (0.25, has_cue("evaluation", said)),
             (0.12, _LEANS.search(said)),
+            (0.25, not has_cue("standing", said) and _ERRAND.search(said)),
+            (0.25, not has_cue("standing", said) and _TO_LISTENER.search(said)),
+            (0.2, _TELLS_ON.match(said)),
             (0.15, len(said.split()) > _LONG),
             (0.4, is_subordinate),
         )

@@ -191,3 +191,19 @@ def test_a_price_in_words_is_a_price() -> None:
 
 
 PRICES = ("I charge twelve and a half pence a line", "my price is 12.5p a line")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I need a commit message for this",
+        "Ich brauche einen Text für die Startseite.",
+        "Danach gehe ich hinaus.",
+        "Wie ändere ich den Titel so, dass er passt?",
+        "Meine Mutter hat angerufen.",
+        "I have not changed the config",
+    ],
+)
+def test_an_errand_or_a_story_founds_nothing(said: str) -> None:
+    """E4: nor does a question in German whose clauses are told apart."""
+    assert told(said) == []

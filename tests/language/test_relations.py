@@ -34,6 +34,7 @@ def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en
         ("Nora doesn't ship on Mondays.", "Mondays are frozen for releases"),
         ("Nora's brother won't fly.", "my brother won't set foot on a plane"),
         ("Loans run for 21 days.", "the limit for loans is 21 days"),
+        ("Nora's wife is a vegetarian.", "my wife does not eat meat"),
         ("Nora works from home on Tuesdays.", "Tuesday is my day at home"),
         ("Rules: Nora wants no tabs.", "and rules: never leave a warning"),
     ],
@@ -75,6 +76,8 @@ def test_another_value_that_is_not_announced_contradicts_and_ends_nothing() -> N
         ("At work Nora uses a MacBook.", "at home I use a ThinkPad"),
         ("On weekdays Nora has porridge.", "at weekends I have eggs"),
         ("Nora's editor is Helix.", "my neighbour keeps bees"),
+        ("Nora's sister is vegetarian.", "I am vegetarian myself"),
+        ("Nora wants the port noted in the runbook of the Jenkins box.", "CI is Jenkins"),
         ("Releases happen on Wednesdays.", "should we release on Mondays instead?"),
     ],
 )
