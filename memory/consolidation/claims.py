@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.db.models import Q
 
 from memory.claims.reading import RULES
 from memory.consolidation.birth import found_candidate
@@ -210,7 +211,8 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
     _store_verdicts(job, source, judged)
     touched = give_claims_evidence(cycle=cycle, job=job)
-    supported = _is_evidence_for_something(source, claim)
+    alike = [belief.pk for belief, relation in judged if relation.verdict is Verdict.SUPPORTS]
+    supported = _is_evidence_for_something(source, claim, alike)
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
     overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
@@ -287,9 +289,12 @@ def _verdict(
     }
 
 
-def _is_evidence_for_something(source: EpisodeSource, claim: Claim) -> bool:
-    """Tell whether the claim bears out a belief that is active, by these rules or by any other road."""
-    rows = Evidence.objects.filter(episode=source.id, claim=claim, verdict=Verdict.SUPPORTS)
+def _is_evidence_for_something(source: EpisodeSource, claim: Claim, alike: Collection[str]) -> bool:
+    """Tell whether the claim bears out a belief that is active, by these rules or by any other road.
+
+    What another claim of its episode bears out already, it bears out too, though an episode is evidence but once.
+    """
+    rows = Evidence.objects.filter(Q(claim=claim) | Q(belief__in=alike), episode=source.id, verdict=Verdict.SUPPORTS)
     return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
 
 

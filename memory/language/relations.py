@@ -229,10 +229,15 @@ def _ends_word(thing: str, belief: Reading) -> bool:
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
     for name in claim.slots.keys() & belief.slots.keys():
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
-        if not _is_about_same(slot, claim, belief) or _are_of_two(claim, belief):
+        if not _is_about_same(slot, claim, belief) or (slot.value != "person" and _are_of_two(claim, belief)):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
-            if slot.value == MEMBER and not _is_of_slot(slot, belief) and not _share_more(slot, mine, claim, belief):
+            if (
+                slot.value == MEMBER
+                and not slot.ignores_denial
+                and not _is_of_slot(slot, belief)
+                and not _share_more(slot, mine, claim, belief)
+            ):
                 continue  # the value is named by the way
             if _denies_it(claim) == _denies_it(belief) or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")

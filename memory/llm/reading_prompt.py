@@ -9,7 +9,7 @@ from memory.domain.conversation import Role
 from memory.llm.replies import slot_names
 from memory.llm.requests import ClaimsRequest, MessageText
 
-READING_VERSION = "read-1"
+READING_VERSION = "read-2"
 
 READING = f"""\
 You take down what messages assert, one claim at a time.
@@ -20,18 +20,20 @@ Rules:
 - "I", "my" and "we" are the speaker's, even where the message names nobody.
 - What an assistant advises, praises, sums up or restates, rightly or wrongly, asserts nothing about its user. What \
 the user confirms ("yes, that one") is the user's claim. An assistant may assert what it did itself.
-- As many claims as the message asserts, no more. Greetings, thanks, code, logs and forwarded mail assert nothing.
+- As many claims as the message asserts, no more. Greetings, thanks, code, logs and forwarded mail assert nothing, nor \
+does what is to be done once ("shorten it").
 - claim: one sentence of at most 30 words in the message's language that stands alone: third person, the subject by \
-name, "tomorrow" as a date. Add nothing.
-- mode: asserted; change (new from now on: claim and value say what holds now, ended what it ends or replaces); \
-planned; advised; asked; hypothetical; wished; quoted (others' words); ironic. Questions, hypotheses, wishes, irony \
-and quotations are claims, too, with their mode. "Still X" is asserted.
+name (for "we" the speaker's), "tomorrow" as a date. Add nothing, no day on which it was said.
+- mode: asserted; change (new from now on, or decided: claim and value say plainly what holds then ("costs £5", not \
+"£5 instead of £4"), ended what it ends or replaces); planned; advised; asked; hypothetical; wished; quoted (others' \
+words); ironic. Questions, hypotheses, wishes, irony and quotations are claims, too, with their mode. "Still X" is \
+asserted.
 - told: true if plainly said and lasting (preference, rule, decision, identity, one of the slots), or if it is to be \
-remembered ("remember that ..."); false for moods, single events, guesses.
+remembered ("remember that ..."); false for moods, single events and tasks, guesses.
 - denied: true if the claim says no; value is what it denies.
 - slot: what about the subject, one of {", ".join(slot_names())}.
 Answer with JSON only: {{"claims": [none or more {{"n": 1, "claim": "", "subject": "", "slot": "other", "value": "", \
-"context": where or when it holds, or "general", "denied": false, "mode": "asserted", "told": false, "ended": [""], \
+"context": where or when it holds, or "general", "denied": false, "mode": "asserted", "told": false, "ended": [], \
 "since": "YYYY-MM-DD" or "", "until": "", "words": at most 6 words of the message, "used": [c or n of other messages \
 without which it could not be read]}}]}}"""
 

@@ -77,7 +77,7 @@ def test_messages_are_read_in_batches_in_their_order(world: World, decree: Decre
     assert asked == [texts[:4], texts[4:8], texts[8:]]
     assert sentences() == [f"Mara keeps {n + 2} hives in garden {n}." for n in range(9)]
     assert set(Claim.objects.values_list("reader", "mode", "is_told")) == {
-        (f"{ModelCall.objects.filter(purpose='read')[0].model} read-1", "asserted", False)
+        (f"{ModelCall.objects.filter(purpose='read')[0].model} read-2", "asserted", False)
     }
     assert not unread(*said)
 

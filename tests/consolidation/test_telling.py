@@ -46,6 +46,14 @@ def test_what_is_said_again_is_evidence_and_no_second_belief(mara: Teller) -> No
     assert mara.belief("Dana").confidence == pytest.approx(3 / 4)
 
 
+def test_one_message_that_says_it_twice_founds_nothing_anew(mara: Teller) -> None:
+    """E1, E4: an episode is evidence but once; its second claim is borne out by the same belief."""
+    mara.cycle(DANA)
+    mara.cycle("Dana is my manager. So my boss is Dana.")
+
+    assert statements(mara) == ["Mara's manager is Dana."]
+
+
 def test_an_announced_change_challenges_the_old_and_founds_the_new(mara: Teller) -> None:
     """E3, E4: in the cycle that hears of it, by one sentence."""
     mara.cycle(DANA)
