@@ -113,6 +113,12 @@ def _puts_aside(newer: Note, older: Note = OLDER, similarity: float = 0.95) -> b
     return supersedes(newer=newer, older=older, similarity=similarity, policy=POLICY)
 
 
+def test_what_says_several_things_does_not_fall_with_one_of_them() -> None:
+    """L18: greetings beside it are none."""
+    assert _puts_aside(NEWER, replace(OLDER, text="Hi! Mara prefers tabs over spaces."))
+    assert not _puts_aside(NEWER, replace(OLDER, text="Mara prefers tabs over spaces. Mara lives in Graz."))
+
+
 def test_a_newer_note_puts_an_older_one_aside() -> None:
     """L18: in conflict."""
     assert _puts_aside(NEWER)
