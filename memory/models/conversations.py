@@ -150,11 +150,14 @@ class Turn(models.Model):
 
 
 class TurnEpisode(models.Model):
-    """Which episodes were read out of a turn, so that erasing one finds the words it came of."""
+    """Which episodes came of a turn, so that erasing one finds the words it came of."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+", db_index=False)
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    is_verbatim = models.BooleanField(
+        default=False, db_default=False, help_text="It is the turn in its own words, not a fact or a summary of it."
+    )
 
     objects = WorkspaceQuerySet.as_manager()
 
