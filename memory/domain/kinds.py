@@ -62,9 +62,10 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _NOTED = re.compile(
-    r"\b(?:prefers?|always|never|must|should|usually|likes?|loves?|hates?|uses|wants?|needs?|requires?|avoids?|"
-    r"believes?|values?|is allergic|rules?|convention|policy|only|by default|favou?rite|"
-    r"bevorzugt|immer|nie|niemals|muss|müssen|soll|sollen|mag|liebt|hasst|nutzt|braucht|grundsätzlich|stets|nur)\b",
+    r"\b(?:prefers?|always|never|must|should|usually|likes?|loves?|hates?|uses|(?:i|we) use|wants?|needs?|requires?|"
+    r"avoids?|believes?|values?|(?:is|am) allergic|rules?|convention|policy|only|by default|favou?rite|"
+    r"bevorzugt|immer|nie|niemals|muss|müssen|soll|sollen|mag|liebt|hasst|nutzt|braucht|grundsätzlich|stets|nur|"
+    r"(?:ich|wir) (?:bevorzuge|liebe|hasse|nutze|brauche)n?)\b",
     re.IGNORECASE,
 )
 

@@ -74,9 +74,15 @@ def test_verbs_of_action_in_the_past_come_before_note_words() -> None:
     assert kind_of(text="Mara always fixed the build herself.") is Kind.EPISODE
 
 
-@pytest.mark.parametrize("text", ["Mara prefers tabs.", "Secrets must stay out of logs.", "Mara mag Tee."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mara prefers tabs.", "Secrets must stay out of logs.", "Mara mag Tee.",
+        "We use Go.", "I am allergic to nuts.", "Wir nutzen Go.",
+    ],
+)  # fmt: skip
 def test_note_words_make_a_note(text: str) -> None:
-    """L5, step 5."""
+    """L5, step 5: of whoever is told of, or tells."""
     assert kind_of(text=text) is Kind.NOTE
 
 
