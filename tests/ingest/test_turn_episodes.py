@@ -13,6 +13,7 @@ from memory.domain.kinds import Kind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import Rejected, Stored
 from memory.ingest.turns.episodes import find_telling_turns
+from memory.language.claims import read_claims
 from memory.llm.calls import OutOfBudget
 from memory.models import CallOutcome, Claim, Episode, ModelCall, Source, Transition, Workspace
 from tests import factories
@@ -80,6 +81,13 @@ def test_a_turn_with_a_claim_and_no_fact_is_an_episode(workspace: Workspace) -> 
 def test_greetings_thanks_and_questions_leave_nothing(workspace: Workspace, text: str) -> None:
     """L3: nor does what was recalled into a turn (B4)."""
     assert _store(said(text), workspace) == []
+
+
+def test_what_is_asked_with_something_told_beside_it_is_an_episode(workspace: Workspace) -> None:
+    """E1: the question alone would be none."""
+    words = "At home on the fedora box. Which command shows the running Python?"
+
+    assert [one.text for one in _store(said(words, words.partition(". ")[2]), workspace)] == [words]
 
 
 @pytest.mark.parametrize("role", [Role.ASSISTANT, Role.TOOL, Role.SYSTEM])
@@ -225,16 +233,13 @@ def test_an_unstorable_turn_takes_no_other_with_it(workspace: Workspace) -> None
 
 def test_a_turn_that_breaks_the_rules_is_named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """E6: and those beside it are heard."""
-    from memory.ingest.turns import episodes
-
-    heard = episodes.read_claims
 
     def break_over_one(*, text: str, **given: Any) -> Any:
         if "99:99" in text:
             raise ValueError("invalid literal: '99:99'")
-        return heard(text=text, **given)
+        return read_claims(text=text, **given)
 
-    monkeypatch.setattr(episodes, "read_claims", break_over_one)
+    monkeypatch.setattr("memory.ingest.turns.episodes.read_claims", break_over_one)
     turns = said("The gate of the lab is on 99:99.", "My manager is Dana.")
 
     telling, broken = find_telling_turns(found=FactsFound(facts=()), turns=turns, user="mara")

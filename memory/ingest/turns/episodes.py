@@ -103,8 +103,9 @@ def _hear_claims(turn: SaidTurn, matter: str, user: str) -> float | None:
         text=matter, speech=Speech(user=person, language=language, said_on=turn.occurred_at.date())
     )  # fmt: skip
     said = [claim.words or claim.sentence for claim in claims]
-    sure = [read_confidence(said=words, is_by_model=False) for words in said if not says_nothing(words)]
-    return max(sure, default=None)
+    if not said or all(says_nothing(words) for words in (matter, *said)):
+        return None
+    return max(read_confidence(said=words, is_by_model=False) for words in said)
 
 
 @transaction.atomic
