@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 	$(PIP) -r requirements-dev.txt
 	@touch $@
 
-demo: .venv/.installed  ## live through the sample history and print the beliefs
+demo: .venv/.installed  ## live through a sample life and print what is believed before and after a change
 	$(BIN)/python manage.py demo
 
 up: .venv/.installed  ## the whole stack until Ctrl-C, restarting what dies

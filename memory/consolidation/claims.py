@@ -26,7 +26,7 @@ from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.language.modes import Mode
 from memory.language.relations import Reading, Relation, read_sentence, relate
-from memory.language.slots import without_ended
+from memory.language.slots import slots_by_name, without_ended
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
 from memory.models.rows import insert_new
@@ -91,7 +91,12 @@ class KnownBeliefs:
             belief = self.beliefs[place]
             if not _is_in_sight(belief, source):
                 continue
-            found = relate(claim=reading, belief=self.readings[place], is_explicit=claim.confidence >= EXPLICIT)
+            found = relate(
+                claim=reading,
+                belief=self.readings[place],
+                is_explicit=claim.confidence >= EXPLICIT,
+                is_sure=claim.reader != RULES,
+            )
             if found.verdict is not Verdict.IRRELEVANT:
                 yield belief, found
 
@@ -118,13 +123,22 @@ def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
 
 def _as_model_read(reading: Reading, claim: Claim) -> Reading:
     """Take a model's word for what changes and what has ended, and for a slot that rules do not see."""
-    slots = {claim.slot: frozenset({claim.value.lower()})} if claim.slot and claim.value else {}
+    slots = {claim.slot: found} if (found := _named_value(claim)) else {}
     return replace(
         reading,
         slots=without_ended(slots | reading.slots, claim.ended),
         is_change=claim.mode == Mode.CHANGE,
         ended=tuple(claim.ended),
     )
+
+
+def _named_value(claim: Claim) -> frozenset[str]:
+    """Return the value that a model names for a slot; of a slot that lists its values only such a one is sure."""
+    slot = slots_by_name().get(claim.slot)
+    if slot is None or not claim.value:
+        return frozenset()
+    listed = slot.members.get(claim.value.lower())
+    return frozenset({listed or claim.value.lower()}) if listed or not slot.members else frozenset()
 
 
 def _read_belief(belief: Belief) -> Reading:

@@ -242,7 +242,7 @@ class RecallPolicy:
     text_weight: Annotated[Share, "B17: weight of the text score in a belief's score"] = 0.2
     min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
     belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
-    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 0.78
+    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 2.0
     belief_rivals: Annotated[Count, "B17: best episodes that bear a belief out, or of which it matches the last"] = 3
     belief_gap: Annotated[Amount, "B17: standard score by which a belief may fall short of that episode"] = 0.6
     least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.0
@@ -250,6 +250,9 @@ class RecallPolicy:
     least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125
     enough_coverage: Annotated[Share, "B17: coverage of the query from which the text arm weighs most"] = 0.6
     own_turn_prior: Annotated[Amount, "B17: standard scores that what a person said has over what an AI answered"] = 1.0
+    asked_slot_prior: Annotated[Amount, "B17: standard scores of an episode that asserts what the query asks about"] = (
+        2.0
+    )
     session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.25
     session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
     next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4

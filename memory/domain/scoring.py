@@ -26,15 +26,16 @@ class BeliefScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeScores:
-    """Episodes' standardised scores by either arm, the text arm's weight, what sessions add, the sum, and it in 0..1.
+    """Episodes' standardised scores by either arm, the text arm's weight, what sessions and slots add, and the sum.
 
-    The sum is standardised.
+    The sum is standardised; `score` is it in 0..1.
     """
 
     vector: Scores
     text: Scores
     text_weight: float
     session: Scores
+    asked: Scores
     together: Scores
     score: Scores
 
@@ -81,18 +82,21 @@ def score_episodes(
     text: ArrayLike,
     sessions: Sequence[Hashable | None] = (),
     is_by_ai: Sequence[bool] = (),
+    is_asked: Sequence[bool] = (),
     weight: float,
     policy: RecallPolicy,
 ) -> EpisodeScores:
     """Score each candidate: its standardised scores, weighed, and its session's, standardised anew, through a logistic.
 
-    What an AI said stands behind what people did: of a person, the person is the better witness.
+    What an AI said stands behind what people did: of a person, the person is the better witness. What asserts just that
+    which the query asks about stands before what does not.
 
     `weight` is the text arm's; a session of None is none. The logistic's constants are fixed, so that a score means
     the same from query to query, whatever the weight.
     """
     by_vector, by_text = standardise(values=similarity), standardise(values=text)
-    own = (1 - weight) * by_vector + weight * by_text
+    asked = policy.asked_slot_prior * _floats(is_asked if len(is_asked) else np.zeros_like(by_vector))
+    own = (1 - weight) * by_vector + weight * by_text + asked
     by_session = policy.session_weight * score_sessions(scores=own, sessions=sessions, best=policy.session_turns)
     behind = policy.own_turn_prior * _floats(is_by_ai if len(is_by_ai) else np.zeros_like(own))
     together = _stretch(own + by_session - behind, least=policy.least_deviation)
@@ -102,6 +106,7 @@ def score_episodes(
         text=by_text,
         text_weight=weight,
         session=by_session,
+        asked=asked,
         together=together,
         score=np.asarray(score),
     )

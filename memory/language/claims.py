@@ -16,15 +16,16 @@ from memory.domain.refusals import has_verb, is_german
 from memory.domain.relative_dates import date_sentence
 from memory.domain.sentences import list_words, strip_pictographs
 from memory.language.clauses import Clause, list_clauses
-from memory.language.cues import has_cue
+from memory.language.cues import dull_words, has_cue
 from memory.language.modes import Mode, find_change, mode_of
 from memory.language.persons import name_pronoun, name_thing, people_in
 from memory.language.slots import fill_slots, without_ended
-from memory.language.statements import as_instruction, grade, is_refused, shorten, strip_frame
+from memory.language.statements import as_instruction, as_order, grade, is_refused, shorten, strip_frame
 from memory.language.values import Values, find_values
 from memory.language.wording import tell_of
 
 TOLD = 0.6  # strength from which a claim may found a belief by itself (E4)
+PLAINLY = 0.5  # the same, of a change that names somebody or something
 ANNOUNCED = 0.3  # the same, of a change that names a value
 _READ_FOR_LANGUAGE = 4_000
 
@@ -59,8 +60,10 @@ class ReadClaim:
     @property
     def is_told(self) -> bool:
         """Tell whether it may found a belief by itself: said plainly, asked for, or announced with what holds now."""
-        if self.mode is Mode.CHANGE and self.strength >= ANNOUNCED and (self.slots or self.values.excluding()):
-            return True
+        if self.mode is Mode.CHANGE and (self.slots or self.values.excluding()):
+            return self.strength >= ANNOUNCED
+        if self.mode is Mode.CHANGE and self.values.name and not self.ended:
+            return self.strength >= PLAINLY
         return self.asked_to_remember or self.strength >= TOLD
 
 
@@ -76,7 +79,9 @@ def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
         named = name_pronoun(clause=clause.text, person=person, german=german)
         named = name_thing(clause=named, sentence=clause.sentence)
         for claim in _read_clause(clause, named, _said_next(clauses, place), speech, german=german):
-            found.setdefault(claim.sentence.casefold(), claim)
+            key = claim.sentence.casefold()
+            if key not in found or len(claim.words) < len(found[key].words):  # a clause's own words, not its sentence's
+                found[key] = claim
         person = people_in(text=clause.text, speaker=speech.user, german=german, before=person)
     return _keep_parts_or_whole(list(found.values()))
 
@@ -97,10 +102,12 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
     noted = hear_note(text)
     head = (noted or "").partition(",")[0]
     wished = noted is not None and has_verb(list_words(head), german=german) and not has_cue("plan", noted)
-    said = shorten(strip_frame(noted if wished and noted else text))
+    plain = shorten(strip_frame(noted if wished and noted else text))
+    said = as_order(plain)
     if len(said.split()) < 2:
         return
     mode = mode_of(clause=said, sentence=clause.sentence, after=after, is_quote=clause.is_quote, german=german)
+    mode = Mode.ASSERTED if said != plain and mode is Mode.ASKED else mode  # a kind order, no question
     unsaid = mode in (Mode.IRONIC, Mode.HYPOTHETICAL, Mode.ASKED, Mode.QUOTED)
     instruction = None if unsaid else as_instruction(said, label=clause.label, name=speech.user, german=german)
     told = instruction or _tell(clause, said, speech.user, german=german)
@@ -115,6 +122,8 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
     ended = change.ended if change else ()
     slots = without_ended(fill_slots(said, values), ended)
     strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots or values.excluding()))
+    if not (slots or values.excluding() or _says_anything(sentence, speech.user)):
+        strength = min(strength, TOLD - 0.01)
     if change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
         strength = min(strength, ANNOUNCED - 0.01)  # it only says that something is over
     yield ReadClaim(
@@ -131,6 +140,13 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
         ended=ended,
         asked_to_remember=wished,
     )
+
+
+def _says_anything(sentence: str, user: str) -> bool:
+    """Tell whether a sentence has a word beside its person that is not said everywhere ("Mara is good." has none)."""
+    dull = dull_words("en") | dull_words("de")
+    spoken = {word.lower().removesuffix("'s") for word in list_words(sentence)}
+    return bool(spoken - dull - {word.lower() for word in list_words(user)} - {"assistant"})
 
 
 def _is_named(thing: str) -> bool:

@@ -43,10 +43,12 @@ _NAMED = (
     r"(?-i:[A-ZÄÖÜ][\w'’-]+) (?:is|has|wants|needs|likes|prefers|never|only|always|can't|won't|doesn't|don't|does|says|"
 )
 _NAMED += r"will|took|takes|comes|came|works|lives|ist|hat|will|mag|macht|kommt|braucht|sagt)\b"
+_WHEN = r"(?:(?:from|as of|since|on|at|in|by|for|when|ab|seit|am|im|in der|zu) (?:the )?[\w'-]+(?: (?:of )?[\w'-]+)? )?"
 _JOINT = re.compile(
     rf"(?:\s+[-–—]+\s+|:\s+|,?\s+(?:but|and so|and then|and also|aber|und dann)\s+|,\s+so\s+|"
-    rf",?\s+(?:and|und|so|because|weil|denn|since)\s+(?=(?:{_SUBJECT}|{_NAMED}))|"
-    rf",\s+(?=(?:{_SUBJECT}|{_NAMED}))|\.\.+\s*|,\s+(?=(?:no|not|nicht|kein\w*)\s))",
+    rf",?\s+(?:and|und|so|because|cause|cos|weil|denn|since)\s+(?={_WHEN}(?:{_SUBJECT}|{_NAMED}))|"
+    rf",\s+(?={_WHEN}(?:{_SUBJECT}|{_NAMED}))|\.\.+\s*|,\s+(?:(?:and|but|und|aber) )?(?=(?:no|not|nicht|kein\w*)\s)|"
+    r",\s+(?:so |and )?(?=(?:can|could|would) you\b|kannst du\b))",
     re.IGNORECASE,
 )
 # "Since it rained all week, the fair moves to Sunday": what is said is the main clause.
@@ -140,6 +142,7 @@ def _parts(sentence: str, is_item: bool) -> Iterator[Clause]:
 
 
 _LABEL = re.compile(r"^(?P<label>[^\W\d][^:.!?]{1,60}): +(?P<rest>\S.*)$")
+_LEADS_IN = re.compile(r"^(?:(?:and|then|also|now|und|dann|auch),? )+", re.IGNORECASE)
 _SAYS = re.compile(rf"(?:^|\b){_SUBJECT} [\w']+ ", re.IGNORECASE)
 
 
@@ -148,4 +151,4 @@ def _labelled(sentence: str) -> tuple[str, str]:
     found = _LABEL.match(sentence)
     if not found or len(found["label"].split()) > 6 or "//" in found["rest"][:3] or _SAYS.search(found["label"]):
         return "", sentence
-    return found["label"].strip(), found["rest"]
+    return _LEADS_IN.sub("", found["label"].strip()), found["rest"]

@@ -48,7 +48,9 @@ _CONTEXTS = tuple(
     )
 )
 _DENIES = re.compile(
-    r"\b(?:not|never|no|cannot|without|nobody|nothing|nicht|nie|niemals|kein\w*|ohne)\b|n't\b", re.IGNORECASE
+    r"\b(?:not|never|no|cannot|without|nobody|nothing|frozen|freeze|forbidden|banned|off limits|refuses?|"
+    r"nicht|nie|niemals|kein\w*|ohne|tabu|verboten|weigert)\b|n't\b",
+    re.IGNORECASE,
 )
 
 
@@ -60,6 +62,7 @@ class Reading:
     """A sentence as the rules compare it: content stems, slots and values, contexts, what it denies or ends."""
 
     sentence: str
+    language: str
     stems: frozenset[str]
     subject: str
     slots: dict[str, frozenset[str]]
@@ -87,13 +90,14 @@ NOTHING = Relation(verdict=Verdict.IRRELEVANT, reason="")
 @lru_cache(maxsize=8192)
 def read_sentence(sentence: str, *, person: str, subject: str = "", language: str = "en") -> Reading:
     """Read a told sentence about `person` as the rules compare it."""
-    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence) if person else sentence
+    spoken = _as_spoken(sentence, person) if person else sentence
     change = find_change(spoken)
     ended = change.ended if change else ()
     values = find_values(sentence)
     slots = without_ended(_without_person(fill_slots(sentence, values), person), ended)
     return Reading(
         sentence=sentence,
+        language=language,
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         slots=slots,
@@ -105,6 +109,11 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         ended=ended,
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
     )
+
+
+def _as_spoken(sentence: str, person: str) -> str:
+    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence)
+    return re.sub(r"\bI (is|has)\b", lambda found: {"is": "I am", "has": "I have"}[found[1]], spoken)
 
 
 def _names_in(sentence: str, person: str) -> list[str]:
@@ -148,8 +157,11 @@ def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, 
     }
 
 
-def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
-    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts."""
+def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool = False) -> Relation:
+    """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts.
+
+    `is_sure`: only what needs no judgement, where a model is asked about the rest.
+    """
     if ended := _ends(claim, belief):
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
@@ -159,7 +171,17 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     if _end_the_same(claim, belief):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
-    return by_slot or _by_words(claim, belief, is_explicit)
+    by_words = by_slot or _by_words(claim, belief, is_explicit)
+    return NOTHING if is_sure and not _is_plain(by_words, claim, belief) else by_words
+
+
+_MOST_OF_BOTH = 0.75  # share of all their content words
+
+
+def _is_plain(found: Relation, claim: Reading, belief: Reading) -> bool:
+    """Tell whether what was found is plain: an announced end, or nearly all words of both, or all that both say."""
+    shared = claim.stems & belief.stems
+    return found.ends or len(shared) >= _MOST_OF_BOTH * len(claim.stems | belief.stems)
 
 
 def _label(sentence: str) -> str:
@@ -208,6 +230,8 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         if not _is_about_same(slot, claim, belief):
             continue
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
+            if slot.value == MEMBER and not _is_of_slot(slot, belief) and not _share_more(slot, mine, claim, belief):
+                continue  # the value is named by the way
             if _denies_it(claim) == _denies_it(belief) or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
                 return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
@@ -222,6 +246,19 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
     return None
 
 
+_MOST_BESIDE = 3  # content words of a sentence that is about a value, beside the value itself
+
+
+def _is_of_slot(slot: Slot, belief: Reading) -> bool:
+    """Tell whether a sentence says what the slot's value is, and not something else in which the value is named."""
+    return len(belief.stems) <= _MOST_BESIDE or slot.named.search(belief.sentence) is not None
+
+
+def _share_more(slot: Slot, values: Collection[str], claim: Reading, belief: Reading) -> bool:
+    named = content_stems(" ".join(key for key, value in slot.members.items() if value in values), language="en")
+    return bool((claim.stems & belief.stems) - named)
+
+
 def _denies_it(reading: Reading) -> bool:
     """Tell whether a sentence denies what its slots hold: what it says has ended is not in them any more."""
     return reading.denies and not reading.ended
@@ -229,7 +266,12 @@ def _denies_it(reading: Reading) -> bool:
 
 def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
     """Tell whether two fillings of a slot are of one thing: a price of two things is two slots."""
-    if slot.name in ("release_day", "opening", "closing") or slot.value in (MEMBER, "name", "person", "unit"):
+    if slot.name in ("release_day", "opening", "closing", "home_office") or slot.value in (
+        MEMBER,
+        "name",
+        "person",
+        "unit",
+    ):
         return True
     if (
         slot.name == "meeting"
@@ -264,6 +306,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
     if claim.is_change and differ and not agree and coverage >= 0.34:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
+    if agree and not differ and coverage >= 0.34 and claim.is_denial == belief.is_denial:
+        return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {agree[0]} of it.")
     if len(shared) >= 2 and (coverage >= 0.6 or _share_a_name(claim, belief)):
         if differ and not agree:
             return (
@@ -271,16 +315,28 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
                 if is_explicit
                 else NOTHING
             )
-        if claim.is_denial != belief.is_denial:
+        if _denies_what_is_shared(claim, shared) != _denies_what_is_shared(belief, shared):
             return NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
         claim.subject
         and claim.subject == belief.subject
         and claim.subject[:1].isalpha()
-        and len(shared - {claim.subject}) >= 1
+        and shared - content_stems(claim.subject, language=claim.language)
         and not differ
         and claim.is_denial == belief.is_denial
     ):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
     return NOTHING
+
+
+def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:
+    """Tell whether a sentence denies in the clauses that hold the shared words, those that name somebody aside."""
+    told = shared - reading.names or shared
+    clauses = [
+        clause for clause in _CLAUSES.split(reading.sentence) if told & content_stems(clause, language=reading.language)
+    ]
+    return any(_DENIES.search(clause) for clause in clauses)
+
+
+_CLAUSES = re.compile(r"[,;:]| but | aber ")

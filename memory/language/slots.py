@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memory.language.values import Values
+from memory.language.values import Values, find_values
 
 MEMBER = "member"  # a slot's value that is one of its own list
 MONEY = "money"  # names its slot by itself
@@ -26,6 +26,8 @@ class Slot:
     is_single: bool
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
+    asked: re.Pattern[str] | None  # words of a question about it that no answer needs to have
+    common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
 
 @cache
@@ -47,6 +49,8 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         is_single=bool(entry.get("single")),
         needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
+        asked=_any_of(entry["asked"]) if "asked" in entry else None,
+        common=frozenset(entry.get("common", ())),
     )
 
 
@@ -70,11 +74,28 @@ def fill_slots(text: str, values: Values) -> dict[str, frozenset[str]]:
     return filled
 
 
+def slots_asked(question: str) -> frozenset[str]:
+    """Return the slots that a question is about: by their own words, by words of asking, or by a member."""
+    filled = fill_slots(question, find_values(question))
+    named = (
+        slot.name
+        for slot in slots_by_name().values()
+        if slot.named.search(question) or (slot.asked and slot.asked.search(question))
+    )
+    return frozenset(filled) | frozenset(named)
+
+
 def _members(slot: Slot, text: str) -> frozenset[str]:
     if slot.member is None or (slot.needs_word and not slot.named.search(text)):
         return frozenset()
-    found = slot.member.finditer(text)
+    is_named = slot.named.search(text) is not None
+    found = (one for one in slot.member.finditer(text) if is_named or not _is_common(slot, one))
     return frozenset(slot.members[one.group().lower()] for one in found)
+
+
+def _is_common(slot: Slot, found: re.Match[str]) -> bool:
+    """Tell whether a member stands there as the common word that it is as well, not written as a name."""
+    return found.group().lower() in slot.common and not (found.group()[0].isupper() and found.start() > 0)
 
 
 def without_ended(slots: Mapping[str, frozenset[str]], ended: Collection[str]) -> dict[str, frozenset[str]]:

@@ -41,11 +41,15 @@ _QUALIFIED = re.compile(
     r",? (?:so|and) (?:please |pls |just |then )?(?:add|put|note|update|change|adapt|write|make|use|do)\b.*$", re.I
 )
 
+_OWN_DEEDS = re.compile(
+    r"\b(?:i|we)\b(?:(?!,| so ).)*? and \w+\b(?!.*\bso\b)", re.IGNORECASE
+)  # "we rebase and use a bot"
+
 
 def strip_frame(text: str) -> str:
     """Drop what only leads in or trails off, and write "the handover's on" out."""
     said = _OPENER.sub("", text.strip(" -–—,;:"))
-    said = _IS.sub(" is ", _QUALIFIED.sub("", said))
+    said = _IS.sub(" is ", said if _OWN_DEEDS.search(said) else _QUALIFIED.sub("", said))
     while (shorter := _TRAILING.sub("", said.rstrip(" .!,;:"))) != said.rstrip(" .!,;:"):
         said = shorter
     return said.strip(" ,;:-–—").rstrip(".!")
@@ -70,6 +74,23 @@ _MUST_BE = re.compile(
     r"^(?:in [\w ]{2,20} |on [\w ]{2,20} |at [\w ]{2,20} )?it (?:must|has to|needs to|should) be (?P<what>.+)$",
     re.IGNORECASE,
 )
+
+
+_ASKED_KINDLY = re.compile(
+    r"^(?:when(?:ever)? you (?:answer|reply|write|explain)\w*(?: to)?(?: me| things)?,? )?(?:can|could|would|will) you "
+    r"(?:please |just |also )*(?P<order>not|never|always|stop|keep|only|skip|avoid|leave)\b",
+    re.IGNORECASE,
+)
+
+
+def as_order(said: str) -> str:
+    """Return what is asked for kindly as the order that it is: "could you please not use tables" is "don't"."""
+    found = _ASKED_KINDLY.match(said)
+    return (
+        f"{'dont' if found['order'].lower() == 'not' else found['order']}{said[found.end() :].rstrip('? ')}"
+        if found
+        else said
+    )
 
 
 def as_instruction(said: str, *, label: str, name: str, german: bool) -> str | None:
@@ -154,8 +175,8 @@ _ADV = (
     r"actually|strictly|strongly|exclusively|auch|immer|nie|nur|meist|eigentlich|jetzt|lieber|ausschließlich) )*"
 )
 _NAME = r"(?-i:[A-ZÄÖÜ])[\w-]+(?: (?-i:[A-ZÄÖÜ])[\w-]+)?"
-_STATE, _GERMAN_STATE, _OWN_GERMAN = (
-    "|".join(word_list(name)) for name in ("state_verbs", "german_state_verbs", "own_verbs")
+_STATE, _GERMAN_STATE, _OWN_GERMAN, _CONDITIONS = (
+    "|".join(word_list(name)) for name in ("state_verbs", "german_state_verbs", "own_verbs", "conditions")
 )
 _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE), strength)
@@ -169,6 +190,11 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
             r"based|responsible|closed|[\w]+-free|laktose\w*|allergisch|verheiratet|ledig|rentner\w*|lehrer\w*|"
             r"vegetarier\w*|"
             r"veganer\w*|linkshänder\w*|\w+(?:ist|erin|login|ärztin|arzt))\b",
+            0.75,
+        ),
+        (
+            "identity",
+            rf"\b(?:i|we|ich)(?:'ve| have| habe?|) (?:got |had |also )*(?:an? |eine? )?(?:{_CONDITIONS})\b",
             0.75,
         ),
         ("preference", r"\b(?:i|we) (?:can't|cannot|can not|could not|couldn't) (?:stand|bear|abide)\b", 0.7),
@@ -231,6 +257,9 @@ _PAST = re.compile(
     r"^(?:went|got|had|was|did|came|made|took|sent|wrote|found|saw|fell|broke|spent|bought|swam|ran|tried|booked|"
     r"planned|"
     r"called|asked|finished|fixed|worked|walked|watched|\w{3,}ed (?!to\b)(?:the|a|it|my|out|up|in|on)\b)|"
+    r"\b(?:i|we|he|she|they)(?:'ve| have| has|'d)(?: just| now| already| finally| also)* (?:been )?"
+    r"(?!(?:lived|worked|always|used|known|owned|needed|wanted|been)\b)(?:\w{3,}ed|bought|sold|taken|given|written|read|"
+    r"made|done|found|lost|left|sent|paid|put|set|won|told|said|seen|gone|come|begun|chosen|eaten|thrown|drawn|built)\b|"
     r"\b(?:hat|haben|habe|hab|bin) .*\b(?:ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent)\w{2,}t)[.!]?$",
     re.IGNORECASE,
 )

@@ -43,7 +43,7 @@ _TIME = re.compile(
     r"(?<![\d.:])(?P<clock>[01]?\d|2[0-3])(?P<tick>:[0-5]\d)\b(?![:\d])",
     re.IGNORECASE,
 )
-_CURRENCY = r"(?:£|€|\$|euros?|eur|pounds?|quid|dollars?|usd|gbp|chf|franken|cents?)"
+_CURRENCY = r"(?:£|€|\$|euros?|eur|pounds?|quid|dollars?|usd|gbp|chf|franken|cents?|pence|ct|p(?= (?:an?|per)\b))"
 _EACH = r"(?:month|hour|week|year|seat|day|person|head|monat|stunde|woche|jahr|tag|kopf)"
 _AMOUNT = r"\d(?:[\d.,]*\d)?"
 _MONEY = re.compile(
@@ -103,6 +103,7 @@ class Values:
     name: frozenset[str] = frozenset()
     person: frozenset[str] = frozenset()
     unit: frozenset[str] = frozenset()
+    quantity: frozenset[str] = frozenset()  # "28 day", "android 10"
 
     def of(self, kind: str) -> frozenset[str]:
         """Return the values of one kind, none of a kind that is not known."""
@@ -110,8 +111,11 @@ class Values:
         return found
 
     def excluding(self) -> dict[str, frozenset[str]]:
-        """Return the values that another of their kind would exclude: days, times, prices, by kind."""
-        return {kind: found for kind in _KINDS if (found := self.of(kind))}
+        """Return by kind, or by unit, the values that another would exclude: days, times, prices, quantities."""
+        kinds = {kind: found for kind in _KINDS if (found := self.of(kind))}
+        for number, unit in map(str.split, self.quantity):
+            kinds[unit] = kinds.get(unit, frozenset()) | {number}
+        return kinds
 
 
 def find_values(text: str) -> Values:
@@ -125,6 +129,7 @@ def find_values(text: str) -> Values:
         date=frozenset(map(_date, _DATE.finditer(text))),
         name=frozenset(_no_days(found.group() for found in _NAME.finditer(text))),
         person=frozenset(_no_days(found.group() for found in _PERSON.finditer(text))),
+        quantity=frozenset(_quantities(text)),
         unit=frozenset((found["unit"] or found["numbered"]).lower() for found in _UNIT.finditer(text)),
     )
 
@@ -139,14 +144,45 @@ def _times(text: str) -> Iterator[str]:
         yield f"{(hour + 12 * is_late) % 24}:{minute}"
 
 
+_UNITS = (
+    r"(?:day|week|month|year|hour|minute|second|mile|word|page|space|column|character|point|percent|litre|metre|gram|"
+    r"tag|woche|monat|jahr|stunde|zeile|spalte|zeichen|seite|punkt|liter|meter|gramm|km|kg|mg|ml|mm|cm|gb|tb|mb|ms|%)"
+)
+_QUANTITY = re.compile(
+    rf"(?<![\d.,:£€$-])(?P<number>\d+(?:[.,]\d+)?)[ -]?(?P<unit>{_UNITS})(?:e?[sn]|er)?(?!\w)|"
+    r"(?<![\w.-])(?P<named>(?:android|ios|windows|ubuntu|debian|fedora|java|python|node|postgres|php|rails|django|"
+    r"arial|helvetica|size|schriftgröße|größe|stufe|level|grade|klasse|indent)) (?P<which>\d+(?:\.\d+)?)(?![\w.:]\w)",
+    re.IGNORECASE,
+)
+
+
+def _quantities(text: str) -> Iterator[str]:
+    for found in _QUANTITY.finditer(_SPELT_OUT.sub(_in_figures, text)):
+        number, unit = found["number"] or found["which"], found["unit"] or found["named"]
+        yield f"{number.replace(',', '.')} {unit.lower()}"
+
+
 def _amounts(text: str) -> Iterator[str]:
-    for found in _MONEY.finditer(text):
+    for found in _MONEY.finditer(_SPELT.sub(_in_figures, text)):
         written = found["before"] or found["after"] or found["rate"] or found["priced"]
         if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", written):
             yield re.sub(r"[.,]", "", written)
             continue
         plain = written.replace(",", ".")
         yield plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
+
+
+_NUMBER_OF = _HOUR_OF | {
+    "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "eighteen": 18, "twenty": 20, "thirty": 30,
+    "forty": 40, "fifty": 50, "hundred": 100,
+}  # fmt: skip
+_FIGURE = rf"\b(?P<number>{_any(_NUMBER_OF)})(?P<half> and a half)? "
+_SPELT = re.compile(rf"{_FIGURE}(?={_CURRENCY}\b)", re.IGNORECASE)
+_SPELT_OUT = re.compile(rf"{_FIGURE}(?={_UNITS}(?:e?[sn]|er)?\b)", re.IGNORECASE)
+
+
+def _in_figures(found: re.Match[str]) -> str:
+    return f"{_NUMBER_OF[found['number'].lower()] + (0.5 if found['half'] else 0):g} "
 
 
 def _frequencies(text: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Self
 
 from django.conf import settings
@@ -23,6 +24,10 @@ class ClaimQuerySet(WorkspaceQuerySet):
         """Keep what may be evidence: what is asserted, or announces a change (E1, E2)."""
         return self.filter(mode__in=EVIDENCE)
 
+    def filling(self, slots: Collection[str]) -> Self:
+        """Keep what is evidence of what a question asks for."""
+        return self.evidence().filter(slots__overlap=list(slots))
+
     def active(self) -> Self:
         """Keep the claims of active episodes."""
         return self.filter(episode__status=EpisodeStatus.ACTIVE)
@@ -37,6 +42,13 @@ class Claim(models.Model):
     sentence = models.TextField(help_text="In the third person, dates resolved; it stands alone.")
     subject = models.CharField(max_length=200, blank=True, default="", help_text="Whom or what it is about.")
     slot = models.CharField(max_length=40, blank=True, default="", help_text="What about the subject: manager, diet, …")
+    slots = ArrayField(
+        models.CharField(max_length=40),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="All that it fills; `slot` is one of them.",
+    )
     value = models.CharField(max_length=200, blank=True, default="")
     context = models.CharField(max_length=60, blank=True, default="general", help_text="At work, on Sundays, …")
     is_denial = models.BooleanField(default=False)

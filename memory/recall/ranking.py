@@ -1,6 +1,6 @@
 """From candidates to scores, and from the two kinds of memory to one list (B17)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import repeat
@@ -56,14 +56,20 @@ class Ranked(NamedTuple):
         return self._replace(score=score, columns=columns, place=0)
 
 
-def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, policy: Policy) -> list[Ranked]:
-    """Score episodes; one without a vector counts as being as near as the others on average."""
+def rank_episodes(
+    *, candidates: Sequence[EpisodeCandidate], asked: Collection[str] = (), profile: Profile, policy: Policy
+) -> list[Ranked]:
+    """Score episodes; one without a vector counts as being as near as the others on average.
+
+    `asked` are the ids of those that assert what the query asks about.
+    """
     similarity = reference_similarities(candidates, profile)
     scores = score_episodes(
         similarity=_filled(similarity),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
         sessions=[(candidate.project_id, candidate.session) if candidate.session else None for candidate in candidates],
         is_by_ai=[candidate.source == Source.AI for candidate in candidates],
+        is_asked=[candidate.id in asked for candidate in candidates],
         weight=_text_weight(candidates, policy),
         policy=policy.recall,
     )
@@ -75,6 +81,7 @@ def rank_episodes(*, candidates: Sequence[EpisodeCandidate], profile: Profile, p
         "standard_text": scores.text,
         "text_weight": [scores.text_weight] * len(candidates),
         "session": scores.session,
+        "asked_slot": scores.asked,
         "standard_sum": scores.together,
     }
     return _ranked(MemoryType.EPISODE, candidates, scores.score, components)

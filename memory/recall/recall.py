@@ -251,7 +251,7 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
             query=question.query, episodes=episodes, beliefs=beliefs, profile=profile, now=now, policy=policy
         )
     return [
-        *rank_episodes(candidates=episodes, profile=profile, policy=policy),
+        *rank_episodes(candidates=episodes, asked=found.asked, profile=profile, policy=policy),
         *rank_beliefs(candidates=beliefs, episodes=episodes, profile=profile, now=now, policy=policy),
     ]
 

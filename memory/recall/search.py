@@ -1,6 +1,6 @@
 """The channels of recall: the query's vector and its words, sent to each kind of memory."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
@@ -12,14 +12,16 @@ from memory.access.visibility import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
 from memory.domain.spreading import NOWHERE, Spread
 from memory.history.as_of import beliefs_as_of
+from memory.language.slots import slots_asked
 from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
+from memory.models import Claim
 from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm
-from memory.models.search_time import TimedSearch
+from memory.models.search_time import SearchFailed, TimedSearch
 from memory.models.vector_search import (
     BeliefCandidate,
     Context,
@@ -74,6 +76,7 @@ class Found:
     query: SearchQuery
     degraded: tuple[str, ...]
     spread: Spread = NOWHERE
+    asked: frozenset[str] = frozenset()  # episodes that assert what the query asks about
 
 
 def find_candidates(
@@ -95,12 +98,30 @@ def find_candidates(
     asked = SearchQuery(vector=vector, model=embedder.name, words=None)
     channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
     channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
+    episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
     return Found(
-        episodes=channels.find_episodes() if MemoryType.EPISODE in types else [],
+        episodes=episodes,
         beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
         query=channels.query,
         degraded=channels.degraded,
+        asked=_find_asked(timed, episodes, query, policy),
     )
+
+
+def _find_asked(
+    timed: TimedSearch, episodes: Sequence[EpisodeCandidate], query: str, policy: RecallPolicy
+) -> frozenset[str]:
+    """Find the episodes that assert what the query asks about, if it asks about a slot; without them it goes on."""
+    slots = slots_asked(query)
+    if not slots or not episodes:
+        return frozenset()
+    claims = Claim.objects.filter(episode__in=[episode.id for episode in episodes]).filling(slots)
+    asked = claims.order_by().values_list("episode_id", flat=True).distinct()
+    try:
+        return timed.run(lambda: frozenset(asked), seconds=policy.channel_seconds)
+    except SearchFailed as error:
+        log.warning("recall.claims_failed", error=str(error))
+        return frozenset()
 
 
 def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:

@@ -39,6 +39,11 @@ def modes(text: str) -> set[Mode]:
             "please don't use tables in your answers",
             "Nora wants the assistant not to use tables in the assistant's answers.",
         ),
+        ("could you please not use headings?", "Nora wants the assistant not to use headings."),
+        ("explain it again, and no lists please", "Nora wants no lists."),
+        ("it takes me longer because I've got dyslexia", "Nora has got dyslexia."),
+        ("there's a flood at ours so from the 9th I'm based in Leith", "From the 9th Nora is based in Leith."),
+        ("we rehearse on Mondays and use the hall", "Nora rehearses on Mondays and uses the hall."),
     ],
 )
 def test_what_somebody_says_of_themselves_is_told_by_their_name(said: str, sentence: str) -> None:
@@ -171,3 +176,18 @@ def test_one_day_that_is_free_lasts_no_longer_than_that() -> None:
 def test_what_has_ended_is_the_thing_and_not_the_verb(said: str, ended: tuple[str, ...]) -> None:
     """E3: else all that is deployed at all would have ended."""
     assert [claim.ended for claim in read(said)] == [ended]
+
+
+@pytest.mark.parametrize("said", ["I'm good.", "we have replied to the council", "I've been asked twice", "he is here"])
+def test_what_says_nothing_or_happened_once_founds_nothing(said: str) -> None:
+    """E4: a belief is of what lasts."""
+    assert told(said) == []
+
+
+def test_a_price_in_words_is_a_price() -> None:
+    """E3: two spellings of one value."""
+    spelt, written = (read_claims(text=text, speech=Speech(user="Nora"))[0] for text in PRICES)
+    assert spelt.slots["price"] == written.slots["price"] == {"12.5"}
+
+
+PRICES = ("I charge twelve and a half pence a line", "my price is 12.5p a line")

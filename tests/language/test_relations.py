@@ -31,6 +31,11 @@ def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en
         ("The shop opens at 9 in the morning.", "we open at nine"),
         ("Nora wants no bullet points.", "please no bullets, ever"),
         ("Nora is allergic to walnuts.", "I can't eat anything with nuts"),
+        ("Nora doesn't ship on Mondays.", "Mondays are frozen for releases"),
+        ("Nora's brother won't fly.", "my brother won't set foot on a plane"),
+        ("Loans run for 21 days.", "the limit for loans is 21 days"),
+        ("Nora works from home on Tuesdays.", "Tuesday is my day at home"),
+        ("Rules: Nora wants no tabs.", "and rules: never leave a warning"),
     ],
 )
 def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
@@ -45,6 +50,9 @@ def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
         ("Releases happen on Wednesdays.", "from now on releases happen on Mondays"),
         ("The tickets are in Jira.", "jira is gone, we use Linear now"),
         ("Nora has sold nothing; her car is a Volvo.", "I sold the Volvo"),
+        ("Loans run for 21 days.", "from now on loans run for 28 days"),
+        ("Nora works from home on Tuesdays.", "as of May my home office day is Thursday"),
+        ("Errors are reported to Bugsnag.", "we're out with Bugsnag"),
     ],
 )
 def test_an_announced_change_ends_the_old(belief: str, text: str) -> None:
@@ -85,3 +93,21 @@ def test_a_day_that_ended_ends_nothing_that_is_of_another_matter() -> None:
     moved = "Releases are no longer shipped on Friday."
     assert not said_of("Otis is bathed on Friday.", moved).ends
     assert said_of("Releases are shipped on Tuesday instead of Friday.", moved).verdict is Verdict.SUPPORTS
+
+
+def test_a_sentence_is_compared_by_the_clauses_that_share_its_words() -> None:
+    """E3: what it denies in another clause is of another matter."""
+    belief = "Tarek never reads chats, he wants letters for all complaints."
+    assert said_of(belief, "Tarek wants a letter for complaints").verdict is Verdict.SUPPORTS
+
+
+def test_a_german_verb_is_one_word_in_all_its_forms() -> None:
+    """E3: "misst" and "messen"."""
+    belief = "Nora misst die Becken wöchentlich."
+    assert said_of(belief, "wir messen die Becken jede Woche", language="de").verdict is Verdict.SUPPORTS
+
+
+@pytest.mark.parametrize("said", ["I need a table by the window", "the windows need cleaning", "I run the shop"])
+def test_a_common_word_fills_no_slot_of_another_matter(said: str) -> None:
+    """E3: a member that is a common word, too, counts beside a word of its slot, or as a name."""
+    assert not read_sentence(said, person="Nora").slots

@@ -60,6 +60,8 @@ def _finish(word: str) -> str:
 def stem_german(word: str) -> str:
     """Fold umlauts and strip inflection and the participle's ge from a lower-case German word."""
     word = word.replace("ß", "ss").translate(_UMLAUTS)
+    if word in _STRONG:
+        return _STRONG[word]
     if len(word) <= 3 or not word.isalpha():
         return word
     word = _SEPARABLE_PARTICIPLE.sub(r"\1", word)
@@ -70,3 +72,25 @@ def stem_german(word: str) -> str:
             word = word[: -len(ending)]
             break
     return word[:-1] if word.endswith("t") and len(word) > 4 else word  # arbeit-en, arbeitet
+
+
+# Verbs whose stem changes its vowel for he and she: so that "misst" and "messen" are one.
+_STRONG = {
+    "misst": "mess",
+    "isst": "ess",
+    "liest": "les",
+    "nimmt": "nehm",
+    "gibt": "geb",
+    "spricht": "sprech",
+    "sieht": "seh",
+    "trifft": "treff",
+    "hilft": "helf",
+    "vergisst": "vergess",
+    "faehrt": "fahr",
+    "fahrt": "fahr",
+    "lauft": "lauf",
+    "schlaft": "schlaf",
+    "tragt": "trag",
+    "bricht": "brech",
+    "wirft": "werf",
+}

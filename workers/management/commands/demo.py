@@ -1,9 +1,10 @@
-"""Live through the sample history with a real worker, and print what is believed after it."""
+"""Live through a sample life with a real worker, and print what is believed before and after a change in it."""
 
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,33 +24,32 @@ from memory.access.keys import create_key
 from memory.access.removal import remove_workspace
 from memory.access.workspaces import create_workspace
 from memory.models import Membership, Permission, Role
-from workers.demo_report import print_report
+from workers.demo_life import Life, read_life
+from workers.demo_report import print_beginning, print_report
 
 _WORKSPACE = "demo"
-_SAMPLE = "samples/history.jsonl"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 
 
 class Command(BaseCommand):
-    help = "Live through the sample history with a real worker and print the beliefs that come of it."
+    help = "Live through a sample life with a real worker; print what is believed before and after a change in it."
 
     def handle(self, *args: Any, **options: Any) -> None:
         began = time.monotonic()
         call_command("migrate", verbosity=0)
         for line in describe_services():
             self.stdout.write(line)
-        key = _fresh_workspace()
+        key, life = _fresh_workspace(), read_life()
         with ExitStack() as running:
             worker = running.enter_context(_worker())
             base_url = running.enter_context(_web())
             self.stdout.write(f"worker     Celery, process {worker}, log in {_log('worker')}")
-            self.stdout.flush()
-            sample = settings.BASE_DIR / "memory" / _SAMPLE
-            call_command("import_episodes", str(sample), workspace=_WORKSPACE, replay=True)
             bearer = {"Authorization": f"Bearer {key}"}
             with httpx.Client(base_url=base_url, headers=bearer, timeout=30, trust_env=False) as api:
-                print_report(api=api, out=self.stdout)
+                print_beginning(api=api, life=life, out=self.stdout)
+                _live_through(life)
+                print_report(api=api, life=life, out=self.stdout)
         self.stdout.write(f"\nDone in {time.monotonic() - began:.0f} s; the worker and the web process have ended.")
 
 
@@ -65,6 +65,14 @@ def _fresh_workspace() -> str:
         Membership.objects.create(workspace=workspace, user=admin, role=Role.OWNER)
     _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="demo")
     return key
+
+
+def _live_through(life: Life) -> None:
+    """Import a life as it was lived: each message at its time, with cycles in between."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "life.jsonl"
+        file.write_text(life.to_lines(), encoding="utf-8")
+        call_command("import_episodes", str(file), workspace=_WORKSPACE, replay=True)
 
 
 @contextmanager
