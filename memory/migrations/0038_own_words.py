@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0036_backlog_cycles'),
+        ('memory', '0037_slots_of_claims'),
     ]
 
     operations = [
