@@ -139,7 +139,6 @@ def describe(workspace: "Workspace") -> Json:
         "by tier": dict(Counter(episode.tier for episode in episodes).most_common()),
         "by kind": dict(Counter(str(episode.kind) for episode in episodes).most_common()),
         "by status": dict(Counter(str(episode.status) for episode in episodes).most_common()),
-        "with the exact words": sum(bool(episode.verbatim) for episode in episodes),
         "with entities": sum(bool(episode.entities) for episode in episodes),
         "with causes": sum(bool(episode.causes) for episode in episodes),
         "said again": sum(episode.confirmations > 0 for episode in episodes),

@@ -67,7 +67,9 @@ _RESTING = (ConsolidationState.POOLED, ConsolidationState.SETTLED)  # no cycle i
 
 
 def _is_fact() -> Exists:
-    return Exists(TurnEpisode.objects.filter(episode=OuterRef("pk"), episode__confidence__isnull=False))
+    """Recognise what an extraction made of a turn; turns that are episodes in their own words are speech."""
+    made = TurnEpisode.objects.filter(episode=OuterRef("pk"), is_verbatim=False)
+    return Exists(made.filter(episode__confidence__isnull=False))
 
 
 def _read(ids: Sequence[str], now: datetime) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from memory.consolidation.leases import kept_alive
 from memory.consolidation.reading import read_speech
 from memory.consolidation.setting_aside import set_aside
 from memory.consolidation.settling import fail_unembedded, settle_echoes
-from memory.consolidation.weighing import weigh_facts
+from memory.consolidation.weighing import weigh_turns
 from memory.domain.actor import cycle_actor
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.lifecycle import ConsolidationState
@@ -233,9 +233,9 @@ class _Embedding:
 
     @transaction.atomic
     def _weigh(self, ids: Sequence[str]) -> None:
-        """Weigh the facts among them that waited for their vectors (D5)."""
+        """Weigh the turns among them that waited for their vectors (D5)."""
         actor = cycle_actor(self.cycle.pk)
-        weigh_facts(workspace_id=self.cycle.workspace_id, ids=ids, actor=actor, now=self.cycle.now)
+        weigh_turns(workspace_id=self.cycle.workspace_id, ids=ids, actor=actor, now=self.cycle.now)
 
     def _is_about_texts(self, batch: Sequence[Matter], failure: CallFailed) -> bool:
         """Tell whether fewer texts may fare better; some servers refuse everything, and some are not there."""

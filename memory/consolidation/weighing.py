@@ -1,4 +1,4 @@
-"""What a new fact does among what is remembered: its surprise (D5), what it confirms (L15) and puts aside (L18)."""
+"""What a turn does among what is remembered: its surprise (D5), what it confirms (L15) and puts aside (L18)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _WEIGHED = ("importance", "distance", "surprise", "is_near_duplicate")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meeting:
-    """What a new fact says of older ones, by their ids."""
+    """What a new episode says of older ones, by their ids."""
 
-    fact: Episode
+    newer: Episode
     confirmed: Sequence[str]
     aside: Sequence[str]
 
 
-def weigh_facts(
+def weigh_turns(
     *,
     workspace_id: int,
     ids: Sequence[str],
@@ -43,23 +43,23 @@ def weigh_facts(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Weigh new facts once, in the order in which they were stored; those without a vector wait for it.
+    """Weigh new episodes of turns once, in the order in which they were stored; those without a vector wait for it.
 
-    `again` are facts that were told once more, in the same words and conversation, by when that was (L15). All that
-    changes is locked before, in the order of ids. The caller holds a transaction.
+    `again` are those whose words were said once more in their conversation, by when that was (L15). All that changes
+    is locked before, in the order of ids. The caller holds a transaction.
     """
-    facts = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=ids, confidence__isnull=False)
-    fresh = {fact.pk: fact for fact in facts.filter(distance=None).defer("search").order_by("number")}
+    said = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=ids, confidence__isnull=False)
+    fresh = {one.pk: one for one in said.filter(distance=None).defer("search").order_by("number")}
     model = embedder_of(workspace_id)
     count = settings.POLICY.surprise.neighbours
     near = nearest_older(workspace_id=workspace_id, model=model.name, ids=list(fresh), count=count)
     older = Episode.objects.defer("search").in_bulk({one.id for found in near.values() for one in found})
     met = []
-    for key, fact in fresh.items():
+    for key, newer in fresh.items():
         if key in near:
             alike = _on_scale(near[key], model.profile)
-            _surprise(fact, list(alike.values()))
-            met.append(_meet_older(fact, {older[one]: alike[one] for one in alike if one in older}))
+            _surprise(newer, list(alike.values()))
+            met.append(_meet_older(newer, {older[one]: alike[one] for one in alike if one in older}))
     _hold({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
     for key, occurred_at in again.items():
         _confirm(key, occurred_at)
@@ -77,40 +77,40 @@ def _on_scale(near: Sequence[Neighbour], profile: Profile) -> dict[str, float]:
     return {one.id: float(profile.reference(one.cosine)) for one in near}
 
 
-def _surprise(fact: Episode, similarities: Sequence[float]) -> None:
+def _surprise(newer: Episode, similarities: Sequence[float]) -> None:
     policy = settings.POLICY.surprise
     found = measure_surprise(similarities=similarities, policy=policy)
-    fact.distance, fact.surprise, fact.is_near_duplicate = found.distance, found.score, found.is_near_duplicate
-    fact.importance = move_importance(importance=fact.importance, surprise=found, policy=policy)
+    newer.distance, newer.surprise, newer.is_near_duplicate = found.distance, found.score, found.is_near_duplicate
+    newer.importance = move_importance(importance=newer.importance, surprise=found, policy=policy)
 
 
-def _meet_older(fact: Episode, older: Mapping[Episode, float]) -> _Meeting:
+def _meet_older(newer: Episode, older: Mapping[Episode, float]) -> _Meeting:
     """Find what says the same, and what can no longer hold."""
     confirmed, aside = [], []
-    policy, newer = settings.POLICY.extraction, as_note(fact)
+    policy, said = settings.POLICY.extraction, as_note(newer)
     for one, similarity in older.items():
         note = as_note(one)
-        if confirms(newer=newer, older=note, similarity=similarity, policy=policy):
+        if confirms(newer=said, older=note, similarity=similarity, policy=policy):
             confirmed.append(one.pk)
-        elif supersedes(newer=newer, older=note, similarity=similarity, policy=policy):
+        elif supersedes(newer=said, older=note, similarity=similarity, policy=policy):
             aside.append(one.pk)
-    return _Meeting(fact=fact, confirmed=confirmed, aside=aside)
+    return _Meeting(newer=newer, confirmed=confirmed, aside=aside)
 
 
 def _settle(met: _Meeting, *, actor: Actor, now: datetime) -> None:
     """Confirm what says the same, and put aside what can no longer hold."""
     for key in met.confirmed:
-        _confirm(key, met.fact.occurred_at)
+        _confirm(key, met.newer.occurred_at)
     standing = Episode.objects.active().filter(pk__in=met.aside).values_list("pk", flat=True)
-    reason = f"superseded by {met.fact.pk}"
+    reason = f"superseded by {met.newer.pk}"
     change_episode_status(ids=list(standing), new=EpisodeStatus.SUPERSEDED, reason=reason, actor=actor, now=now)
 
 
 def _confirm(key: str, occurred_at: datetime) -> None:
-    """Count a confirmation once: what confirms was said later than the fact, and than what confirmed it last."""
+    """Count a confirmation once: what confirms was said later than it, and than what confirmed it last."""
     later = Q(confirmed_at=None) | Q(confirmed_at__lt=occurred_at)
-    facts = Episode.objects.filter(later, pk=key, confidence__isnull=False, occurred_at__lt=occurred_at)
-    facts.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
+    said = Episode.objects.filter(later, pk=key, confidence__isnull=False, occurred_at__lt=occurred_at)
+    said.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
 
 
 def as_note(episode: Episode) -> Note:

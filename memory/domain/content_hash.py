@@ -11,8 +11,16 @@ _ENDS_A_SENTENCE = frozenset(".!?")
 
 def content_hash(text: str) -> str:
     """Return the SHA-256, in hexadecimal, of a text's words: NFKC, casefold, white space collapsed, no end marks."""
-    words = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return hashlib.sha256((_drop_end_marks(words) or text).encode()).hexdigest()
+    return hashlib.sha256((_words_of(text) or text).encode()).hexdigest()
+
+
+def holds_words(*, text: str, said: str) -> bool:
+    """Tell whether a text holds all that was said, word for word and in one piece."""
+    return f" {_words_of(said)} " in f" {_words_of(text)} "
+
+
+def _words_of(text: str) -> str:
+    return _drop_end_marks(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
 
 
 def _drop_end_marks(words: str) -> str:

@@ -11,7 +11,7 @@ from memory.domain.lexicon import words
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.policy_conversations import ExtractionPolicy
 from memory.domain.tiers import Tier, tier_of
-from memory.domain.turns import leave_name_out
+from memory.domain.turns import Turn, leave_name_out, list_claims
 from memory.domain.verdicts import Verdict, judge_by_rules
 
 
@@ -62,9 +62,10 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _NOTED = re.compile(
-    r"\b(?:prefers?|always|never|must|should|usually|likes?|loves?|hates?|uses|wants?|needs?|requires?|avoids?|"
-    r"believes?|values?|is allergic|rules?|convention|policy|only|by default|favou?rite|"
-    r"bevorzugt|immer|nie|niemals|muss|müssen|soll|sollen|mag|liebt|hasst|nutzt|braucht|grundsätzlich|stets|nur)\b",
+    r"\b(?:prefers?|always|never|must|should|usually|likes?|loves?|hates?|uses|(?:i|we) use|wants?|needs?|requires?|"
+    r"avoids?|believes?|values?|(?:is|am) allergic|rules?|convention|policy|only|by default|favou?rite|"
+    r"bevorzugt|immer|nie|niemals|muss|müssen|soll|sollen|mag|liebt|hasst|nutzt|braucht|grundsätzlich|stets|nur|"
+    r"(?:ich|wir) (?:bevorzuge|liebe|hasse|nutze|brauche)n?)\b",
     re.IGNORECASE,
 )
 
@@ -107,7 +108,8 @@ def supersedes(*, newer: Note, older: Note, similarity: float, policy: Extractio
     """L18: tell whether a note puts an older one aside: same speaker, near enough, and they cannot both hold.
 
     A correction does so to what was told of an event, too: "on Thursday, not Friday". Never what is only guessed, nor
-    what a source says that is trusted less: a model does not correct its user.
+    what a source says that is trusted less: a model does not correct its user. Nor does what says several things fall
+    with one of them.
     """
     are_notes = newer.kind is Kind.NOTE and older.kind is Kind.NOTE
     if not (newer.is_correction or are_notes) or newer.occurred_at <= older.occurred_at:
@@ -117,9 +119,13 @@ def supersedes(*, newer: Note, older: Note, similarity: float, policy: Extractio
     if tier_of(confidence=newer.confidence, policy=policy) is Tier.SPECULATIVE:
         return False
     left, right = _as_claim(newer), _as_claim(older)
-    if check_polarity(left=left, right=right).passed:
+    if check_polarity(left=left, right=right).passed or _says_several_things(older):
         return False
     return judge_by_rules(episode=left, belief=right, similarity=similarity).verdict is Verdict.CONTRADICTS
+
+
+def _says_several_things(note: Note) -> bool:
+    return len(list_claims(Turn(text=note.text, speaker=note.speaker, language=note.language))) > 1
 
 
 def confirms(*, newer: Note, older: Note, similarity: float, policy: ExtractionPolicy) -> bool:

@@ -17,7 +17,6 @@ class ExtractionPolicy:
     confirm_similarity: Annotated[Share, "L15: similarity above which a later fact confirms an earlier one"] = 0.92
     turns: Annotated[Count, "L3: most turns of one call"] = 20
     seconds: Annotated[Positive, "L3: time that one extraction may take, all its calls together"] = 45.0
-    verbatim_characters: Annotated[Count, "L6: longest words kept beside a fact"] = 4_000
     summary_turns: Annotated[Count, "R8: turns of a conversation that are summed up together"] = 5
     summary_beside: Annotated[Count, "R8: turns before and after a stretch that are shown beside it"] = 3
     summary_least: Annotated[Count, "R8: fewest turns of a conversation that is summed up"] = 4

@@ -1,4 +1,4 @@
-"""What was said, turn by turn, goes with what was read out of it."""
+"""What was said, turn by turn, goes with what came of it."""
 
 from collections.abc import Collection
 
@@ -24,10 +24,10 @@ def erase_conversations(*, workspace: Workspace, conversations: Collection[int])
 
 
 def erase_turns(*, workspace: Workspace, episodes: Collection[str], conversations: Collection[int]) -> int:
-    """Delete the turns that some episodes were read out of, and the conversations of which no turn is left.
+    """Delete the turns that some episodes came of, and the conversations of which no turn is left.
 
-    The caller holds these conversations. Other turns of theirs that hold all of an episode's words go as well. Return
-    how many turns went.
+    The caller holds these conversations. Other turns of theirs that hold all of an episode's words go as well, unless
+    they are episodes of their own. Return how many turns went.
     """
     told = TurnEpisode.objects.filter(episode__in=episodes, turn__conversation__in=conversations)
     turns = set(told.values_list("turn_id", flat=True)) | _repeating(conversations, episodes)
@@ -40,7 +40,9 @@ def erase_turns(*, workspace: Workspace, episodes: Collection[str], conversation
 
 
 def _repeating(conversations: Collection[int], episodes: Collection[str]) -> set[int]:
-    """Find the turns of some conversations that hold all the words of an episode read out of one of them."""
+    """Find the turns of some conversations that hold all the words of an episode that came of one of them."""
+    own = TurnEpisode.objects.filter(turn__conversation__in=conversations, is_verbatim=True)
+    standing = set(own.exclude(episode__in=episodes).values_list("turn_id", flat=True))
     found: set[int] = set()
     for key in conversations:
         told = Episode.objects.filter(pk__in=episodes, turns__conversation=key).distinct()
@@ -48,7 +50,7 @@ def _repeating(conversations: Collection[int], episodes: Collection[str]) -> set
         texts = list(told.values_list("text", flat=True))
         repeating = turns_that_repeat(texts=texts, turns=[as_said(turn) for turn in turns.values()])
         found |= {turns[one.number].pk for one in repeating}
-    return found
+    return found - standing
 
 
 def _recount(conversations: Collection[int]) -> None:

@@ -75,7 +75,8 @@ def erase_memories(
     Raise CycleIsOpen while a cycle runs: workers would write down what they hold in their hands.
     """
     _stop_others(workspace)
-    return _erase_held(workspace, hold_doomed(episodes=episodes), beliefs, actor=actor, now=now)
+    doomed = hold_doomed(episodes=episodes, with_repeats=True)
+    return _erase_held(workspace, doomed, beliefs, actor=actor, now=now)
 
 
 @transaction.atomic

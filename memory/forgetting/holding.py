@@ -4,9 +4,11 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from memory.domain.content_hash import holds_words
 from memory.models import Conversation, Episode, TurnEpisode
 
 
@@ -23,7 +25,7 @@ class DoomedEpisode:
 
     @property
     def takes_turns(self) -> bool:
-        """Tell whether the words go that it was read out of: a summary that is pulled along leaves its other turns."""
+        """Tell whether the turns go that it came of: a summary that is pulled along leaves its other turns."""
         return self.is_named or not self.is_derived
 
 
@@ -32,15 +34,19 @@ class Doomed:
     """What goes, locked until the transaction ends."""
 
     episodes: Sequence[DoomedEpisode]
-    conversations: Collection[int]  # those that were named, and those that the episodes were read out of
+    conversations: Collection[int]  # those that were named, and those that the episodes came of
 
 
 class _Grown(Exception):
     """Somebody stored more of it while the conversations were waited for."""
 
 
-def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversation] | None = None) -> Doomed:
-    """Lock episodes with all that tells the same, and then conversations: named ones, and those they were read out of.
+def hold_doomed(
+    *, episodes: QuerySet[Episode], conversations: QuerySet[Conversation] | None = None, with_repeats: bool = False
+) -> Doomed:  # fmt: skip
+    """Lock episodes with all that tells the same, and then conversations: named ones, and those they came of.
+
+    With repeats: and other turns of these conversations that hold the words of one.
 
     Nobody refers to an episode any more: a recall that would note its use waits, and finds none. Whoever reads a
     conversation finds it gone, and stores nothing. What was stored before that, while a conversation was waited for,
@@ -49,17 +55,37 @@ def hold_doomed(*, episodes: QuerySet[Episode], conversations: QuerySet[Conversa
     named = Conversation.objects.none() if conversations is None else conversations
     while True:
         with suppress(_Grown), transaction.atomic():
-            going = _ids_of(with_retellings(episodes=episodes))
+            going = _going(episodes, with_repeats=with_repeats)
             around = going | _beside(_conversations(going, named))
             doomed = [one for one in _hold_episodes(around, named=_ids_of(episodes)) if one.id in going]
             held = _hold_conversations(_conversations(going, named))
-            if _ids_of(with_retellings(episodes=episodes)) - going or _beside(held) - around:
+            if _going(episodes, with_repeats=with_repeats) - going or _beside(held) - around:
                 raise _Grown
             return Doomed(episodes=doomed, conversations=held)
 
 
+def _going(episodes: QuerySet[Episode], *, with_repeats: bool) -> set[str]:
+    told = _ids_of(with_retellings(episodes=episodes))
+    if not with_repeats:
+        return told
+    return told | _ids_of(with_retellings(episodes=Episode.objects.filter(pk__in=_repeats_of(told))))
+
+
+def _repeats_of(ids: Collection[str]) -> set[str]:
+    """Find the turns, as episodes, that hold all the words of one that was said in their conversation; not of a few."""
+    fewest, found = settings.POLICY.turns.erased_words, set[str]()
+    own = TurnEpisode.objects.filter(is_verbatim=True)
+    said = own.filter(episode__in=ids).values_list("turn__conversation", "episode__text").distinct()
+    for conversation, text in said:
+        if len(text.split()) >= fewest:
+            others = own.filter(turn__conversation=conversation).exclude(episode__in=ids)
+            rows = others.values_list("episode", "episode__text").distinct()
+            found |= {key for key, other in rows if holds_words(text=other, said=text)}
+    return found
+
+
 def with_retellings(*, episodes: QuerySet[Episode]) -> QuerySet[Episode]:
-    """Return episodes with those merged into them, and with the summaries of what all these were read out of."""
+    """Return episodes with those merged into them, and with the summaries of the turns that all these came of."""
     named = episodes.order_by().values("pk")
     merged = Episode.objects.filter(merged_into__in=named).values("pk")
     turns = TurnEpisode.objects.filter(Q(episode__in=named) | Q(episode__in=merged)).values("turn")
@@ -72,7 +98,7 @@ def _ids_of(episodes: QuerySet[Episode]) -> set[str]:
 
 
 def _conversations(episodes: Collection[str], named: QuerySet[Conversation]) -> set[int]:
-    """Find the conversations that are named, and those that some episodes were read out of."""
+    """Find the conversations that are named, and those that some episodes came of."""
     read = TurnEpisode.objects.filter(episode__in=episodes).values("turn__conversation")
     found = Conversation.objects.filter(Q(pk__in=read) | Q(pk__in=named.values("pk")))
     return set(found.values_list("pk", flat=True))

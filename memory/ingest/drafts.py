@@ -14,7 +14,7 @@ from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.matter import matter_of, opening_name
 from memory.domain.origin import origin_of
 from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.lines import EpisodeLine, FactLine
+from memory.ingest.lines import EpisodeLine, ExtractedLine
 from memory.models import Source
 from memory.models.identifiers import new_episode_id
 
@@ -51,7 +51,6 @@ class Draft:
     valence: float = 0.0
     confidence: float | None = None
     causes: list[str] = field(default_factory=list)
-    verbatim: str = ""
     origin: str
     content_hash: str
     idempotency_key: str | None
@@ -130,9 +129,9 @@ def _draft(*, line: EpisodeLine, arrival: Arrival, projects: dict[str, int]) -> 
 
 def _extracted(line: EpisodeLine) -> dict[str, Any]:
     """Return what an extraction knows besides; what it derives takes no part in consolidation (B4)."""
-    if not isinstance(line, FactLine):
+    if not isinstance(line, ExtractedLine):
         return {}
-    found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "verbatim", "is_derived")}
+    found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "is_derived")}
     settled = {"state": ConsolidationState.SETTLED, "state_reason": DERIVED}
     return found | (settled if line.is_derived else {})
 

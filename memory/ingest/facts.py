@@ -1,36 +1,22 @@
-"""From turns of a conversation to episodes: ask what facts they tell, and store those (L3)."""
+"""Ask a language model what facts the turns of a conversation tell (L3)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from django.conf import settings
-from django.db import transaction
 
-from memory.consolidation.weighing import weigh_facts
 from memory.domain.breaking import describe_own
-from memory.domain.category import Category
-from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
-from memory.domain.entities import normalise_entity
-from memory.domain.grounding import turns_that_tell
+from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn
 from memory.domain.matter import matter_of
 from memory.domain.pieces import cut_pieces
 from memory.domain.refusals import says_nothing
 from memory.domain.user_names import name_of_user
-from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
-from memory.ingest.episodes import store_episodes
-from memory.ingest.lines import BadLine, FactLine, read_fact_line
 from memory.llm.calls import Answer, Ask, CallBudget, CallScope, Failure, answer_asks
-from memory.llm.ledger import note_episodes
 from memory.llm.model import FailureKind, language_model
 from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
-from memory.models import ModelCall, Source
 
-# L6: of these the exact words are kept beside the fact.
-EXACT = frozenset({Category.DECISION, Category.COMMITMENT, Category.CORRECTION})
 _UNHEARD = frozenset({Role.SYSTEM})  # what a system says are orders, the same in every conversation
-_LONGEST_NAME = 200
 
 
 def extraction_budget() -> CallBudget:
@@ -105,18 +91,6 @@ def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:
     ]
 
 
-@transaction.atomic
-def store_facts(*, found: FactsFound, turns: Sequence[SaidTurn], talk: Talk, arrival: Arrival) -> list[Outcome]:
-    """Store each fact as an episode of its session, in one transaction; doing it again adds nothing (L4)."""
-    said = {turn.number: turn for turn in turns}
-    drafts = [_read_line(fact, turns=turns, talk=talk, arrival=arrival) for fact in found.facts]
-    stored = iter(store_episodes(lines=[line for line in drafts if isinstance(line, FactLine)], arrival=arrival))
-    outcomes = [draft if isinstance(draft, Rejected) else next(stored) for draft in drafts]
-    _link_calls(found, outcomes, arrival)
-    _weigh(found, outcomes, said, arrival)
-    return outcomes
-
-
 def _asks(turns: Sequence[TurnText], person: str) -> Iterator[Ask]:
     most = settings.POLICY.extraction.turns
     for start in range(0, len(turns), most):
@@ -143,67 +117,3 @@ def _facts(answer: Answer) -> Iterator[Fact]:
 
 def _numbers(failure: Failure) -> list[int]:
     return [turn.number for turn in failure.request.turns] if isinstance(failure.request, FactsRequest) else []
-
-
-def _read_line(fact: Fact, *, turns: Sequence[SaidTurn], talk: Talk, arrival: Arrival) -> FactLine | Rejected:
-    telling = turns_that_tell(fact=fact, turns=turns)
-    try:
-        return read_fact_line(raw=_as_raw(fact, turns=telling, talk=talk), now=arrival.now)
-    except BadLine as bad:
-        return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
-
-
-def _as_raw(fact: Fact, *, turns: Sequence[SaidTurn], talk: Talk) -> dict[str, Any]:
-    source = source_of({turn.role for turn in turns})
-    most = settings.POLICY.ingest.entities
-    names = dict.fromkeys(normalise_entity(name)[:_LONGEST_NAME] for name in fact.entities)
-    words = "\n".join(dict.fromkeys(turn.text for turn in turns))[: settings.POLICY.extraction.verbatim_characters]
-    return {
-        "text": fact.text,
-        "project": talk.project,
-        "user": talk.user,
-        "agent": talk.agent,
-        "session": talk.session,
-        "speaker": _speaker_of(turns),
-        "source": source.value,
-        "occurred_at": max(turn.occurred_at for turn in turns if turn.number in fact.turns).isoformat(),
-        "category": fact.category.value,
-        "confidence": fact.confidence,
-        "importance": fact.importance,
-        "valence": fact.valence,
-        "entities": [name for name in names if name][:most],
-        "causes": list(fact.causes),
-        "verbatim": words if fact.category in EXACT else "",
-    }
-
-
-def source_of(roles: set[Role]) -> Source:
-    """Return whose word a fact is: a person's only if nobody else said any of it."""
-    if Role.ASSISTANT in roles:
-        return Source.AI
-    return Source.HUMAN if roles == {Role.USER} else Source.INGEST
-
-
-def _speaker_of(turns: Sequence[SaidTurn]) -> str | None:
-    """Return who speaks in all of the turns; nobody where they are several."""
-    speakers = {turn.speaker for turn in turns}
-    return speakers.pop() or None if len(speakers) == 1 else None
-
-
-def _link_calls(found: FactsFound, outcomes: Sequence[Outcome], arrival: Arrival) -> None:
-    """Let the ledger know which episodes a reply became, so that erasing one finds the reply that quotes it."""
-    seen = [
-        (ModelCall(pk=call_id), outcome.id)
-        for call_id, outcome in zip(found.call_ids, outcomes, strict=False)
-        if isinstance(outcome, Stored)
-    ]
-    note_episodes(workspace_id=arrival.workspace.pk, seen=seen)
-
-
-def _weigh(
-    found: FactsFound, outcomes: Sequence[Outcome], said: Mapping[int, SaidTurn], arrival: Arrival
-) -> None:  # fmt: skip
-    stored = [(fact, one) for fact, one in zip(found.facts, outcomes, strict=True) if isinstance(one, Stored)]
-    new = [one.id for _, one in stored if not one.is_duplicate]
-    again = {one.id: max(said[n].occurred_at for n in fact.turns) for fact, one in stored if one.is_duplicate}
-    weigh_facts(workspace_id=arrival.workspace.pk, ids=new, again=again, actor=arrival.actor, now=arrival.now)

@@ -162,13 +162,12 @@ def fingerprint(given: Mapping[str, object]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-class FactLine(EpisodeLine):
-    """A line that an extraction makes; what it has beside an episode line is no caller's to send."""
+class ExtractedLine(EpisodeLine):
+    """A line made of turns; what it has beside an episode line is no caller's to send."""
 
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     valence: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] = 0.0
     causes: list[Annotated[str, STORABLE]] = []
-    verbatim: Annotated[str, STORABLE] = ""
     is_derived: bool = False
 
 
@@ -177,9 +176,9 @@ def read_line(*, raw: object, now: datetime) -> EpisodeLine:
     return _read(EpisodeLine, raw, now)
 
 
-def read_fact_line(*, raw: object, now: datetime) -> FactLine:
-    """Check a line of an extraction; raise BadLine with every reason."""
-    return _read(FactLine, raw, now)
+def read_extracted_line(*, raw: object, now: datetime) -> ExtractedLine:
+    """Check a line made of turns; raise BadLine with every reason."""
+    return _read(ExtractedLine, raw, now)
 
 
 def _read(kind: type[Line], raw: object, now: datetime) -> Line:

@@ -15,7 +15,7 @@ from memory.domain.user_names import name_of_user
 from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.facts import as_turn_texts
-from memory.ingest.lines import read_fact_line
+from memory.ingest.lines import read_extracted_line
 from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, answer_asks
 from memory.llm.ledger import note_episodes
 from memory.llm.model import CallFailed, language_model
@@ -135,7 +135,7 @@ def _store(
         "idempotency_key": key,
         "is_derived": True,
     }
-    [outcome] = store_episodes(lines=[read_fact_line(raw=raw, now=arrival.now)], arrival=arrival)
+    [outcome] = store_episodes(lines=[read_extracted_line(raw=raw, now=arrival.now)], arrival=arrival)
     if isinstance(outcome, Stored):
         note_episodes(workspace_id=arrival.workspace.pk, seen=[(ModelCall(pk=call_id), outcome.id)])
     return outcome

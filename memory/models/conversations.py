@@ -97,10 +97,9 @@ class TurnQuerySet(WorkspaceQuerySet):
         return self.filter(state__in=WAITING_STATES)
 
     def tellable(self) -> Self:
-        """Keep the turns that no fact was read out of which was forgotten since; a summary is no fact of each."""
-        facts = TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__is_derived=False)
-        told = facts.filter(episode__status=EpisodeStatus.FORGOTTEN)
-        return self.filter(~Exists(told))
+        """Keep the turns of which nothing was forgotten since: neither their own words nor a fact; summaries apart."""
+        own = TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__is_derived=False)
+        return self.filter(~Exists(own.filter(episode__status=EpisodeStatus.FORGOTTEN)))
 
     def dead(self) -> Self:
         """Keep the dead letters: turns that could not be read so often that they wait for a person."""
@@ -150,11 +149,14 @@ class Turn(models.Model):
 
 
 class TurnEpisode(models.Model):
-    """Which episodes were read out of a turn, so that erasing one finds the words it came of."""
+    """Which episodes came of a turn, so that erasing one finds the words it came of."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+", db_index=False)
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    is_verbatim = models.BooleanField(
+        default=False, db_default=False, help_text="It is the turn in its own words, not a fact or a summary of it."
+    )
 
     objects = WorkspaceQuerySet.as_manager()
 

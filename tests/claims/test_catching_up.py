@@ -72,6 +72,28 @@ def test_a_fact_is_one_claim_as_it_stands(workspace: Workspace) -> None:
     assert {one.state for one in Episode.objects.all()} == {"settled", "pooled"}
 
 
+def test_a_turn_in_its_own_words_is_no_fact(workspace: Workspace) -> None:
+    """E1: it waits for a cycle, and in the pool it is read like all speech."""
+    words = "I prefer tea. My manager is Dana."
+    turn = factories.turn(workspace=workspace, content=words, state="extracted")
+    for state in ("settled", "new", "pooled"):
+        episode = pooled(workspace, words, state=state, confidence=0.95, session=state)
+        TurnEpisode.objects.create(workspace=workspace, turn=turn, episode=episode, is_verbatim=True)
+
+    assert read() == {"workspace": "old", "episodes": 1, "facts": 0, "claims": 2, "left": 0}
+
+    assert {claim.episode.state for claim in Claim.objects.all()} == {"pooled"}
+
+
+def test_a_fact_whose_words_a_turn_repeats_stays_a_fact(workspace: Workspace) -> None:
+    """E1: what was stored before is read as what it is, though a later turn is the same episode (L4)."""
+    one = fact(workspace, "Tea is for the guests.", state="settled")
+    later = factories.turn(workspace=workspace, content=one.text, state="extracted")
+    TurnEpisode.objects.create(workspace=workspace, turn=later, episode=one, is_verbatim=True)
+
+    assert read()["facts"] == 1
+
+
 def test_it_goes_on_where_it_was(workspace: Workspace) -> None:
     """E1: within its limit, the oldest first; in the end there is nothing to do."""
     for number in range(5):

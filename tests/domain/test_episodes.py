@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.content_hash import content_hash
+from memory.domain.content_hash import content_hash, holds_words
 from memory.domain.matter import matter_of, opening_name
 from memory.domain.origin import origin_of
 
@@ -33,6 +33,20 @@ words = st.lists(st.text(alphabet="abcdefäöü", min_size=1), min_size=1)
 def test_same_words(one: str, other: str) -> None:
     """L4: NFKC, casefold, white space, sentence-final marks."""
     assert content_hash(one) == content_hash(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("As I said: never moor  at the East pier! It is closed.", True),
+        ("Never moor at the east pier", True),
+        ("Never moor at the east piers.", False),
+        ("Never ever moor at the east pier.", False),
+    ],
+)
+def test_words_are_held_in_one_piece_or_not_at_all(text: str, is_held: bool) -> None:
+    """L4, B19: by the same rule as that by which words are the same."""
+    assert holds_words(text=text, said="Never moor at the east pier.") is is_held
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,15 @@ def test_verbs_of_action_in_the_past_come_before_note_words() -> None:
     assert kind_of(text="Mara always fixed the build herself.") is Kind.EPISODE
 
 
-@pytest.mark.parametrize("text", ["Mara prefers tabs.", "Secrets must stay out of logs.", "Mara mag Tee."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mara prefers tabs.", "Secrets must stay out of logs.", "Mara mag Tee.",
+        "We use Go.", "I am allergic to nuts.", "Wir nutzen Go.",
+    ],
+)  # fmt: skip
 def test_note_words_make_a_note(text: str) -> None:
-    """L5, step 5."""
+    """L5, step 5: of whoever is told of, or tells."""
     assert kind_of(text=text) is Kind.NOTE
 
 
@@ -111,6 +117,12 @@ NEWER = replace(OLDER, text="Mara prefers spaces over tabs.", occurred_at=NOW + 
 
 def _puts_aside(newer: Note, older: Note = OLDER, similarity: float = 0.95) -> bool:
     return supersedes(newer=newer, older=older, similarity=similarity, policy=POLICY)
+
+
+def test_what_says_several_things_does_not_fall_with_one_of_them() -> None:
+    """L18: greetings beside it are none."""
+    assert _puts_aside(NEWER, replace(OLDER, text="Hi! Mara prefers tabs over spaces."))
+    assert not _puts_aside(NEWER, replace(OLDER, text="Mara prefers tabs over spaces. Mara lives in Graz."))
 
 
 def test_a_newer_note_puts_an_older_one_aside() -> None:

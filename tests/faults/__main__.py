@@ -34,7 +34,7 @@ asserts that the cycle ended, or a later one took up its work, that every belief
 fault, that α and β equal the evidence, that each change was made once, that no episode was lost or counted twice, and
 how many calls were made. With a lease of 20 s and a sweep every 10 s, work whose process died without a word is taken
 up within half a minute; the rest of a recovery is the work itself, and waiting for a new process to start.
-Conversations that are read, and texts that are remembered at once, have faults of their own: each fact is stored and
+Conversations that are read, and texts that are remembered at once, have faults of their own: each is stored and
 counted once.
 
 Nothing is published yet: what a full disk does to a published file is not in the table, and comes with publishing.

@@ -43,7 +43,7 @@ def test_a_child_dies_during_the_call(world: World, workforce: Workforce, record
     record.strike("SIGKILL of a worker's child, reading a conversation, during its call")
     held.let_go()
     await_reading(conversation)
-    record.recover("the same turns were asked about again; each fact stored once")
+    record.recover("the same turns were asked about again; each turn stored once")
     check_read_once(world.workspace, *SAYINGS)
     assert count_asked(world) == 2
 
@@ -58,12 +58,12 @@ def test_a_child_dies_between_the_reply_and_the_storing(
         window.await_writer()
         worker.kill_children()
         record.strike(
-            "SIGKILL of a worker's child, reading a conversation, its reply in the ledger, its facts not stored"
+            "SIGKILL of a worker's child, reading a conversation, its reply in the ledger, its turns not stored"
         )
         window.forget_writers()
     assert not Episode.objects.for_workspace(world.workspace.pk).exists()
     await_reading(conversation)
-    record.recover("the reply was found in the ledger; each fact stored once, no call made again")
+    record.recover("the reply was found in the ledger; each turn stored once, no call made again")
     check_read_once(world.workspace, *SAYINGS)
     assert (count_asked(world), outcomes_of_calls(world.workspace)) == (1, {"ok": 1})
 
@@ -97,7 +97,7 @@ def test_every_message_is_lost(world: World, workforce: Workforce, record: Fault
     Conversation.objects.update(sent_at=database_now(plus=-61))  # nobody waits a minute in a test
     workforce.worker()
     await_reading(conversation)
-    record.recover("the sweep sent them again; each fact stored once")
+    record.recover("the sweep sent them again; each turn stored once")
     check_read_once(world.workspace, *SAYINGS)
 
 
@@ -107,6 +107,6 @@ def test_a_busy_server_is_waited_for(world: World, workforce: Workforce, record:
     world.server.then(refuse(429, retry_after=6.0), purpose="facts")
     record.strike("429 with Retry-After: 6 s, to whoever reads a conversation")
     await_reading(converse(world, *SAYINGS))
-    record.recover("asked again when the time had come; each fact stored once")
+    record.recover("asked again when the time had come; each turn stored once")
     check_read_once(world.workspace, *SAYINGS)
     assert outcomes_of_calls(world.workspace)["ok"] == 1

@@ -104,20 +104,20 @@ def owner(world: World) -> Caller:
 
 
 def say_in_a_conversation(mine: Caller) -> None:
-    """Say it in turns that the worker reads: they tell the memory that is there already."""
+    """Say it in turns that the worker reads: one is the memory that is there already, and one says more."""
     turns = turns_with_the_word()
     assert mine.post("/turns", {"turns": turns}).status_code == 202
     wait_until(lambda: not Turn.objects.waiting().exists(), what="the turns to be read")
-    assert TurnEpisode.objects.filter(episode__text=SAYING).count() == len(turns)
+    told = set(TurnEpisode.objects.filter(is_verbatim=True).values_list("episode__text", flat=True))
+    assert told == {SAYING, turns[1]["content"]}
 
 
 def turns_with_the_word() -> list[dict[str, str]]:
     """Return what an agent says, for the first time or again: a turn with an id, and one without."""
-    words = f"Never forget: the {CANARY} of the mill burns 5 hours."
     turn = {"session": f"at the {CANARY}", "role": "user", "speaker": f"{CANARY} the miller"}
     return [
-        {**turn, "content": words, "turn_id": f"of {CANARY} 0"},
-        {**turn, "content": f"{words} Mind the {CANARY}."},
+        {**turn, "content": SAYING, "turn_id": f"of {CANARY} 0"},
+        {**turn, "content": f"Never forget: {SAYING} Mind the {CANARY}."},
     ]
 
 
@@ -175,7 +175,7 @@ def test_no_place_holds_an_erased_word(
     assert (answer.status_code, answer.json()["status"], answer.json()["beliefs"]["erased"]) == (200, "erased", 1)
     assert places_with_the_word() == set()
     assert not Belief.objects.filter(pk=belief.pk).exists()
-    assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 3)
+    assert (Episode.objects.count(), ModelCall.objects.count(), Erased.objects.count()) == (4, calls, 4)
     told = exported(world.workspace).decode() + caplog.text + "".join(capfd.readouterr()) + answer.content.decode()
     for path in ("/episodes", "/beliefs", "/consolidations", "/status"):
         told += owner.get(path).content.decode()

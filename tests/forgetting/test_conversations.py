@@ -45,45 +45,63 @@ def call_about(conversation: Conversation) -> ModelCall:
     )  # fmt: skip
 
 
-def test_erasing_a_fact_erases_the_words_that_it_was_read_from(workspace: Workspace, reader: Reader) -> None:
-    """B19: the turn, the reply that quotes it, its words beside other facts; other turns stay."""
+def test_erasing_an_episode_erases_the_turn_that_it_is(workspace: Workspace, reader: Reader) -> None:
+    """B19: the turn, the reply that quotes it, its words beside facts of before; other turns stay."""
     say("The tide is low.", HIGH, workspace=workspace)
     read()
     call = call_about(Conversation.objects.get())
-    fact, other = Episode.objects.get(text=f"Noted: {HIGH}"), Episode.objects.get(text="Noted: The tide is low.")
+    said, other = Episode.objects.get(text=HIGH), Episode.objects.get(text="The tide is low.")
     turn = Turn.objects.get(content=HIGH)
     TurnEpisode.objects.create(workspace=workspace, turn=turn, episode=other)
     Episode.objects.filter(pk=other.pk).update(verbatim=f"The tide is low.\n{HIGH}")
     summary = factories.episode(workspace=workspace, text=f"They spoke of the pier: {HIGH}", is_derived=True)
     TurnEpisode.objects.create(workspace=workspace, turn=turn, episode=summary)
     erase_memories(
-        workspace=workspace, episodes=Episode.objects.filter(pk=fact.pk), actor=LENA, now=NOW + timedelta(days=1)
+        workspace=workspace, episodes=Episode.objects.filter(pk=said.pk), actor=LENA, now=NOW + timedelta(days=1)
     )
     call.refresh_from_db()
     assert [turn.content for turn in Turn.objects.all()] == ["The tide is low."]
-    assert list(Episode.objects.values_list("text", "verbatim")) == [("Noted: The tide is low.", "")]
+    assert list(Episode.objects.values_list("text", "verbatim")) == [("The tide is low.", "")]
     assert (call.reply, call.input_hash) == ("", "")
 
 
-def test_erasing_a_fact_erases_the_turn_that_has_its_words_whatever_was_quoted(
-    workspace: Workspace, reader: Reader
-) -> None:
-    """B19, L3: a reader quotes turn 1 for what stands in turn 2; both go."""
-    say("Thanks, fine.", HIGH, "The tide is low.", workspace=workspace)
+def test_a_turn_is_linked_to_its_own_words_whatever_a_model_quotes(workspace: Workspace, reader: Reader) -> None:
+    """B19, L3: a reader quotes turn 1 for what stands in turn 2; what is erased takes the turn that said it."""
+    say("Thanks, fine.", HIGH, "Ahoy!", workspace=workspace)
     fact = Fact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,))
     reader.does = lambda turns: FactsFound(facts=(fact,), call_ids=())
     read()
-    assert set(TurnEpisode.objects.values_list("turn__number", flat=True)) == {1, 2}
-    erase_memories(workspace=workspace, episodes=Episode.objects.all(), actor=LENA, now=NOW)
-    assert [turn.content for turn in Turn.objects.all()] == ["The tide is low."]
+    links = TurnEpisode.objects.values_list("turn__number", "episode__text", "is_verbatim")
+    assert set(links) == {(1, "Thanks, fine.", True), (2, HIGH, True)}
+    named = Episode.objects.filter(text=HIGH)
+    erase_memories(workspace=workspace, episodes=named, actor=LENA, now=NOW)
+    assert [turn.content for turn in Turn.objects.order_by("number")] == ["Thanks, fine.", "Ahoy!"]
 
 
-def test_turns_that_repeat_an_erased_fact_go_with_it(workspace: Workspace, reader: Reader) -> None:
-    """B19: whether they were read with it or not; what shares only some of its words stays."""
+def test_erasing_a_fact_of_before_erases_all_turns_that_told_it(workspace: Workspace, reader: Reader) -> None:
+    """B19: a fact that was an episode of its own keeps its links."""
+    told = [factories.turn(workspace=workspace, session="s", content=text) for text in ("Thanks, fine.", HIGH)]
+    fact = factories.episode(workspace=workspace, text="Mara never moors at the east pier.", confidence=0.9)
+    for turn in told:
+        TurnEpisode.objects.create(workspace=workspace, turn=turn, episode=fact)
+    erase_memories(workspace=workspace, episodes=Episode.objects.filter(pk=fact.pk), actor=LENA, now=NOW)
+    assert not Turn.objects.exists()
+
+
+def test_a_turn_that_holds_erased_words_goes_with_the_episode_that_it_is(workspace: Workspace, reader: Reader) -> None:
+    """B19: word for word; what uses the same words for something else is a memory of its own, and stays."""
+    elsewhere = "The pier in the east is closed: moor at the west, and never at night."
+    say(HIGH, f"As I said: {HIGH} The tide is low.", elsewhere, workspace=workspace)
+    read()
+    named = Episode.objects.filter(text=HIGH)
+    assert erase_memories(workspace=workspace, episodes=named, actor=LENA, now=NOW).turns == 2
+    assert [turn.content for turn in Turn.objects.all()] == [elsewhere]
+    assert [episode.text for episode in Episode.objects.all()] == [elsewhere]
+
+
+def test_turns_that_repeat_an_erased_one_go_with_it(workspace: Workspace, reader: Reader) -> None:
+    """B19: before anybody reads them; what shares only some of its words stays."""
     say(HIGH, workspace=workspace)
-    reader.does = lambda turns: FactsFound(
-        facts=(Fact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,)),), call_ids=()
-    )
     read()
     say("As I said: never moor at that east pier!", "The east pier is closed.", workspace=workspace, after=MINUTE)
     erase_memories(workspace=workspace, episodes=Episode.objects.all(), actor=LENA, now=NOW)

@@ -1,4 +1,4 @@
-"""B19, L3: a turn of which a piece could not be read goes with what was found in its other pieces."""
+"""B19, L3: a turn of which a piece could not be read is an episode for what was found in its other pieces."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ __all__ = ["_no_dispatch"]
 pytestmark = pytest.mark.django_db
 
 OLGA = "The harbour master is Olga Petersen."
-LONG = f"{OLGA} {'The tide is low. ' * 200}"
+LONG = f"{OLGA} {'The tide is low. ' * 200}".strip()
 TIDE = "Never moor at the east pier."
 
 
@@ -56,20 +56,21 @@ def links() -> set[tuple[int, str]]:
 
 def test_erasing_what_half_a_turn_told_erases_the_turn(workspace: Workspace) -> None:
     """B19: nobody reads the rest of it, and no word of it is left."""
-    named = Episode.objects.filter(text=OLGA)
+    named = Episode.objects.filter(text=LONG)
     assert erase_memories(workspace=workspace, episodes=named, actor=LENA, now=NOW).turns == 1
     assert list(Turn.objects.values_list("content", flat=True)) == [TIDE]
     assert list(Episode.objects.values_list("text", flat=True)) == [TIDE]
 
 
 def test_the_rest_of_a_turn_is_read_later_and_nothing_is_there_twice(workspace: Workspace, reader: Reader) -> None:
-    """L3, L4: what was found in it at first is known."""
+    """L3, L4: it is an episode already, and no confirmation of itself."""
     reader.does = lambda _: FactsFound(
         facts=(Fact(text=OLGA, category=Category.FACT, confidence=0.8, turns=(2,)),), call_ids=()
     )
     end_waits()
     assert read()
-    assert (links(), Episode.objects.count()) == ({(1, TIDE), (2, OLGA)}, 2)
+    assert (links(), Episode.objects.count()) == ({(1, TIDE), (2, LONG)}, 2)
+    assert not Episode.objects.filter(confirmations__gt=0).exists()
 
 
 def test_nothing_is_stored_of_a_half_read_turn_that_is_erased_meanwhile(

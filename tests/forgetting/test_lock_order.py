@@ -42,7 +42,7 @@ def workspace(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Worksp
 
 
 def of(text: str) -> Episode:
-    return Episode.objects.get(text=f"Noted: {text}")
+    return Episode.objects.get(text=text)
 
 
 def erase_fact(workspace: Workspace) -> None:
@@ -114,7 +114,7 @@ def test_who_reads_waits_for_told_episodes_with_the_conversation_free(workspace:
 def test_who_reads_locks_facts_that_are_told_again_by_id(workspace: Workspace) -> None:
     """L2, L15: in whatever order they are told."""
     low, high = Episode.objects.order_by("pk")
-    say(*(one.text.removeprefix("Noted: ") for one in (high, low)), workspace=workspace, user="mara", after=MINUTE)
+    say(*(one.text for one in (high, low)), workspace=workspace, user="mara", after=MINUTE)
     while_lower_held(low, high, lambda: read(after=MINUTE))
     assert set(Episode.objects.values_list("confirmations", flat=True)) == {1}
 

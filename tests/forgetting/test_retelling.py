@@ -44,7 +44,7 @@ def talk(workspace: Workspace) -> None:
 
 
 def fact() -> Episode:
-    return Episode.objects.get(text=f"Noted: {PIER}")
+    return Episode.objects.get(text=PIER)
 
 
 def forget() -> Forgotten:

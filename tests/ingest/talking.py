@@ -1,4 +1,4 @@
-"""Conversations for tests, and facts that somebody read out of them."""
+"""Conversations for tests, facts that somebody read out of them, and the episodes that their turns become."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,7 +7,8 @@ from typing import Any
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
 from memory.ingest.arrival import Arrival, Outcome
-from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
+from memory.ingest.facts import ask_for_facts, extraction_budget
+from memory.ingest.turns.episodes import find_telling_turns, store_turns
 from memory.models import Episode, Workspace
 from tests.factories import NOW
 from tests.ingest.arriving import episode_of
@@ -33,13 +34,22 @@ def told(text: str, *turns: int, category: Category = Category.FACT, confidence:
 def keep(
     *facts: Fact, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK, now: datetime = NOW
 ) -> list[Outcome]:  # fmt: skip
-    """Store facts as if a reply had told them."""
-    found = FactsFound(facts=facts)
-    return store_facts(found=found, turns=turns, talk=talk, arrival=Arrival(workspace=workspace, now=now))
+    """Store turns as if a reply had told these facts of them."""
+    return store(FactsFound(facts=facts), turns=turns, workspace=workspace, talk=talk, now=now)
+
+
+def store(
+    found: FactsFound, *, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK, now: datetime = NOW
+) -> list[Outcome]:  # fmt: skip
+    """Store the turns that say something, by what was found in them."""
+    telling, broken = find_telling_turns(found=found, turns=turns, user=talk.user)
+    assert not broken
+    arrival = Arrival(workspace=workspace, now=now)
+    return [one.outcome for one in store_turns(telling=telling, talk=talk, arrival=arrival)]
 
 
 def kept(*facts: Fact, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK) -> list[Episode]:
-    """Store facts and return their episodes."""
+    """Store turns and return their episodes."""
     return [episode_of(outcome) for outcome in keep(*facts, turns=turns, workspace=workspace, talk=talk)]
 
 

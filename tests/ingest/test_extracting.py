@@ -32,12 +32,12 @@ def test_what_waits_is_read_and_settled(workspace: Workspace, reader: Reader) ->
     assert reader.asked == [["The tide is low.", HIGH]]
     assert states() == ["extracted", "extracted"]
     episodes = {episode.text: episode for episode in Episode.objects.all()}
-    assert set(episodes) == {"Noted: The tide is low.", f"Noted: {HIGH}"}
+    assert set(episodes) == {"The tide is low.", HIGH}
     assert {(e.session, e.user, e.project.slug if e.project else "") for e in episodes.values()} == {
         ("s", "mara", "harbour")
     }
     told = TurnEpisode.objects.values_list("turn__content", "episode__text")
-    assert set(told) == {("The tide is low.", "Noted: The tide is low."), (HIGH, f"Noted: {HIGH}")}
+    assert set(told) == {("The tide is low.", "The tide is low."), (HIGH, HIGH)}
     found = conversation()
     assert (found.buffered, found.leased, found.extraction_count, found.extracted_at, found.claims) == (
         0, 0, 1, NOW + MINUTE, 0,

@@ -188,23 +188,23 @@ def test_a_worker_that_ends_blames_nobody(
     assert (conversation().claims, conversation().not_before) == (0, None)
 
 
-def test_a_fact_that_is_refused_is_seen_at_its_turn(
+def test_a_turn_that_is_refused_says_why(
     workspace: Workspace, reader: Reader, caplog: pytest.LogCaptureFixture
 ) -> None:
     """L3: counted in the log by reason; the others are stored."""
     say("The tide is low.", HIGH, workspace=workspace)
 
-    def too_long(turns: Sequence[SaidTurn]) -> FactsFound:
+    def unstorable(turns: Sequence[SaidTurn]) -> FactsFound:
         found = facts_of(turns)
-        return replace(found, facts=(found.facts[0], replace(found.facts[1], text="x" * 40_000)))
+        return replace(found, facts=(found.facts[0], replace(found.facts[1], causes=("\0",))))
 
-    reader.does = too_long
+    reader.does = unstorable
     assert read() is True
     assert list(Turn.objects.order_by("number").values_list("state", "state_reason")) == [
         ("extracted", ""), ("extracted", Turn.objects.get(number=2).state_reason),
     ]  # fmt: skip
-    assert Turn.objects.get(number=2).state_reason.startswith("a fact was refused: ")
-    assert (Episode.objects.count(), "facts_refused" in caplog.text) == (1, True)
+    assert Turn.objects.get(number=2).state_reason.startswith("it was not stored: ")
+    assert (Episode.objects.count(), "turns_refused" in caplog.text) == (1, True)
 
 
 def test_a_turn_that_breaks_the_rules_is_a_dead_letter_alone(
@@ -226,3 +226,22 @@ def test_a_turn_that_breaks_the_rules_is_a_dead_letter_alone(
     [letter] = Turn.objects.exclude(state_reason="")
     assert (letter.number, letter.state_reason) == (2, "our own error: ValueError: invalid literal: '99:99'")
     assert (Episode.objects.filter(is_derived=False).count(), Pause.objects.count(), conversation().claims) == (3, 0, 0)
+
+
+def test_a_turn_out_of_which_rules_cannot_read_a_claim_is_a_dead_letter(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E6, E1: where nobody found a fact in it; the turns beside it are episodes."""
+
+    def break_down(**_: Any) -> None:
+        raise ValueError("invalid literal: '99:99'")
+
+    monkeypatch.setattr("memory.ingest.turns.episodes.read_claims", break_down)
+    say("The gate of the lab is on 99:99.", HIGH, workspace=workspace)
+    reader.does = lambda turns: facts_of(turns[1:])
+
+    assert read(after=MINUTE)
+
+    assert states() == ["failed", "extracted"]
+    assert Turn.objects.get(number=1).state_reason == "our own error: ValueError: invalid literal: '99:99'"
+    assert [episode.text for episode in Episode.objects.all()] == [HIGH]

@@ -7,14 +7,14 @@ import pytest
 from pytest_django import Settings
 
 from memory.ingest.arrival import Arrival, Stored
-from memory.ingest.facts import extraction_budget, store_facts
+from memory.ingest.facts import extraction_budget
 from memory.ingest.summaries import summarize_conversation
 from memory.llm.model import CallFailed
 from memory.llm.openai_model import DIALECTS
 from memory.models import Episode, ModelCall, Workspace
 from tests import factories
 from tests.factories import NOW
-from tests.ingest.talking import TALK, ask, said
+from tests.ingest.talking import TALK, ask, said, store
 from tests.model_server import Asked, ModelServer, answer, garbage, refuse
 from tests.model_server_acts import tell
 
@@ -35,21 +35,20 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def test_a_servers_facts_are_stored_as_they_were_told(server: ModelServer, workspace: Workspace) -> None:
-    """L3: the names in one form, the cause, the feeling; what says nothing is none."""
+def test_what_a_server_finds_in_a_turn_is_kept_with_its_words(server: ModelServer, workspace: Workspace) -> None:
+    """L3: the names in one form, the cause, the feeling; of what says nothing there is no episode."""
     turns = said("We took Postgres because Redis was full.", "Thanks!")
     told = tell(
         {"turn": 1, "text": "Mara's team took Postgres because Redis was full."},
         category="decision", entities=["Postgres", "Redis "], causes=["Redis was full."], valence=-0.2, confidence=0.6,
     )  # fmt: skip
     server.then(answer({"facts": [told, tell({"turn": 2, "text": "Thanks!"})]}))
-    arrival = Arrival(workspace=workspace, now=NOW)
 
-    store_facts(found=ask(turns, workspace=workspace), turns=turns, talk=TALK, arrival=arrival)
+    store(ask(turns, workspace=workspace), turns=turns, workspace=workspace)
 
     episode = Episode.objects.get()
     assert (episode.entities, episode.causes, episode.valence) == (["postgres", "redis"], ["Redis was full."], -0.2)
-    assert (episode.tier, episode.verbatim) == ("inferred", "We took Postgres because Redis was full.")
+    assert (episode.tier, episode.text) == ("inferred", "We took Postgres because Redis was full.")
 
 
 def test_a_long_turn_is_read_to_its_end(server: ModelServer, workspace: Workspace) -> None:

@@ -1,11 +1,13 @@
-"""Read what waits of a conversation: ask for facts, and store them with the settling of their turns (L2, L3).
+"""Read what waits of a conversation: ask for facts, and store what turns say as these are settled (L2, L3, E1).
 
 No transaction is open during a call. The reply is in the ledger before anything comes of it, so that whoever carries on
-after a death finds it there; facts and turns are stored in one transaction, which asks whether the lease still holds.
+after a death finds it there; episodes are stored and turns settled in one transaction, which asks whether the lease
+still holds.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,11 +23,11 @@ from memory.consolidation.pausing import find_pause, rest_workspace
 from memory.domain.actor import READING
 from memory.domain.buffering import TurnState
 from memory.domain.conversation import FactsFound, SaidTurn
-from memory.domain.grounding import turns_that_tell
 from memory.domain.summaries import is_summary_due
 from memory.ending import is_ending
-from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
-from memory.ingest.facts import ask_for_facts, extraction_budget, store_facts
+from memory.ingest.arrival import ERASED, Arrival, Rejected, Stored
+from memory.ingest.facts import ask_for_facts, extraction_budget
+from memory.ingest.turns.episodes import StoredTurn, TellingTurn, find_telling_turns, store_turns
 from memory.ingest.turns.leasing import ConversationLease, bury, leased_conversation
 from memory.ingest.turns.summing_up import as_said, link_turns, sum_up, talk_of, when_quiet
 from memory.ingest.turns.waking import look_again
@@ -62,7 +64,10 @@ def _read(conversation_id: int, now: datetime) -> bool:
             return False
         said = [as_said(turn) for turn in lease.turns]
         found = _ask(lease, said)
-        return found is not None and _settle(lease, found, said, now)
+        if found is None:
+            return False
+        telling, broken = find_telling_turns(found=found, turns=said, user=lease.conversation.user)
+        return _settle(lease, replace(found, broken=(*found.broken, *broken.items())), telling, now)
 
 
 def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | None:
@@ -114,23 +119,23 @@ def _stop(lease: ConversationLease, reason: str) -> None:
         lease.release(**_failed(lease, reason))
 
 
-def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn], now: datetime) -> bool:
-    """Store what was found and be done with its turns; those left unread wait on, and the failure counts.
+def _settle(lease: ConversationLease, found: FactsFound, telling: Sequence[TellingTurn], now: datetime) -> bool:
+    """Store the turns that say something and be done with all; those left unread wait on, and the failure counts.
 
     Locked are episodes, the conversation, its turns, in this order, as by whoever erases; and whoever sends turns
-    meanwhile does not wait for the storing of facts.
+    meanwhile does not wait for the storing of episodes.
     """
     read = [turn for turn in lease.turns if turn.number not in found.unread]
     talk, arrival = talk_of(lease.conversation), Arrival(workspace=lease.conversation.workspace, now=now, actor=READING)
     try:
         with transaction.atomic():
-            outcomes = store_facts(found=found, turns=said, talk=talk, arrival=arrival) if read else []
-            _hold_told(outcomes)
+            stored = store_turns(telling=telling, talk=talk, arrival=arrival) if read else []
+            _hold_told(stored)
             _release(lease, found, read, now)
-            _link(found, outcomes, said, lease.turns)
+            _link(stored, lease.turns)
             _settle_turns(read, now)
             _bury_broken(lease.turns, found, now)
-            _note_refused(lease, found, outcomes)
+            _note_refused(lease, stored)
             Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
                 state_reason=found.failure[:200]
             )
@@ -141,16 +146,18 @@ def _settle(lease: ConversationLease, found: FactsFound, said: Sequence[SaidTurn
         return False
     if read:
         note_extraction(workspace_id=lease.conversation.workspace_id)
-    log.info("turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts))
+    log.info(
+        "turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts), episodes=len(stored)
+    )
     return not found.unread
 
 
-def _hold_told(outcomes: Sequence[Outcome]) -> None:
-    """Lock the episodes that facts became, or were before, until the transaction ends; raise _Overtaken if one is gone.
+def _hold_told(stored: Sequence[StoredTurn]) -> None:
+    """Lock the episodes that turns became, or were before, until the transaction ends; raise _Overtaken if one is gone.
 
     Links lock what they lead to, and the conversation comes after that.
     """
-    told = {outcome.id for outcome in outcomes if isinstance(outcome, Stored)}
+    told = {one.outcome.id for one in stored if isinstance(one.outcome, Stored)}
     held = Episode.objects.select_for_update(no_key=True).filter(pk__in=told).order_by("pk")
     if set(held.values_list("pk", flat=True)) != told:
         raise _Overtaken
@@ -169,35 +176,24 @@ def _settle_turns(read: Sequence[Turn], now: datetime) -> None:
     )
 
 
-def _link(
-    found: FactsFound, outcomes: Sequence[Outcome], said: Sequence[SaidTurn], leased: Sequence[Turn]
-) -> None:  # fmt: skip
-    """Remember which turns tell which episodes: those that hold the words, whatever a model says that it quotes.
-
-    A turn that is left unread for one of its pieces tells what was found in the others.
-    """
+def _link(stored: Sequence[StoredTurn], leased: Sequence[Turn]) -> None:
+    """Remember which episodes turns became, those too of which a piece is left unread."""
     by_number = {turn.number: turn for turn in leased}
-    pairs = [
-        (by_number[turn.number], outcome.id)
-        for fact, outcome in zip(found.facts, outcomes, strict=False)
-        if isinstance(outcome, Stored)
-        for turn in turns_that_tell(fact=fact, turns=said)
-        if turn.number in by_number
-    ]
-    link_turns(pairs=pairs)
+    pairs = [(by_number[one.telling.turn.number], one.outcome.id) for one in stored if isinstance(one.outcome, Stored)]
+    link_turns(pairs=pairs, is_verbatim=True)
 
 
-def _note_refused(lease: ConversationLease, found: FactsFound, outcomes: Sequence[Outcome]) -> None:
-    """Let it be seen which facts were not stored; that erased words are refused is nothing to look into (L4)."""
-    refused = [(fact, one) for fact, one in zip(found.facts, outcomes, strict=False) if isinstance(one, Rejected)]
+def _note_refused(lease: ConversationLease, stored: Sequence[StoredTurn]) -> None:
+    """Let it be seen which turns were not stored; that erased words are refused is nothing to look into (L4)."""
+    refused = {one.telling.turn.number: one.outcome for one in stored if isinstance(one.outcome, Rejected)}
     if not refused:
         return
-    reasons = Counter(_reason_of(one) for _, one in refused)
-    log.warning("facts_refused", conversation=lease.conversation.pk, reasons=dict(reasons))
-    for fact, one in refused:
+    reasons = Counter(_reason_of(one) for one in refused.values())
+    log.warning("turns_refused", conversation=lease.conversation.pk, reasons=dict(reasons))
+    for number, one in refused.items():
         if one != ERASED:
-            turns = Turn.objects.filter(conversation=lease.conversation, number__in=fact.turns)
-            turns.update(state_reason=f"a fact was refused: {_reason_of(one)}"[:200])
+            turns = Turn.objects.filter(conversation=lease.conversation, number=number)
+            turns.update(state_reason=f"it was not stored: {_reason_of(one)}"[:200])
 
 
 def _reason_of(refusal: Rejected) -> str:

@@ -146,10 +146,10 @@ def _put_off(conversation_id: int, *, is_blamed: bool) -> None:
     )
 
 
-def link_turns(*, pairs: Iterable[tuple[Turn, str]]) -> None:
-    """Remember that turns tell episodes; what is known already stays as it is."""
+def link_turns(*, pairs: Iterable[tuple[Turn, str]], is_verbatim: bool = False) -> None:
+    """Remember that episodes tell of turns, or are these in their own words; what is known already stays as it is."""
     rows = [
-        {"workspace_id": turn.workspace_id, "turn_id": turn.pk, "episode_id": key}
+        {"workspace_id": turn.workspace_id, "turn_id": turn.pk, "episode_id": key, "is_verbatim": is_verbatim}
         for turn, key in {(turn.pk, key): (turn, key) for turn, key in pairs}.values()
     ]
     insert_new(model=TurnEpisode, rows=rows)
