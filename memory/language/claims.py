@@ -89,8 +89,14 @@ def read_claims(*, text: str, speech: Speech) -> list[ReadClaim]:
 def _in_first_person(text: str, name: str) -> str:
     """Let who speaks of themselves by their name say "I", so that both are read alike (E2)."""
     own = re.escape(name)
+    text = _MISSPELT.sub(lambda found: f"we're{found[1]}", text)
     owned = re.sub(rf"\b{own}(?:'s|’s|'|’) (?=\w)", "my ", text, flags=re.IGNORECASE)
     return re.sub(rf"(^|[.!?;:,] |\b(?:and|but|so|und|aber) ){own} (?=[a-zäöü])", r"\1I ", owned, flags=re.I | re.M)
+
+
+_MISSPELT = re.compile(
+    r"(?:(?<=^)|(?<=[,.;:!?] )|(?<=\band )|(?<=\bso ))were( (?:on|in|at|using|back|moving|with)\b)", re.I | re.M
+)
 
 
 def _said_next(clauses: Sequence[Clause], place: int) -> str:
@@ -122,8 +128,9 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
     ended = change.ended if change else ()
     slots = without_ended(fill_slots(said, values), ended)
     strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots or values.excluding()))
-    if not (slots or values.excluding() or _says_anything(sentence, speech.user)):
-        strength = min(strength, TOLD - 0.01)
+    has_value = bool(slots or (values.excluding() and mode is not Mode.CHANGE))
+    if not (has_value or _says_anything(sentence, speech.user)):
+        strength = min(strength, (TOLD if mode is not Mode.CHANGE else ANNOUNCED) - 0.01)
     if change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
         strength = min(strength, ANNOUNCED - 0.01)  # it only says that something is over
     yield ReadClaim(
@@ -146,6 +153,7 @@ def _says_anything(sentence: str, user: str) -> bool:
     """Tell whether a sentence has a word beside its person that is not said everywhere ("Mara is good." has none)."""
     dull = dull_words("en") | dull_words("de")
     spoken = {word.lower().removesuffix("'s") for word in list_words(sentence)}
+    spoken -= {word for word in spoken if not word[0].isalpha() or find_values(word).excluding()}
     return bool(spoken - dull - {word.lower() for word in list_words(user)} - {"assistant"})
 
 

@@ -1,7 +1,7 @@
 """Cut a message into clauses that each say one thing, without code, output of programs and other people's words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.domain.residue import drop_output
@@ -134,11 +134,32 @@ def _parts(sentence: str, is_item: bool) -> Iterator[Clause]:
     label, rest = _labelled(sentence)
     yield Clause(text=rest, sentence=sentence, label=label, is_item=is_item, is_quote=is_quote)
     joined = _LEADING.sub(r"\g<main>", rest)
-    pieces = [piece.strip(" ,") for piece in _JOINT.split(joined) if piece and piece.strip(" ,")]
+    pieces = list(_with_lead([piece.strip(" ,") for piece in _JOINT.split(joined) if piece and piece.strip(" ,")]))
     pieces = [joined, *pieces] if joined != rest and len(pieces) > 1 else pieces
     if len(pieces) > 1 or joined != rest:
         for piece in pieces:
             yield Clause(text=piece, sentence=sentence, label=label, is_quote="“…”" in piece)
+
+
+# "From May on" is said of what follows it.
+_LEAD = re.compile(
+    r"^(?:(?:and|but|so|und|aber) )*(?:from|as of|as from|since|starting|on|at|in|by|for|during|until|with effect from|"
+    r"ab|seit|am|an|im|in|zu|bei|bis|every|each|jeden?|next|this) (?:[\w'.-]+ ?){1,4}$",
+    re.IGNORECASE,
+)
+
+
+def _with_lead(pieces: Sequence[str]) -> Iterator[str]:
+    """Put a piece that only says when or where before the next one."""
+    lead = ""
+    for piece in pieces:
+        if _LEAD.match(piece) and not _SAYS.search(f"{piece} "):
+            lead = f"{lead}{piece}, "
+            continue
+        yield lead + piece
+        lead = ""
+    if lead:
+        yield lead.strip(", ")
 
 
 _LABEL = re.compile(r"^(?P<label>[^\W\d][^:.!?]{1,60}): +(?P<rest>\S.*)$")

@@ -118,7 +118,7 @@ _ENDS = tuple(
         rf"^on (?P<thing>\w+days?)\b[^,.;]*\b(?:not|n't) {_DONE} any ?more\b",
         r", (?:but )?(?:never|not) on (?P<thing>\w+days?)\b",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
-        rf"\b(?:instead of|in place of|out with) {_THING}",
+        rf"\b(?:instead of|in place of|out with|rather than(?: on| in| at| with)?) {_THING}",
         rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
         rf"\b{_THING} (?:ist|sind) (?:jetzt |nun |endlich )?"
         r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft|gestrichen|passé|deinstalliert)\b",

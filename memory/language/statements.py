@@ -269,6 +269,13 @@ _LEANS = re.compile(
     r"\b(?:it|this|that|these|those|they|them|there|here|es|das|dies\w*|dort|hier|damit|davon|dafür)\b", re.IGNORECASE
 )
 # What is needed for the task at hand, said to whoever shall do it, or told as the next step of a story.
+_OF_ONESELF = re.compile(r"(?:i|i'm|we|we're|ich|wir)\b", re.IGNORECASE)
+_USUAL = re.compile(
+    r"\bas (?:i|we) (?:always )?(?:do|did|have|am|are)\b.{0,12}\b(?:every|each|always|on|most)\b|"
+    r"\bas (?:always|ever|every|usual)\b|"
+    r"\bwie (?:immer|jeden?|jedes|üblich|gehabt)\b",
+    re.IGNORECASE,
+)
 _ERRAND = re.compile(
     r"\b(?:i|we|ich|wir) (?:also |just |now |only |noch |jetzt )*"
     r"(?:need|want|have|brauche?n?|hab(?:e|en)?|will|wollen) "
@@ -305,7 +312,7 @@ def grade(*, said: str, clause: Clause, is_instruction: bool, is_change: bool = 
     if is_instruction:
         return "preference", 0.75
     weak = _weakness(said, clause, is_change=is_change)
-    if _has_own_habit(said):
+    if _has_own_habit(said) or (_USUAL.search(said) and _OF_ONESELF.match(said)):
         return "habit", 0.65 + 0.12 * has_cue("lasting", said) - weak
     for kind, pattern, strength in _FORMS:
         if pattern.search(said) and not (kind == "other" and said.split()[0].lower() in _NO_NAMES):
@@ -334,13 +341,14 @@ def _has_own_habit(said: str) -> bool:
 
 def _weakness(said: str, clause: Clause, *, is_change: bool) -> float:
     """Add up what tells that a clause is of one day, of somebody's mood, or leans on another."""
+    is_usual = _USUAL.search(said) is not None
     is_subordinate = clause.text != clause.sentence and said.lower().startswith(_SUBORDINATE)
     return sum(
         weight
         for weight, applies in (
-            (0.35, not is_change and has_cue("transient", said)),
+            (0.35, not is_change and not is_usual and has_cue("transient", said)),
             (0.35, not is_change and _PAST.search(said)),
-            (0.35, not is_change and has_cue("progressive", said)),
+            (0.35, not is_change and not is_usual and has_cue("progressive", said)),
             (0.25, has_cue("evaluation", said)),
             (0.12, _LEANS.search(said)),
             (0.25, not has_cue("standing", said) and _ERRAND.search(said)),
