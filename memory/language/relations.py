@@ -231,6 +231,8 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
         if not _is_about_same(slot, claim, belief) or (slot.value != "person" and _are_of_two(claim, belief)):
             continue
+        if slot.contrary and _wants(slot, claim) & _wants(slot, belief):
+            return Relation(verdict=Verdict.SUPPORTS, reason=f"It wants the same {name.replace('_', ' ')}.")
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
             if (
                 slot.value == MEMBER
@@ -251,6 +253,12 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
                 verdict=Verdict.CONTRADICTS, reason=f"It names another {name.replace('_', ' ')}.", ends=claim.is_change
             )
     return None
+
+
+def _wants(slot: Slot, reading: Reading) -> set[tuple[str, bool]]:
+    """Return the values of a slot, each with whether it is wanted; a contrary as the denial of the other."""
+    found = reading.slots.get(slot.name, frozenset())
+    return {(slot.contrary.get(value, value), reading.denies == (value in slot.contrary)) for value in found}
 
 
 def _are_of_two(claim: Reading, belief: Reading) -> bool:
@@ -326,7 +334,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
     agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
     if claim.is_change and differ and not agree and coverage >= 0.34:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
-    if agree and not differ and coverage >= 0.34 and claim.is_denial == belief.is_denial:
+    alike = _denies_what_is_shared(claim, shared) == _denies_what_is_shared(belief, shared)
+    if agree and not differ and coverage >= 0.34 and alike:
         return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {agree[0]} of it.")
     if len(shared) >= 2 and (coverage >= 0.6 or _share_a_name(claim, belief)):
         if differ and not agree:
@@ -335,7 +344,7 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
                 if is_explicit
                 else NOTHING
             )
-        if _denies_what_is_shared(claim, shared) != _denies_what_is_shared(belief, shared):
+        if not alike:
             return NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
@@ -359,4 +368,4 @@ def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:
     return any(_DENIES.search(clause) for clause in clauses)
 
 
-_CLAUSES = re.compile(r"[,;:]| but | aber ")
+_CLAUSES = re.compile(r"[,;:]| but | aber | and not | und nicht ")

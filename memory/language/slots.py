@@ -26,6 +26,7 @@ class Slot:
     is_single: bool
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
+    contrary: Mapping[str, str]  # a value by that whose denial it is: paragraphs, where no bullets are wanted
     asked: re.Pattern[str] | None  # words of a question about it that no answer needs to have
     common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
@@ -49,6 +50,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         is_single=bool(entry.get("single")),
         needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
+        contrary=dict(entry.get("contrary", {})),
         asked=_any_of(entry["asked"]) if "asked" in entry else None,
         common=frozenset(entry.get("common", ())),
     )

@@ -30,6 +30,8 @@ def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en
         ("Nora's editor is Helix.", "i write everything in helix"),
         ("The shop opens at 9 in the morning.", "we open at nine"),
         ("Nora wants no bullet points.", "please no bullets, ever"),
+        ("Nora wants no bullet points.", "please always answer in plain paragraphs"),
+        ("Loans run for 28 days and not 21.", "for loans the limit is 28 days"),
         ("Nora is allergic to walnuts.", "I can't eat anything with nuts"),
         ("Nora doesn't ship on Mondays.", "Mondays are frozen for releases"),
         ("Nora's brother won't fly.", "my brother won't set foot on a plane"),
