@@ -4,29 +4,25 @@ A claim has a job of its own, which makes no call: slots, values and words decid
 what one claim founds the next may bear out or end.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from memory.claims.reading import RULES
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, hash_statement, read_members
 from memory.consolidation.status import change_status
 from memory.domain.actor import cycle_actor
 from memory.domain.cards import Timeframe
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
-from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.language.modes import Mode
-from memory.language.relations import Reading, Relation, read_sentence, relate
-from memory.language.slots import slots_by_name, without_ended
+from memory.language.relations import Relation
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
 from memory.models.rows import insert_new
@@ -34,7 +30,6 @@ from memory.models.vectors import read_claim_vectors
 
 ENDED = "a claim says that it has ended"
 
-EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
 AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
 
 
@@ -69,81 +64,6 @@ def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str 
     said = said.filter(job__cycle__undone_at=None)
     counted = Evidence.objects.for_workspace(workspace_id).filter(episode__in=episodes)
     return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
-
-
-class KnownBeliefs:
-    """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
-
-    def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
-        beliefs = Belief.objects.for_workspace(workspace_id).active().defer("search")
-        self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
-        self.readings = [_read_belief(belief) for belief in self.beliefs]
-        self._by_word: dict[str, set[int]] = defaultdict(set)
-        for place, reading in enumerate(self.readings):
-            for word in (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_plain_words(reading.sentence)):
-                self._by_word[word].add(place)
-
-    def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
-        """Yield the beliefs that a claim says something about, and what."""
-        reading = read_claim(claim=claim, source=source)
-        asked = (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_ended_words(reading))
-        for place in sorted(set().union(*(self._by_word.get(word, set()) for word in asked)) if asked else ()):
-            belief = self.beliefs[place]
-            if not _is_in_sight(belief, source):
-                continue
-            found = relate(
-                claim=reading,
-                belief=self.readings[place],
-                is_explicit=claim.confidence >= EXPLICIT,
-                is_sure=claim.reader != RULES,
-            )
-            if found.verdict is not Verdict.IRRELEVANT:
-                yield belief, found
-
-
-def _plain_words(sentence: str) -> Iterable[str]:
-    return (f"word:{word}" for word in sentence.lower().replace("'s", "").replace(".", " ").replace(",", " ").split())
-
-
-def _ended_words(reading: Reading) -> Iterable[str]:
-    return (f"word:{word}" for thing in reading.ended for word in thing.lower().split())
-
-
-def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
-    same_project = belief.project_id in (None, source.project_id)
-    return same_project and belief.user in ("", source.user) and belief.language in ("", source.language)
-
-
-def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
-    """Return a claim as rules compare it."""
-    person = person_of(user=source.user, language=claim.language)
-    reading = read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
-    return reading if claim.reader == RULES else _as_model_read(reading, claim)
-
-
-def _as_model_read(reading: Reading, claim: Claim) -> Reading:
-    """Take a model's word for what changes and what has ended, and for a slot that rules do not see."""
-    slots = {claim.slot: found} if (found := _named_value(claim)) else {}
-    return replace(
-        reading,
-        slots=without_ended(slots | reading.slots, claim.ended),
-        is_change=claim.mode == Mode.CHANGE,
-        ended=tuple(claim.ended),
-    )
-
-
-def _named_value(claim: Claim) -> frozenset[str]:
-    """Return the value that a model names for a slot; of a slot that lists its values only such a one is sure."""
-    slot = slots_by_name().get(claim.slot)
-    if slot is None or not claim.value:
-        return frozenset()
-    listed = slot.members.get(claim.value.lower())
-    return frozenset({listed or claim.value.lower()}) if listed or not slot.members else frozenset()
-
-
-def _read_belief(belief: Belief) -> Reading:
-    person = person_of(user=belief.user, language=belief.language)
-    return read_sentence(belief.statement, person=person, subject=belief.subject, language=belief.language)
 
 
 def store_claim_jobs(*, cycle: Cycle, plans: Sequence[ClaimPlan], first_number: int) -> None:

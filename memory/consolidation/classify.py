@@ -4,8 +4,8 @@ First the existing beliefs; only where they turn out to have nothing to say is t
 rows as soon as they are known, so that going on after a crash asks only what is missing.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -31,7 +31,7 @@ from memory.consolidation.sources import (
     read_members,
     similarities,
 )
-from memory.domain.batches import batch_pairs
+from memory.domain.batches import batch_pairs, gather_pairs
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
@@ -55,6 +55,7 @@ class Target:
 
     belief: BeliefSource
     likeness: dict[str, float]
+    gathered: Collection[str] | None = None  # the episodes found to be about it, None where all may be
 
     @property
     def belief_id(self) -> str | None:
@@ -88,11 +89,13 @@ def _classify(lease: JobLease[ClusterJob]) -> None:
 def _existing_targets(
     *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> list[Target]:
-    """Choose the beliefs near the job: the one it was gathered around, or the five nearest that all may see."""
+    """Choose the beliefs near the job: those it was gathered around, or the five nearest that all may see."""
     beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
     if job.kind == JobKind.SINGLES:
-        found, belief_vectors = read_beliefs(beliefs=beliefs.filter(pk=job.belief_id), model=model.name)
-        return _targets(found, members, vectors, belief_vectors, model)
+        named = beliefs.filter(pk__in=list(job.pairs) or [job.belief_id])
+        found, belief_vectors = read_beliefs(beliefs=named, model=model.name)
+        targets = _targets(found, members, vectors, belief_vectors, model)
+        return [replace(target, gathered=job.pairs.get(target.belief.id)) for target in targets]
     if not any(member.is_saying for member in members):
         return []
     # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
@@ -191,6 +194,8 @@ def _verdicts_without_asking(
     given = given_verdicts(workspace_id=job.workspace_id, hashes=hashes, episodes=[m.id for m in members])
     rows = []
     for target, member in product(targets, members):
+        if target.gathered is not None and member.id not in target.gathered:
+            continue
         known = given.get((target.belief.statement_hash, member.id))
         if known is not None:
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
@@ -229,6 +234,8 @@ def _waiting(
 
 def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
     """Tell whether a member is to be judged at all; a candidate was made of all of them."""
+    if target.gathered is not None:
+        return member.id in target.gathered
     if target.belief_id is None:
         return True
     return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
@@ -238,12 +245,9 @@ def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waitin
     """Return the calls for what waits: of at most twelve episodes, about the statements that wait for the same ones."""
     policy = settings.POLICY.consolidation
     by_id, said = {target.belief.id: target for target in targets}, {member.id: member for member in members}
-    batches = batch_pairs(
-        waiting=waiting,
-        texts=list(said),
-        most_statements=policy.classify_statements,
-        most_texts=policy.classify_episodes,
-    )
+    is_gathered = any(target.gathered is not None for target in targets)
+    batch = gather_pairs if is_gathered else partial(batch_pairs, most_statements=policy.classify_statements)
+    batches = batch(waiting=waiting, texts=list(said), most_texts=policy.classify_episodes)
     return [
         Ask(key=str(number), request=_request([by_id[key] for key in one.statements], [said[key] for key in one.texts]))
         for number, one in enumerate(batches)

@@ -1,7 +1,7 @@
 """Step 2: group what is alike, and write down the jobs of this cycle.
 
 Groups of three or more become cluster jobs; every other episode near a belief is gathered with those near the same
-belief; what is near nothing waits in the pool.
+beliefs; what is near nothing waits in the pool.
 """
 
 from collections import defaultdict
@@ -225,7 +225,7 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     """Write the jobs and their members, and say of every leased episode where it goes; return the counts."""
     planned: list[tuple[Sequence[EpisodeSource], dict[str, Any]]] = [
         *((group.members, {"kind": JobKind.CLUSTER}) for group in plan.groups),
-        *((batch.members, {"kind": JobKind.SINGLES, "belief_id": batch.belief_id}) for batch in plan.singles),
+        *((batch.members, _singles(batch)) for batch in plan.singles),
         *((group.episodes, _put_off(group)) for group in plan.waiting),
     ]
     jobs = [_job(cycle, number, members, given) for number, (members, given) in enumerate(planned, start=1)]
@@ -250,6 +250,10 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
         "claims": len(plan.told),
         "put_back": len(plan.put_back),
     }
+
+
+def _singles(batch: SinglesBatch) -> dict[str, Any]:
+    return {"kind": JobKind.SINGLES, "belief_id": batch.belief_id, "pairs": dict(batch.pairs)}
 
 
 def _put_off(group: Group) -> dict[str, Any]:

@@ -1,7 +1,12 @@
-"""Single episodes near a belief: gathered by belief, since only creating a belief needs three of them (B8.3)."""
+"""Single episodes near beliefs: held against those at once, since only creating a belief needs three of them (B8.3).
+
+Rules on this machine are asked about one belief at a time. A model is asked in as few calls as can be, about several
+episodes and beliefs each; and it judges a told claim besides against the beliefs that share a slot, a name or rare
+words with it, be their vectors ever so far apart: else that would found the same belief in other words (E4).
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -9,6 +14,7 @@ from django.db.models import QuerySet
 
 from memory.consolidation.guarding import may_concern, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
+from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import (
     BeliefSource,
     EpisodeSource,
@@ -17,20 +23,30 @@ from memory.consolidation.sources import (
     read_beliefs,
     similarities,
 )
+from memory.domain.batches import PackedText, pack_texts
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
-from memory.models import Belief
+from memory.llm.model import language_model
+from memory.models import Belief, Claim
 from memory.models.vectors import Vectors
 
 _BLOCK = 2048
 
-Near = tuple[EpisodeSource, BeliefSource, float]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """An episode and a belief that it may be about, with their similarity on the reference scale."""
+
+    episode: EpisodeSource
+    belief: BeliefSource
+    similarity: float
+    is_alike: bool  # they share a slot, a name or rare words, be they ever so far apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An episode near a belief, with their similarity on the reference scale, and whether a model must be asked."""
+    """An episode near a belief, and whether a model must be asked."""
 
     episode: EpisodeSource
     belief: BeliefSource
@@ -40,13 +56,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinglesBatch:
-    """Episodes near one belief, as many as one call takes, the most similar first."""
+    """Episodes near beliefs, as many as one call takes, the most similar first, and which is near which."""
 
-    belief_id: str
     members: Sequence[EpisodeSource]
+    pairs: Mapping[str, Sequence[str]]  # by belief, the episodes to be held against it
     similarity: float
     needs_call: bool
     has_failed: bool
+
+    @property
+    def belief_id(self) -> str | None:
+        """Return the one belief that it is about, None if it is about several."""
+        return next(iter(self.pairs)) if len(self.pairs) == 1 else None
 
 
 def gather_singles(
@@ -57,7 +78,8 @@ def gather_singles(
         return [], set()
     mine = Belief.objects.for_workspace(workspace_id).judgeable()
     batches = _batches(
-        find_unheard(workspace_id=workspace_id, episodes=episodes, vectors=vectors, beliefs=mine, model=model)
+        find_unheard(workspace_id=workspace_id, episodes=episodes, vectors=vectors, beliefs=mine, model=model),
+        is_packed=not language_model().is_offline,
     )
     chosen = _within_budget(batches)
     left_out = [batch for batch in batches if batch not in chosen]
@@ -74,7 +96,18 @@ def find_unheard(
 ) -> list[Pair]:
     """Find what episodes may have to say about beliefs near them and has not been heard."""
     sources, belief_vectors = read_beliefs(beliefs=beliefs, model=model.name)
-    return _unheard(workspace_id, list(_near_pairs(episodes, vectors, sources, belief_vectors, model)))
+    alike = {} if language_model().is_offline else _find_alike(workspace_id, episodes)
+    return _unheard(workspace_id, list(_near_pairs(episodes, vectors, sources, belief_vectors, model, alike)))
+
+
+def _find_alike(workspace_id: int, episodes: Sequence[EpisodeSource]) -> dict[int, set[str]]:
+    """Return by told claim the active beliefs that share a slot, a name or rare words with it."""
+    here = {source.claim_id: source for source in episodes if source.claim_id}
+    told = list(Claim.objects.filter(pk__in=list(here), is_told=True, is_whole=False))
+    if not told:
+        return {}
+    known = KnownBeliefs(workspace_id=workspace_id)
+    return {claim.pk: known.alike(claim, here[claim.pk]) for claim in told}
 
 
 def _near_pairs(
@@ -83,17 +116,26 @@ def _near_pairs(
     beliefs: Sequence[BeliefSource],
     belief_vectors: Vectors,
     model: Embedder,
+    alike: Mapping[int, Collection[str]],
 ) -> Iterator[Near]:
-    """Yield each episode's nearest beliefs above the threshold, at most five."""
+    """Yield each episode's nearest beliefs above the threshold, and those that are like it, at most five in all."""
     threshold = model.profile.raw(settings.POLICY.consolidation.match_similarity)
+    place_of = {belief.id: place for place, belief in enumerate(beliefs)}
     for start in range(0, len(episodes), _BLOCK):
         block = similarities(vectors[start : start + _BLOCK], belief_vectors)
         for row, cosines in enumerate(block):
-            nearest = nearest_above(cosines=cosines, threshold=threshold)
             episode = episodes[start + row]
-            visible = [p for p in nearest if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
+            like = {place_of[key] for key in alike.get(episode.claim_id, ()) if key in place_of}
+            nearest = nearest_above(cosines=cosines, threshold=threshold)
+            ordered = [*nearest, *_nearest_first(like.difference(nearest), cosines)]
+            visible = [p for p in ordered if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
             for place in visible[: settings.POLICY.consolidation.match_beliefs]:
-                yield episode, beliefs[place], model.profile.reference(float(cosines[place]))
+                similarity = model.profile.reference(float(cosines[place]))
+                yield Near(episode=episode, belief=beliefs[place], similarity=similarity, is_alike=place in like)
+
+
+def _nearest_first(places: Collection[int], cosines: Vectors) -> list[int]:
+    return sorted(places, key=lambda place: (-float(cosines[place]), place))
 
 
 def _is_in_sight(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
@@ -109,48 +151,81 @@ def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder)
 
 def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
     """Keep the pairs that have no verdict though they may, and those whose verdict came but was never applied."""
-    episodes = {episode.id for episode, _, _ in near}
+    episodes = {one.episode.id for one in near}
     given = judged_pairs(
-        workspace_id=workspace_id, hashes={belief.statement_hash for _, belief, _ in near}, episodes=episodes
+        workspace_id=workspace_id, hashes={one.belief.statement_hash for one in near}, episodes=episodes
     )
-    counted = evidenced_pairs(
-        workspace_id=workspace_id, beliefs={belief.id for _, belief, _ in near}, episodes=episodes
-    )
+    counted = evidenced_pairs(workspace_id=workspace_id, beliefs={one.belief.id for one in near}, episodes=episodes)
     pairs = []
-    for episode, belief, similarity in near:
-        known = given.get((belief.statement_hash, episode.id))
-        if (belief.id, episode.id) in counted or known is Verdict.IRRELEVANT:
+    for one in near:
+        said = {"episode": one.episode.claim, "statement": one.belief.claim, "similarity": one.similarity}
+        known = given.get((one.belief.statement_hash, one.episode.id))
+        if (one.belief.id, one.episode.id) in counted or known is Verdict.IRRELEVANT:
             continue
-        by_guard = supports_by_guard(episode=episode.claim, statement=belief.claim, similarity=similarity)
-        needs_call = known is None and not by_guard
-        if needs_call and not may_concern(episode=episode.claim, statement=belief.claim, similarity=similarity):
+        needs_call = known is None and not supports_by_guard(**said)
+        if needs_call and not (one.is_alike or may_concern(**said)):
             continue
-        pairs.append(Pair(episode=episode, belief=belief, similarity=similarity, needs_call=needs_call))
+        pairs.append(Pair(episode=one.episode, belief=one.belief, similarity=one.similarity, needs_call=needs_call))
     return pairs
 
 
-def _batches(pairs: Sequence[Pair]) -> list[SinglesBatch]:
-    """Gather pairs by belief, cut them to the size of a call, and order the batches by their best pair.
+def _batches(pairs: Sequence[Pair], *, is_packed: bool) -> list[SinglesBatch]:
+    """Gather pairs into batches of the size of a call, and order those by their best pair.
 
     Batches that failed before come last, or ten that always fail would let no other be asked.
     """
-    by_belief: dict[str, list[Pair]] = defaultdict(list)
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], Pair] = {}
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, canonical_key(pair.episode))):
-        if (pair.belief.id, pair.episode.id) not in seen:  # of one episode's claims the nearest is asked about
-            seen.add((pair.belief.id, pair.episode.id))
-            by_belief[pair.belief.id].append(pair)
-    size = settings.POLICY.consolidation.classify_episodes
-    batches = [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
+        seen.setdefault((pair.belief.id, pair.episode.id), pair)  # of one episode's claims the nearest is asked about
+    nearest_first = list(seen.values())
+    if is_packed:
+        asked = [pair for pair in nearest_first if pair.needs_call]
+        batches = [*_by_belief([pair for pair in nearest_first if not pair.needs_call]), *_packed(asked)]
+    else:
+        batches = _by_belief(nearest_first)
     batches = [batch for batch in batches if any(member.is_saying for member in batch.members)]
-    return sorted(batches, key=lambda batch: (batch.has_failed, -batch.similarity, batch.belief_id))
+    return sorted(batches, key=lambda batch: (batch.has_failed, -batch.similarity, min(batch.pairs)))
+
+
+def _by_belief(pairs: Sequence[Pair]) -> list[SinglesBatch]:
+    by_belief: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_belief[pair.belief.id].append(pair)
+    size = settings.POLICY.consolidation.classify_episodes
+    return [_batch(near[start : start + size]) for near in by_belief.values() for start in range(0, len(near), size)]
+
+
+def _packed(pairs: Sequence[Pair]) -> list[SinglesBatch]:
+    """Pack pairs into few calls; what failed before is asked about alone, so that it spoils nothing beside it."""
+    by_source: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_source[pair.episode.key].append(pair)
+    sound = [near for near in by_source.values() if not near[0].episode.failures]
+    failed = [near for near in by_source.values() if near[0].episode.failures]
+    packs = [*_pack(sound, most_texts=settings.POLICY.consolidation.classify_episodes), *_pack(failed, most_texts=1)]
+    return [_batch(pack) for pack in packs]
+
+
+def _pack(sources: Sequence[Sequence[Pair]], *, most_texts: int) -> list[list[Pair]]:
+    pair_of = {(pair.episode.key, pair.belief.id): pair for near in sources for pair in near}
+    texts = [
+        PackedText(key=near[0].episode.key, voice=near[0].episode.id, statements=tuple(pair.belief.id for pair in near))
+        for near in sources
+    ]
+    packs = pack_texts(
+        texts=texts, most_statements=settings.POLICY.consolidation.gathered_beliefs, most_texts=most_texts
+    )
+    return [[pair_of[text.key, key] for text in pack.texts for key in text.statements] for pack in packs]
 
 
 def _batch(pairs: Sequence[Pair]) -> SinglesBatch:
+    by_belief: dict[str, list[str]] = defaultdict(list)
+    for pair in pairs:
+        by_belief[pair.belief.id].append(pair.episode.id)
     return SinglesBatch(
-        belief_id=pairs[0].belief.id,
-        members=[pair.episode for pair in pairs],
-        similarity=pairs[0].similarity,
+        members=list({pair.episode.key: pair.episode for pair in pairs}.values()),
+        pairs=by_belief,
+        similarity=max(pair.similarity for pair in pairs),
         needs_call=any(pair.needs_call for pair in pairs),
         has_failed=any(pair.episode.failures for pair in pairs),
     )

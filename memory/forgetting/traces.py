@@ -139,6 +139,8 @@ def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str], claims: Colle
     about = Q(members__episode__in=episodes) | Q(members__claim__in=claims)
     for each in named:
         about |= each
+    if beliefs:
+        about |= Q(pairs__has_any_keys=list(beliefs))
     return ClusterJob.objects.filter(about)
 
 

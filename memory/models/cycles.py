@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -118,7 +119,7 @@ class CycleStep(models.Model):
 
 class JobKind(models.TextChoices):
     CLUSTER = "cluster", "cluster of three or more"
-    SINGLES = "singles", "single episodes near one belief"
+    SINGLES = "singles", "single episodes near beliefs"
     CLAIM = "claim", "one claim, as it was told"
 
 
@@ -144,7 +145,7 @@ class ClusterJobQuerySet(WorkspaceQuerySet):
 
 
 class ClusterJob(models.Model):
-    """One cluster's passage through a cycle; or a belief with the single episodes judged against it."""
+    """One cluster's passage through a cycle; or beliefs with the single episodes judged against them."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="jobs")
@@ -154,9 +155,19 @@ class ClusterJob(models.Model):
     state_reason = models.CharField(max_length=200, blank=True, default="")
     members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
     belief = models.ForeignKey(
-        Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a singles job."
+        Belief,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Of a singles job about one.",
     )
-
+    pairs = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="Of a singles job about several beliefs: by belief, the episodes to be judged against it.",
+    )
     claim = models.ForeignKey(
         Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs", help_text="Of a claim's job."
     )
@@ -204,7 +215,8 @@ class ClusterJob(models.Model):
                 fields=["workspace", "members_hash"],
                 condition=Q(state__in=[JobState.APPLIED, JobState.REFUSED]),
                 name="job_tried_members",
-            )
+            ),
+            GinIndex(fields=["pairs"], name="job_asks_about"),
         ]
         ordering = ("number",)
 

@@ -1,0 +1,50 @@
+"""One call may judge single episodes against several beliefs: a job keeps which against which (B8.3)."""
+
+import django.contrib.postgres.indexes
+import django.db.models.deletion
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("memory", "0037_slots_of_claims")]
+
+    operations = [
+        migrations.AddField(
+            model_name="clusterjob",
+            name="pairs",
+            field=models.JSONField(
+                blank=True,
+                db_default={},
+                default=dict,
+                help_text="Of a singles job about several beliefs: by belief, the episodes to be judged against it.",
+            ),
+        ),
+        migrations.AlterField(
+            model_name="clusterjob",
+            name="belief",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="Of a singles job about one.",
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to="memory.belief",
+            ),
+        ),
+        migrations.AlterField(
+            model_name="clusterjob",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("cluster", "cluster of three or more"),
+                    ("singles", "single episodes near beliefs"),
+                    ("claim", "one claim, as it was told"),
+                ],
+                max_length=7,
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="clusterjob",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["pairs"], name="job_asks_about"),
+        ),
+    ]
