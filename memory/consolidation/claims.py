@@ -23,12 +23,14 @@ from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.language.relations import Relation
+from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
 from memory.models.rows import insert_new
 from memory.models.vectors import read_claim_vectors
 
 ENDED = "a claim says that it has ended"
+UNASKED = "not_judged_yet"
 
 AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
 
@@ -137,6 +139,9 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed):
         return touched
+    if _is_unasked(cycle, claim):
+        job.refusal = UNASKED
+        return touched
     insert_new(model=JobVerdict, rows=[_verdict(job, source, None, Verdict.SUPPORTS, "", ends=False)])
     return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
 
@@ -211,6 +216,15 @@ def _is_evidence_for_something(source: EpisodeSource, claim: Claim) -> bool:
     """Tell whether the claim bears out a belief that is active, by these rules or by any other road."""
     rows = Evidence.objects.filter(episode=source.id, claim=claim, verdict=Verdict.SUPPORTS)
     return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
+
+
+def _is_unasked(cycle: Cycle, claim: Claim) -> bool:
+    """Tell whether a model was to judge the claim in this cycle and could not: its episode waits, and so does it."""
+    if language_model().is_offline:
+        return False
+    stopped = (JobState.FAILED, JobState.DEFERRED)
+    memberships = ClusterMember.objects.filter(claim=claim, job__cycle=cycle, job__kind=JobKind.SINGLES)
+    return memberships.filter(job__state__in=stopped).exists()
 
 
 def count_origins_against(belief: Belief) -> int:

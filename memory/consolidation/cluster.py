@@ -28,6 +28,7 @@ from memory.domain.breaking import OWN_ERRORS
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import Embedder
+from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.models.vectors import Vectors
@@ -128,20 +129,30 @@ def plan_work(
     alone = [place for place, source in enumerate(sources) if source.key not in taken]
     if waiting:  # the pool does too: asked about all that is founded meanwhile at once, it costs fewer calls
         alone = [place for place in alone if sources[place].state == ConsolidationState.LEASED]
-    batches, deferred = gather_singles(
+    batches, left_out = gather_singles(
         workspace_id=workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
     )
-    asked = {member.id for batch in batches for member in batch.members}
-    put_back |= deferred - asked
+    deferred = {m.id for batch in left_out for m in batch.members if m.state == ConsolidationState.LEASED}
+    taken_up = {member.id for batch in batches for member in batch.members}
+    put_back |= deferred - taken_up
     told = plan_claims(workspace_id=workspace_id, sources=sources)
+    if not language_model().is_offline:
+        told = _asked_first(told, left_out)
+        taken_up |= {plan.source.id for plan in told}
     return Plan(
         groups=chosen,
         waiting=waiting,
         singles=batches,
         told=told,
         put_back=put_back - {plan.source.id for plan in told},
-        partly_asked=deferred & asked,
+        partly_asked=deferred & taken_up,
     )
+
+
+def _asked_first(told: Sequence[ClaimPlan], left_out: Sequence[SinglesBatch]) -> list[ClaimPlan]:
+    """Drop the claims for which the cycle has no call: what says what a belief says would found it once more (E4)."""
+    waiting = {member.claim_id for batch in left_out for member in batch.members}
+    return [plan for plan in told if plan.claim.pk not in waiting]
 
 
 def pooled_episodes(*, workspace_id: int, now: datetime) -> QuerySet[Episode]:

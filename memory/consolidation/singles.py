@@ -24,7 +24,6 @@ from memory.consolidation.sources import (
     similarities,
 )
 from memory.domain.batches import PackedText, pack_texts
-from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
 from memory.llm.model import language_model
@@ -72,18 +71,17 @@ class SinglesBatch:
 
 def gather_singles(
     *, workspace_id: int, episodes: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
-) -> tuple[list[SinglesBatch], set[str]]:
-    """Choose the batches of this cycle; return them and the new episodes that also wait for a batch left out."""
+) -> tuple[list[SinglesBatch], list[SinglesBatch]]:
+    """Choose the batches of this cycle; return them and those for which it has no call."""
     if not episodes:
-        return [], set()
+        return [], []
     mine = Belief.objects.for_workspace(workspace_id).judgeable()
     batches = _batches(
         find_unheard(workspace_id=workspace_id, episodes=episodes, vectors=vectors, beliefs=mine, model=model),
         is_packed=not language_model().is_offline,
     )
     chosen = _within_budget(batches)
-    left_out = [batch for batch in batches if batch not in chosen]
-    return chosen, {m.id for b in left_out for m in b.members if m.state == ConsolidationState.LEASED}
+    return chosen, [batch for batch in batches if batch not in chosen]
 
 
 def find_unheard(
