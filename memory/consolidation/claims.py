@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.db.models import Exists, OuterRef
 
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
@@ -131,8 +132,9 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     later = find_supported_later(beliefs=against, than=source.occurred_at)
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
     _store_verdicts(job, source, judged)
+    says_the_same = _store_heard(job, source, claim)
     touched = give_claims_evidence(cycle=cycle, job=job)
-    supported = _is_evidence_for_something(source, claim)
+    supported = says_the_same or _is_evidence_for_something(source, claim)
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
     overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
@@ -192,6 +194,32 @@ def _store_verdicts(job: ClusterJob, source: EpisodeSource, judged: Sequence[tup
         for belief, relation in judged
     ]
     insert_new(model=JobVerdict, rows=rows)
+
+
+def _store_heard(job: ClusterJob, source: EpisodeSource, claim: Claim) -> bool:
+    """Let what a model said of the claim and those told before it count for what came of those in this cycle.
+
+    Tell whether it says the same as one of them; it counts where that one is evidence, be it of an older belief.
+    """
+    took_part = ClusterMember.objects.filter(job=OuterRef("job"), episode=source.id, claim=claim)
+    said = JobVerdict.objects.filter(Exists(took_part), job__cycle=job.cycle_id, episode=source.id)
+    rows = []
+    for heard in said.exclude(claim=None).exclude(verdict=Verdict.IRRELEVANT):
+        supports = heard.verdict == Verdict.SUPPORTS
+        came = Evidence.objects.filter(claim=heard.claim_id, cycle=job.cycle_id, verdict=Verdict.SUPPORTS)
+        came = came.filter(belief__status=BeliefStatus.ACTIVE, **({} if supports else {"is_founding": True}))
+        rows += [
+            {**{name: getattr(heard, name) for name in _HEARD}, "job_id": job.pk, "belief_id": key, "claim_id": None}
+            for key in came.values_list("belief_id", flat=True)
+        ]
+    insert_new(model=JobVerdict, rows=rows)
+    return any(row["verdict"] == Verdict.SUPPORTS for row in rows)
+
+
+_HEARD = (
+    "workspace_id", "episode_id", "statement_hash", "verdict", "basis", "reason", "similarity", "model",
+    "prompt_version", "call_id",
+)  # fmt: skip
 
 
 def _verdict(

@@ -23,6 +23,7 @@ from memory.consolidation.finish import beliefs_due
 from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
+    claim_of,
     hash_members,
     person_of,
     read_episodes,
@@ -163,9 +164,10 @@ class _Rehearsing:
             calls += 1
             self.calls["embed"] += 1
             self._add(self.embedder.name, _STATEMENT_TOKENS, 0)
-        belief = next(iter(pairs)) if len(pairs) == 1 else None
+        beliefs = [key for key in pairs if claim_of(key) is None]
+        belief = beliefs[0] if len(beliefs) == len(pairs) == 1 else None
         return PlannedJob(
-            kind=kind.value, belief=belief, beliefs=list(pairs), episodes=[m.id for m in members], calls=calls
+            kind=kind.value, belief=belief, beliefs=beliefs, episodes=[m.id for m in members], calls=calls
         )
 
     def _count_calls(self, requests: Sequence[Request]) -> int:

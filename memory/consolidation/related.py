@@ -1,7 +1,7 @@
 """Which of the active beliefs a claim has something to do with, by the slots, names and words that they share."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memory.claims.reading import RULES
@@ -20,6 +20,32 @@ _RARE = 0.2  # share of the beliefs in which a word stands at most to be rare, â
 _FEW = 3  # â€¦ or so many of them
 
 
+class WordIndex:
+    """Sentences by the words, slots and names that stand in them."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._rare = max(_FEW, _RARE * len(readings))
+        self._by_word: dict[str, set[int]] = defaultdict(set)
+        for place, reading in enumerate(readings):
+            for word in _words_of(reading):
+                self._by_word[word].add(place)
+
+    def having(self, words: Iterable[str]) -> set[int]:
+        """Return the places of the sentences that have any of some words."""
+        return set[int]().union(*(self._by_word.get(word, set()) for word in words))
+
+    def alike(self, claim: Claim, reading: Reading) -> set[int]:
+        """Return the sentences that may be about what a claim is: of a slot or name of its own, or of two rare words.
+
+        That is no verdict, but a reason to ask for one before the claim founds a belief by itself.
+        """
+        slots = (reading.slots.keys() | set(claim.slots)) & slots_by_name().keys()
+        keys = [*(f"slot:{name}" for name in slots), *(f"name:{name}" for name in reading.names)]
+        where = (self._by_word.get(stem, set()) for stem in reading.stems)
+        shared = Counter(place for places in where if len(places) <= self._rare for place in places)
+        return self.having(keys) | {place for place, count in shared.items() if count >= _SHARED}
+
+
 class KnownBeliefs:
     """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
 
@@ -27,16 +53,13 @@ class KnownBeliefs:
         beliefs = Belief.objects.for_workspace(workspace_id).active().defer("search")
         self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
         self.readings = [_read_belief(belief) for belief in self.beliefs]
-        self._by_word: dict[str, set[int]] = defaultdict(set)
-        for place, reading in enumerate(self.readings):
-            for word in _words_of(reading):
-                self._by_word[word].add(place)
+        self._index = WordIndex(self.readings)
 
     def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
         """Yield the beliefs that a claim says something about, and what."""
         reading = read_claim(claim=claim, source=source)
         asked = (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_ended_words(reading))
-        for place in sorted(set().union(*(self._by_word.get(word, set()) for word in asked)) if asked else ()):
+        for place in sorted(self._index.having(asked)):
             belief = self.beliefs[place]
             if not _is_in_sight(belief, source):
                 continue
@@ -50,21 +73,19 @@ class KnownBeliefs:
                 yield belief, found
 
     def alike(self, claim: Claim, source: EpisodeSource) -> set[str]:
-        """Return the beliefs that may be about what a claim is: of a slot or a name of its own, or of two rare words.
+        """Return the beliefs that may be about what a claim is, whatever their vectors say."""
+        places = self._index.alike(claim, read_claim(claim=claim, source=source))
+        return {self.beliefs[place].pk for place in places if _is_in_sight(self.beliefs[place], source)}
 
-        Those are no verdict, but a reason to ask for one before the claim founds a belief by itself.
-        """
-        reading = read_claim(claim=claim, source=source)
-        slots = (reading.slots.keys() | set(claim.slots)) & slots_by_name().keys()
-        keys = [*(f"slot:{name}" for name in slots), *(f"name:{name}" for name in reading.names)]
-        found = set[int]().union(*(self._by_word.get(key, set()) for key in keys))
-        shared = Counter(place for stem in reading.stems for place in self._where_rare(stem))
-        found |= {place for place, count in shared.items() if count >= _SHARED}
-        return {self.beliefs[place].pk for place in found if _is_in_sight(self.beliefs[place], source)}
 
-    def _where_rare(self, stem: str) -> set[int]:
-        places = self._by_word.get(stem, set())
-        return places if len(places) <= max(_FEW, _RARE * len(self.beliefs)) else set()
+def find_alike_claims(told: Sequence[tuple[Claim, EpisodeSource]]) -> dict[int, set[int]]:
+    """Return by claim the others that may be about what it is."""
+    readings = [read_claim(claim=claim, source=source) for claim, source in told]
+    index = WordIndex(readings)
+    return {
+        claim.pk: {told[place][0].pk for place in index.alike(claim, reading)} - {claim.pk}
+        for (claim, _), reading in zip(told, readings, strict=True)
+    }
 
 
 def _words_of(reading: Reading) -> Iterable[str]:

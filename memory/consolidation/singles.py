@@ -7,23 +7,28 @@ words with it, be their vectors ever so far apart: else that would found the sam
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 from django.conf import settings
 from django.db.models import QuerySet
 
 from memory.consolidation.guarding import may_concern, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
-from memory.consolidation.related import KnownBeliefs
+from memory.consolidation.related import KnownBeliefs, find_alike_claims
 from memory.consolidation.sources import (
     BeliefSource,
     EpisodeSource,
+    as_candidate,
     canonical_key,
+    claim_key,
+    claim_of,
     nearest_above,
     read_beliefs,
     similarities,
 )
 from memory.domain.batches import PackedText, pack_texts
+from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
 from memory.llm.embeddings import Embedder
 from memory.llm.model import language_model
@@ -31,6 +36,21 @@ from memory.models import Belief, Claim
 from memory.models.vectors import Vectors
 
 _BLOCK = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statements:
+    """What episodes are held against: beliefs, and claims that may found some, by their order in time."""
+
+    sources: list[BeliefSource]
+    vectors: Vectors
+    order: Mapping[int, int] = field(default_factory=dict)
+
+    def precedes(self, statement: BeliefSource, episode: EpisodeSource) -> bool:
+        """Tell whether a statement stood before an episode came: a belief, or what is told before it."""
+        if statement.claim_id is None:
+            return True
+        return self.order[statement.claim_id] < self.order.get(episode.claim_id, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +85,9 @@ class SinglesBatch:
 
     @property
     def belief_id(self) -> str | None:
-        """Return the one belief that it is about, None if it is about several."""
-        return next(iter(self.pairs)) if len(self.pairs) == 1 else None
+        """Return the one belief that it is about, None if it is about several, or about a claim."""
+        key = next(iter(self.pairs))
+        return key if len(self.pairs) == 1 and claim_of(key) is None else None
 
 
 def gather_singles(
@@ -76,10 +97,11 @@ def gather_singles(
     if not episodes:
         return [], []
     mine = Belief.objects.for_workspace(workspace_id).judgeable()
-    batches = _batches(
-        find_unheard(workspace_id=workspace_id, episodes=episodes, vectors=vectors, beliefs=mine, model=model),
-        is_packed=not language_model().is_offline,
-    )
+    statements = _read_statements(beliefs=mine, model=model)
+    if not language_model().is_offline:
+        statements = _with_claims(statements, episodes, vectors)
+    near = _near_pairs(episodes, vectors, statements, model, _find_alike(workspace_id, episodes))
+    batches = _batches(_unheard(workspace_id, near), is_packed=not language_model().is_offline)
     chosen = _within_budget(batches)
     return chosen, [batch for batch in batches if batch not in chosen]
 
@@ -93,43 +115,78 @@ def find_unheard(
     model: Embedder,
 ) -> list[Pair]:
     """Find what episodes may have to say about beliefs near them and has not been heard."""
-    sources, belief_vectors = read_beliefs(beliefs=beliefs, model=model.name)
-    alike = {} if language_model().is_offline else _find_alike(workspace_id, episodes)
-    return _unheard(workspace_id, list(_near_pairs(episodes, vectors, sources, belief_vectors, model, alike)))
+    statements = _read_statements(beliefs=beliefs, model=model)
+    near = _near_pairs(episodes, vectors, statements, model, _find_alike(workspace_id, episodes))
+    return _unheard(workspace_id, near)
+
+
+def _read_statements(*, beliefs: QuerySet[Belief], model: Embedder) -> _Statements:
+    found, vectors = read_beliefs(beliefs=beliefs, model=model.name)
+    return _Statements(sources=found, vectors=vectors)
+
+
+def _with_claims(statements: _Statements, episodes: Sequence[EpisodeSource], vectors: Vectors) -> _Statements:
+    """Add what new told claims may found in this cycle: those told after them are held against that as well."""
+    new = [place for place, source in enumerate(episodes) if source.state != ConsolidationState.POOLED]
+    told = _read_told([episodes[place] for place in new])
+    places = sorted(
+        (place for place in new if episodes[place].claim_id in told), key=lambda p: canonical_key(episodes[p])
+    )
+    if not places:
+        return statements
+    claims = [as_candidate(claim=told[episodes[p].claim_id], source=episodes[p]) for p in places]
+    return _Statements(
+        sources=[*statements.sources, *claims],
+        vectors=np.concatenate([statements.vectors, vectors[places]]),
+        order={episodes[p].claim_id: number for number, p in enumerate(places)},
+    )
+
+
+def _read_told(episodes: Sequence[EpisodeSource]) -> dict[int, Claim]:
+    ids = [source.claim_id for source in episodes if source.claim_id]
+    return Claim.objects.filter(is_told=True, is_whole=False).in_bulk(ids)
 
 
 def _find_alike(workspace_id: int, episodes: Sequence[EpisodeSource]) -> dict[int, set[str]]:
-    """Return by told claim the active beliefs that share a slot, a name or rare words with it."""
-    here = {source.claim_id: source for source in episodes if source.claim_id}
-    told = list(Claim.objects.filter(pk__in=list(here), is_told=True, is_whole=False))
+    """Return by told claim what shares a slot, a name or rare words with it: active beliefs, and claims told before."""
+    told = {} if language_model().is_offline else _read_told(episodes)
     if not told:
         return {}
     known = KnownBeliefs(workspace_id=workspace_id)
-    return {claim.pk: known.alike(claim, here[claim.pk]) for claim in told}
+    said = [(told[source.claim_id], source) for source in episodes if source.claim_id in told]
+    among = find_alike_claims(said)
+    return {
+        claim.pk: known.alike(claim, source) | {claim_key(key) for key in among[claim.pk]} for claim, source in said
+    }
 
 
 def _near_pairs(
     episodes: Sequence[EpisodeSource],
     vectors: Vectors,
-    beliefs: Sequence[BeliefSource],
-    belief_vectors: Vectors,
+    statements: _Statements,
     model: Embedder,
     alike: Mapping[int, Collection[str]],
 ) -> Iterator[Near]:
-    """Yield each episode's nearest beliefs above the threshold, and those that are like it, at most five in all."""
+    """Yield what is nearest to each episode above the threshold, and what is like it, at most five in all."""
     threshold = model.profile.raw(settings.POLICY.consolidation.match_similarity)
-    place_of = {belief.id: place for place, belief in enumerate(beliefs)}
+    sources = statements.sources
+    place_of = {source.id: place for place, source in enumerate(sources)}
     for start in range(0, len(episodes), _BLOCK):
-        block = similarities(vectors[start : start + _BLOCK], belief_vectors)
+        block = similarities(vectors[start : start + _BLOCK], statements.vectors)
         for row, cosines in enumerate(block):
             episode = episodes[start + row]
             like = {place_of[key] for key in alike.get(episode.claim_id, ()) if key in place_of}
             nearest = nearest_above(cosines=cosines, threshold=threshold)
             ordered = [*nearest, *_nearest_first(like.difference(nearest), cosines)]
-            visible = [p for p in ordered if _is_in_sight(episode=episode, belief=beliefs[p], model=model)]
+            visible = [
+                p
+                for p in ordered
+                if statements.precedes(sources[p], episode)
+                and _is_in_sight(episode=episode, belief=sources[p], model=model)
+            ]
             for place in visible[: settings.POLICY.consolidation.match_beliefs]:
                 similarity = model.profile.reference(float(cosines[place]))
-                yield Near(episode=episode, belief=beliefs[place], similarity=similarity, is_alike=place in like)
+                yield Near(episode=episode, belief=sources[place], similarity=similarity, is_alike=place in like)
 
 
 def _nearest_first(places: Collection[int], cosines: Vectors) -> list[int]:
@@ -147,8 +204,9 @@ def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder)
     return belief.user in ("", episode.user) and same_language
 
 
-def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
+def _unheard(workspace_id: int, found: Iterator[Near]) -> list[Pair]:
     """Keep the pairs that have no verdict though they may, and those whose verdict came but was never applied."""
+    near = list(found)
     episodes = {one.episode.id for one in near}
     given = judged_pairs(
         workspace_id=workspace_id, hashes={one.belief.statement_hash for one in near}, episodes=episodes
@@ -160,7 +218,10 @@ def _unheard(workspace_id: int, near: Sequence[Near]) -> list[Pair]:
         known = given.get((one.belief.statement_hash, one.episode.id))
         if (one.belief.id, one.episode.id) in counted or known is Verdict.IRRELEVANT:
             continue
-        needs_call = known is None and not supports_by_guard(**said)
+        by_guard = known is None and supports_by_guard(**said)
+        if by_guard and one.belief.claim_id:
+            continue  # twins meet at the gate
+        needs_call = known is None and not by_guard
         if needs_call and not (one.is_alike or may_concern(**said)):
             continue
         pairs.append(Pair(episode=one.episode, belief=one.belief, similarity=one.similarity, needs_call=needs_call))

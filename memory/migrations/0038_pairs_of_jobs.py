@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default={},
                 default=dict,
-                help_text="Of a singles job about several beliefs: by belief, the episodes to be judged against it.",
+                help_text="Of a singles job: by belief, or claim of the cycle, the episodes to be judged against it.",
             ),
         ),
         migrations.AlterField(
@@ -46,5 +46,23 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="clusterjob",
             index=django.contrib.postgres.indexes.GinIndex(fields=["pairs"], name="job_asks_about"),
+        ),
+        migrations.AddField(
+            model_name="jobverdict",
+            name="claim",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to="memory.claim",
+            ),
+        ),
+        migrations.RemoveConstraint(model_name="jobverdict", name="one_verdict_per_pair"),
+        migrations.AddConstraint(
+            model_name="jobverdict",
+            constraint=models.UniqueConstraint(
+                fields=("job", "belief", "claim", "episode"), name="one_verdict_per_pair", nulls_distinct=False
+            ),
         ),
     ]

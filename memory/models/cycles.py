@@ -166,7 +166,7 @@ class ClusterJob(models.Model):
         default=dict,
         db_default={},
         blank=True,
-        help_text="Of a singles job about several beliefs: by belief, the episodes to be judged against it.",
+        help_text="Of a singles job: by belief, or claim of the cycle, the episodes to be judged against it.",
     )
     claim = models.ForeignKey(
         Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs", help_text="Of a claim's job."
@@ -258,13 +258,15 @@ class ClusterMember(models.Model):
 class JobVerdict(models.Model):
     """One verdict within a job: what the gate turns into evidence, and what need not be asked again.
 
-    `belief` is empty for the job's own candidate. A pair of episode and statement that one model judged under
-    one prompt version is not asked again (B7); the IRRELEVANT ones stay here and are not evidence.
+    `belief` is empty for the job's own candidate, and for a `claim` judged before it could found anything: what
+    was said of that counts for what comes of it. A pair of episode and statement that one model judged under one prompt
+    version is not asked again (B7); the IRRELEVANT ones stay here and are not evidence.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="verdicts")
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     ends_belief = models.BooleanField(
         default=False, db_default=False, help_text="The claim announces that the belief holds no longer."
@@ -283,7 +285,7 @@ class JobVerdict(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["job", "belief", "episode"], name="one_verdict_per_pair", nulls_distinct=False
+                fields=["job", "belief", "claim", "episode"], name="one_verdict_per_pair", nulls_distinct=False
             ),
             models.CheckConstraint(condition=Q(verdict__in=Verdict), name="job_verdict_known"),
         ]

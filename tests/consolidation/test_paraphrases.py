@@ -184,7 +184,7 @@ def test_a_call_has_twelve_claims_and_eight_beliefs_at_most(mara: World) -> None
     """B8.3: as few calls as it takes."""
     hold(mara, *(f"Noor{n}x keeps shop {n}." for n in range(20)))
     for n in range(20):
-        tell(mara, f"The shop is run by Noor{n}x.")
+        tell(mara, f"{n} clocks hang at Noor{n}x's.")
 
     mara.cycle()
 
@@ -219,6 +219,93 @@ def test_claims_of_one_episode_are_judged_in_calls_of_their_own(mara: World) -> 
 
     assert sorted(asked(mara)) == [([NO_FRIDAYS], [FROZEN]), ([BEES], [hives])]
     assert founded() == []
+
+
+# --- What is told twice in one cycle
+
+
+def test_what_is_told_twice_in_a_cycle_founds_one_belief(mara: World) -> None:
+    """E4: the second is judged against what the first may found, and is its evidence."""
+    first, second = tell(mara, NO_FRIDAYS), tell(mara, FROZEN)
+
+    mara.cycle()
+
+    assert asked(mara) == [([NO_FRIDAYS], [FROZEN])]
+    assert founded() == [NO_FRIDAYS]
+    rows = Evidence.objects.filter(belief__statement=NO_FRIDAYS).order_by("episode__occurred_at")
+    assert list(rows.values_list("episode", "verdict", "basis", "is_founding", "claim__sentence")) == [
+        (first.pk, "SUPPORTS", "slot", True, NO_FRIDAYS),
+        (second.pk, "SUPPORTS", "model", False, FROZEN),
+    ]
+    assert mara.states(first, second) == ["settled", "settled"]
+    mara.cycle()
+    assert len(asked(mara)) == 1
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CONTRADICTS, Verdict.PARTIAL, Verdict.IRRELEVANT])
+def test_what_says_something_else_than_the_first_founds_its_own(mara: World, verdict: Verdict) -> None:
+    """E4: and is the first's evidence, unless it says nothing of it."""
+    tell(mara, NO_FRIDAYS)
+    second = tell(mara, FROZEN)
+    mara.verdicts[f"{NO_FRIDAYS}|{FROZEN}"] = verdict
+
+    mara.cycle()
+
+    assert founded() == sorted([FROZEN, NO_FRIDAYS])
+    given = Evidence.objects.filter(belief__statement=NO_FRIDAYS, episode=second).values_list("verdict", flat=True)
+    assert list(given) == ([] if verdict is Verdict.IRRELEVANT else [verdict])
+
+
+def test_what_says_the_same_as_a_paraphrase_is_evidence_of_the_old_belief(mara: World) -> None:
+    """E4: where a model took the second for the first alone, and the first for what is believed."""
+    [belief] = hold(mara, NO_FRIDAYS)
+    third = "No rollouts, says everyone, when it is Friday for Dario's team."
+    tell(mara, FROZEN)
+    tell(mara, third)
+    mara.verdicts[f"{NO_FRIDAYS}|{third}"] = Verdict.IRRELEVANT
+
+    mara.cycle()
+
+    assert founded() == []
+    assert set(mara.verdicts_of(belief)) >= {FROZEN, third}
+    assert len(asked(mara)) == 1
+
+
+def test_an_episode_that_says_a_thing_twice_founds_one_belief(mara: World) -> None:
+    """E4: it is one voice, and counts once."""
+    said = tell(mara, f"{NO_FRIDAYS}\n{FROZEN}")
+
+    mara.cycle()
+
+    assert asked(mara) == [([NO_FRIDAYS], [FROZEN])]
+    assert founded() == [NO_FRIDAYS]
+    assert list(Evidence.objects.values_list("episode", "claim__sentence")) == [(said.pk, NO_FRIDAYS)]
+
+
+def test_what_was_told_twice_is_taken_back_and_replayed(mara: World) -> None:
+    """B22: with no call."""
+    tell(mara, NO_FRIDAYS)
+    tell(mara, FROZEN)
+    cycle = mara.cycle()
+    calls = ModelCall.objects.count()
+
+    assert rebuild_beliefs(workspace=mara.workspace, now=mara.now).differences == []
+    undo_cycle(cycle_id=cycle.pk, actor=LENA, now=mara.now)
+
+    assert ModelCall.objects.count() == calls
+    assert Belief.objects.get().status == "invalidated"
+    assert set(Episode.objects.values_list("state", flat=True)) == {"held"}
+
+
+def test_the_claims_of_two_users_are_not_held_against_each_other(mara: World) -> None:
+    """E4: nor is the earlier one against the later."""
+    tell(mara, NO_FRIDAYS, user="ben")
+    tell(mara, FROZEN)
+
+    mara.cycle()
+
+    assert asked(mara) == []
+    assert founded() == sorted([FROZEN, NO_FRIDAYS])
 
 
 # --- What goes wrong, and what is taken back
