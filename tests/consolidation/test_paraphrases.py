@@ -13,8 +13,11 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.gate import apply_jobs
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.rehearsal import rehearse_cycle
+from memory.consolidation.sources import hash_statement
 from memory.consolidation.undo import undo_cycle
+from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
+from memory.forgetting.erase import erase_memories
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
@@ -407,3 +410,40 @@ def test_a_dry_run_foresees_the_packed_call(mara: World) -> None:
     [job] = rehearse_cycle(workspace=mara.workspace, now=mara.now).jobs
 
     assert (job.kind, job.belief, list(job.beliefs), job.calls) == ("singles", held[0].pk, [held[0].pk], 1)
+
+
+def test_what_was_shown_of_an_erased_claim_goes(mara: World) -> None:
+    """B19: the call that held another against it says nothing any more, and the job no longer names it."""
+    first, second = tell(mara, NO_FRIDAYS), tell(mara, FROZEN)
+    mara.verdicts[f"{NO_FRIDAYS}|{FROZEN}"] = Verdict.CONTRADICTS
+    mara.cycle()
+    assert ModelCall.objects.get(purpose="classify").reply
+
+    erase_memories(workspace=mara.workspace, episodes=Episode.objects.filter(pk=first.pk), actor=LENA, now=mara.now)
+
+    assert founded() == [FROZEN]
+    assert not ModelCall.objects.get(purpose="classify").reply
+    assert ClusterJob.objects.get(kind=JobKind.SINGLES).pairs == {}
+    assert not JobVerdict.objects.filter(episode=second, statement_hash=hash_statement(NO_FRIDAYS, "Mara")).exists()
+    assert find_drift(workspace=mara.workspace)[1] == []
+    assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []
+
+
+def test_what_was_shown_of_an_erased_belief_goes(mara: World) -> None:
+    """B19: though the call was about others as well, and what they were told stays."""
+    gone, kept = hold(mara, NO_FRIDAYS, BEES)
+    tell(mara, FROZEN)
+    tell(mara, "The walled garden has bees of three kinds.")
+    mara.cycle()
+    JobVerdict.objects.filter(belief=gone).delete()  # as if it had been left out of the answer
+
+    erase_memories(
+        workspace=mara.workspace,
+        episodes=Episode.objects.none(),
+        beliefs=[gone.pk],
+        actor=LENA,
+        now=mara.now,
+    )
+
+    assert not ModelCall.objects.get(purpose="classify").reply
+    assert Evidence.objects.filter(belief=kept, basis="model", verdict="SUPPORTS").count() == 4
