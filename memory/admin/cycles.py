@@ -220,7 +220,7 @@ class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
     fields = ("verdict_badge", "about", "said", "basis", "ends_belief", "reason", "similarity", "model")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobVerdict]:
-        rows = super().get_queryset(request).select_related("episode", "belief")
+        rows = super().get_queryset(request).select_related("episode", "belief", "claim")
         return rows.defer("episode__search", "belief__search").order_by("id")
 
     @admin.display(description="verdict")
@@ -229,6 +229,8 @@ class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
 
     @admin.display(description="on")
     def about(self, row: JobVerdict) -> SafeString | str:
+        if row.claim:
+            return link_to(Claim, row.claim_id, text=row.claim.sentence)
         return link_to(Belief, row.belief_id, text=row.belief.statement) if row.belief else "the job's own candidate"
 
     @admin.display(description="episode")
@@ -278,7 +280,7 @@ class JobVerdictAdmin(AuditAdmin[JobVerdict]):
     fields = ("verdict_badge", "said", "about", "reason", "basis", "similarity", "model", "prompt_version", "workspace")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobVerdict]:
-        rows = super().get_queryset(request).select_related("episode", "belief")
+        rows = super().get_queryset(request).select_related("episode", "belief", "claim")
         return rows.defer("episode__search", "belief__search")
 
     @admin.display(description="verdict", ordering="verdict")
@@ -291,6 +293,8 @@ class JobVerdictAdmin(AuditAdmin[JobVerdict]):
 
     @admin.display(description="on")
     def about(self, row: JobVerdict) -> SafeString | str:
+        if row.claim:
+            return link_to(Claim, row.claim_id, text=row.claim.sentence[:160])
         return (
             link_to(ClusterJob, row.job_id, text="its job's candidate")
             if not row.belief

@@ -79,7 +79,10 @@ class PlannedJobSerializer(serializers.Serializer[Any]):
     """A job that the cycle would have."""
 
     kind = serializers.CharField()
-    belief = serializers.CharField(allow_null=True, help_text="What single episodes would be judged against.")
+    belief = serializers.CharField(
+        allow_null=True, help_text="What single episodes would be judged against, where it is one belief."
+    )
+    beliefs = serializers.ListField(child=serializers.CharField(), help_text="All that they would be judged against.")
     episodes = serializers.ListField(child=serializers.CharField())
     calls = serializers.IntegerField(help_text="An estimate.")
 

@@ -4,38 +4,35 @@ A claim has a job of its own, which makes no call: slots, values and words decid
 what one claim founds the next may bear out or end.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from memory.claims.reading import RULES
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.evidence import insert_evidence, recompute_beliefs
 from memory.consolidation.locks import lock_beliefs
+from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, hash_statement, read_members
 from memory.consolidation.status import change_status
 from memory.domain.actor import cycle_actor
 from memory.domain.cards import Timeframe
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
-from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.language.modes import Mode
-from memory.language.relations import Reading, Relation, read_sentence, relate
-from memory.language.slots import slots_by_name, without_ended
+from memory.language.relations import Relation
+from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
 from memory.models.rows import insert_new
 from memory.models.vectors import read_claim_vectors
 
 ENDED = "a claim says that it has ended"
+UNASKED = "not_judged_yet"
 
-EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
 AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
 
 
@@ -70,81 +67,6 @@ def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str 
     said = said.filter(job__cycle__undone_at=None)
     counted = Evidence.objects.for_workspace(workspace_id).filter(episode__in=episodes)
     return {*said.values_list("belief_id", "episode_id"), *counted.values_list("belief_id", "episode_id")}
-
-
-class KnownBeliefs:
-    """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
-
-    def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
-        beliefs = Belief.objects.for_workspace(workspace_id).active().defer("search")
-        self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
-        self.readings = [_read_belief(belief) for belief in self.beliefs]
-        self._by_word: dict[str, set[int]] = defaultdict(set)
-        for place, reading in enumerate(self.readings):
-            for word in (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_plain_words(reading.sentence)):
-                self._by_word[word].add(place)
-
-    def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
-        """Yield the beliefs that a claim says something about, and what."""
-        reading = read_claim(claim=claim, source=source)
-        asked = (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_ended_words(reading))
-        for place in sorted(set().union(*(self._by_word.get(word, set()) for word in asked)) if asked else ()):
-            belief = self.beliefs[place]
-            if not _is_in_sight(belief, source):
-                continue
-            found = relate(
-                claim=reading,
-                belief=self.readings[place],
-                is_explicit=claim.confidence >= EXPLICIT,
-                is_sure=claim.reader != RULES,
-            )
-            if found.verdict is not Verdict.IRRELEVANT:
-                yield belief, found
-
-
-def _plain_words(sentence: str) -> Iterable[str]:
-    return (f"word:{word}" for word in sentence.lower().replace("'s", "").replace(".", " ").replace(",", " ").split())
-
-
-def _ended_words(reading: Reading) -> Iterable[str]:
-    return (f"word:{word}" for thing in reading.ended for word in thing.lower().split())
-
-
-def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
-    same_project = belief.project_id in (None, source.project_id)
-    return same_project and belief.user in ("", source.user) and belief.language in ("", source.language)
-
-
-def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
-    """Return a claim as rules compare it."""
-    person = person_of(user=source.user, language=claim.language)
-    reading = read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
-    return reading if claim.reader == RULES else _as_model_read(reading, claim)
-
-
-def _as_model_read(reading: Reading, claim: Claim) -> Reading:
-    """Take a model's word for what changes and what has ended, and for a slot that rules do not see."""
-    slots = {claim.slot: found} if (found := _named_value(claim)) else {}
-    return replace(
-        reading,
-        slots=without_ended(slots | reading.slots, claim.ended),
-        is_change=claim.mode == Mode.CHANGE,
-        ended=tuple(claim.ended),
-    )
-
-
-def _named_value(claim: Claim) -> frozenset[str]:
-    """Return the value that a model names for a slot; of a slot that lists its values only such a one is sure."""
-    slot = slots_by_name().get(claim.slot)
-    if slot is None or not claim.value:
-        return frozenset()
-    listed = slot.members.get(claim.value.lower())
-    return frozenset({listed or claim.value.lower()}) if listed or not slot.members else frozenset()
-
-
-def _read_belief(belief: Belief) -> Reading:
-    person = person_of(user=belief.user, language=belief.language)
-    return read_sentence(belief.statement, person=person, subject=belief.subject, language=belief.language)
 
 
 def store_claim_jobs(*, cycle: Cycle, plans: Sequence[ClaimPlan], first_number: int) -> None:
@@ -210,14 +132,18 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     later = find_supported_later(beliefs=against, than=source.occurred_at)
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
     _store_verdicts(job, source, judged)
+    says_the_same = _store_heard(job, source, claim)
     touched = give_claims_evidence(cycle=cycle, job=job)
     alike = [belief.pk for belief, relation in judged if relation.verdict is Verdict.SUPPORTS]
-    supported = _is_evidence_for_something(source, claim, alike)
+    supported = says_the_same or _is_evidence_for_something(source, claim, alike)
     disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
     overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
     touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed):
+        return touched
+    if _is_unasked(cycle, claim):
+        job.refusal = UNASKED
         return touched
     insert_new(model=JobVerdict, rows=[_verdict(job, source, None, Verdict.SUPPORTS, "", ends=False)])
     return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
@@ -271,6 +197,32 @@ def _store_verdicts(job: ClusterJob, source: EpisodeSource, judged: Sequence[tup
     insert_new(model=JobVerdict, rows=rows)
 
 
+def _store_heard(job: ClusterJob, source: EpisodeSource, claim: Claim) -> bool:
+    """Let what a model said of the claim and those told before it count for what came of those in this cycle.
+
+    Tell whether it says the same as one of them; it counts where that one is evidence, be it of an older belief.
+    """
+    took_part = ClusterMember.objects.filter(job=OuterRef("job"), episode=source.id, claim=claim)
+    said = JobVerdict.objects.filter(Exists(took_part), job__cycle=job.cycle_id, episode=source.id)
+    rows = []
+    for heard in said.exclude(claim=None).exclude(verdict=Verdict.IRRELEVANT):
+        supports = heard.verdict == Verdict.SUPPORTS
+        came = Evidence.objects.filter(claim=heard.claim_id, cycle=job.cycle_id, verdict=Verdict.SUPPORTS)
+        came = came.filter(belief__status=BeliefStatus.ACTIVE, **({} if supports else {"is_founding": True}))
+        rows += [
+            {**{name: getattr(heard, name) for name in _HEARD}, "job_id": job.pk, "belief_id": key, "claim_id": None}
+            for key in came.values_list("belief_id", flat=True)
+        ]
+    insert_new(model=JobVerdict, rows=rows)
+    return any(row["verdict"] == Verdict.SUPPORTS for row in rows)
+
+
+_HEARD = (
+    "workspace_id", "episode_id", "statement_hash", "verdict", "basis", "reason", "similarity", "model",
+    "prompt_version", "call_id",
+)  # fmt: skip
+
+
 def _verdict(
     job: ClusterJob, source: EpisodeSource, belief: Belief | None, verdict: Verdict, reason: str, *, ends: bool
 ) -> dict[str, Any]:
@@ -296,6 +248,15 @@ def _is_evidence_for_something(source: EpisodeSource, claim: Claim, alike: Colle
     """
     rows = Evidence.objects.filter(Q(claim=claim) | Q(belief__in=alike), episode=source.id, verdict=Verdict.SUPPORTS)
     return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
+
+
+def _is_unasked(cycle: Cycle, claim: Claim) -> bool:
+    """Tell whether a model was to judge the claim in this cycle and could not: its episode waits, and so does it."""
+    if language_model().is_offline:
+        return False
+    stopped = (JobState.FAILED, JobState.DEFERRED)
+    memberships = ClusterMember.objects.filter(claim=claim, job__cycle=cycle, job__kind=JobKind.SINGLES)
+    return memberships.filter(job__state__in=stopped).exists()
 
 
 def count_origins_against(belief: Belief) -> int:

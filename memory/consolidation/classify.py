@@ -4,8 +4,8 @@ First the existing beliefs; only where they turn out to have nothing to say is t
 rows as soon as they are known, so that going on after a crash asks only what is missing.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -25,13 +25,16 @@ from memory.consolidation.singles import comparable
 from memory.consolidation.sources import (
     BeliefSource,
     EpisodeSource,
+    claim_key,
+    claim_of,
     nearest_above,
     person_of,
     read_beliefs,
+    read_candidates,
     read_members,
     similarities,
 )
-from memory.domain.batches import batch_pairs
+from memory.domain.batches import batch_pairs, gather_pairs
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.verdicts import Verdict
 from memory.llm.calls import Answer, Ask
@@ -44,7 +47,7 @@ from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
 from memory.models.rows import insert_new
 from memory.models.vectors import Vectors
 
-Pair = tuple[str | None, str]  # a belief's id, None for the candidate, and an episode's
+Pair = tuple[str, str]  # the key of a statement, and an episode's id
 
 CANDIDATE = ""  # the key of what has no belief yet
 
@@ -55,11 +58,12 @@ class Target:
 
     belief: BeliefSource
     likeness: dict[str, float]
+    gathered: Collection[str] | None = None  # the episodes found to be about it, None where all may be
 
     @property
-    def belief_id(self) -> str | None:
-        """Return the belief's id, None for the candidate."""
-        return self.belief.id or None
+    def is_candidate(self) -> bool:
+        """Tell whether it is what the job itself may found."""
+        return self.belief.id == CANDIDATE
 
 
 # A job of single episodes has no candidate to wait for.
@@ -88,11 +92,16 @@ def _classify(lease: JobLease[ClusterJob]) -> None:
 def _existing_targets(
     *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
 ) -> list[Target]:
-    """Choose the beliefs near the job: the one it was gathered around, or the five nearest that all may see."""
+    """Choose the beliefs near the job: those it was gathered around, or the five nearest that all may see."""
     beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
     if job.kind == JobKind.SINGLES:
-        found, belief_vectors = read_beliefs(beliefs=beliefs.filter(pk=job.belief_id), model=model.name)
-        return _targets(found, members, vectors, belief_vectors, model)
+        named = beliefs.filter(pk__in=list(job.pairs) or [job.belief_id])
+        claims = [key for key in map(claim_of, job.pairs) if key]
+        found, found_vectors = read_beliefs(beliefs=named, model=model.name)
+        told, told_vectors = read_candidates(claims=claims, model=model.name)
+        all_vectors = np.concatenate([found_vectors, told_vectors]) if told else found_vectors
+        targets = _targets([*found, *told], members, vectors, all_vectors, model)
+        return [replace(target, gathered=job.pairs.get(target.belief.id)) for target in targets]
     if not any(member.is_saying for member in members):
         return []
     # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
@@ -165,7 +174,7 @@ def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targ
         return True
     rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
     insert_new(model=JobVerdict, rows=rows)
-    judged: set[Pair] = set(lease.job.verdicts.values_list("belief_id", "episode_id"))
+    judged = {_pair_of(row) for row in lease.job.verdicts.values("belief_id", "claim_id", "episode_id")}
     waiting = _waiting(job=lease.job, members=members, targets=targets, judged=judged)
     asks = _asks(members=members, targets=targets, waiting=waiting)
     by_id = {target.belief.id: target for target in targets}
@@ -178,9 +187,14 @@ def asks_about_beliefs(
     """Return what a job would ask about the beliefs that are there already; nothing is written."""
     targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
     known = _verdicts_without_asking(job=job, members=members, targets=targets)
-    judged: set[Pair] = {(row["belief_id"], row["episode_id"]) for row in known}
+    judged = {_pair_of(row) for row in known}
     waiting = _waiting(job=job, members=members, targets=targets, judged=judged)
     return _asks(members=members, targets=targets, waiting=waiting)
+
+
+def _pair_of(row: Mapping[str, Any]) -> Pair:
+    key = claim_key(row["claim_id"]) if row["claim_id"] else row["belief_id"]
+    return key or CANDIDATE, row["episode_id"]
 
 
 def _verdicts_without_asking(
@@ -191,6 +205,8 @@ def _verdicts_without_asking(
     given = given_verdicts(workspace_id=job.workspace_id, hashes=hashes, episodes=[m.id for m in members])
     rows = []
     for target, member in product(targets, members):
+        if target.gathered is not None and member.id not in target.gathered:
+            continue
         known = given.get((target.belief.statement_hash, member.id))
         if known is not None:
             rows.append(_verdict(job, target, member.id, known.verdict, Basis.MODEL, known.reason, known.call_id))
@@ -206,7 +222,7 @@ def _passes_guard(*, member: EpisodeSource, target: Target) -> bool:
     enough, and only the members that fail it are asked about.
     """
     statement = target.belief.claim
-    if target.belief_id is None:
+    if target.is_candidate:
         return passes_guard(left=member.claim, right=statement)
     return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
 
@@ -221,7 +237,7 @@ def _waiting(
         target.belief.id: {
             member.id
             for member in members
-            if (target.belief_id, member.id) not in judged and _may_concern(member=member, target=target)
+            if (target.belief.id, member.id) not in judged and _may_concern(member=member, target=target)
         }
         for target in targets
     }
@@ -229,7 +245,9 @@ def _waiting(
 
 def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
     """Tell whether a member is to be judged at all; a candidate was made of all of them."""
-    if target.belief_id is None:
+    if target.gathered is not None:
+        return member.id in target.gathered
+    if target.is_candidate:
         return True
     return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
 
@@ -238,12 +256,9 @@ def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waitin
     """Return the calls for what waits: of at most twelve episodes, about the statements that wait for the same ones."""
     policy = settings.POLICY.consolidation
     by_id, said = {target.belief.id: target for target in targets}, {member.id: member for member in members}
-    batches = batch_pairs(
-        waiting=waiting,
-        texts=list(said),
-        most_statements=policy.classify_statements,
-        most_texts=policy.classify_episodes,
-    )
+    is_gathered = any(target.gathered is not None for target in targets)
+    batch = gather_pairs if is_gathered else partial(batch_pairs, most_statements=policy.classify_statements)
+    batches = batch(waiting=waiting, texts=list(said), most_texts=policy.classify_episodes)
     return [
         Ask(key=str(number), request=_request([by_id[key] for key in one.statements], [said[key] for key in one.texts]))
         for number, one in enumerate(batches)
@@ -281,7 +296,8 @@ def _verdict(
     return {
         "workspace_id": job.workspace_id,
         "job_id": job.pk,
-        "belief_id": target.belief_id,
+        "belief_id": None if target.is_candidate or target.belief.claim_id else target.belief.id,
+        "claim_id": target.belief.claim_id,
         "episode_id": episode_id,
         "statement_hash": target.belief.statement_hash,
         "verdict": verdict,

@@ -1,7 +1,7 @@
 """Step 2: group what is alike, and write down the jobs of this cycle.
 
 Groups of three or more become cluster jobs; every other episode near a belief is gathered with those near the same
-belief; what is near nothing waits in the pool.
+beliefs; what is near nothing waits in the pool.
 """
 
 from collections import defaultdict
@@ -28,6 +28,7 @@ from memory.domain.breaking import OWN_ERRORS
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.llm.embeddings import Embedder
+from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.models.vectors import Vectors
@@ -128,20 +129,30 @@ def plan_work(
     alone = [place for place, source in enumerate(sources) if source.key not in taken]
     if waiting:  # the pool does too: asked about all that is founded meanwhile at once, it costs fewer calls
         alone = [place for place in alone if sources[place].state == ConsolidationState.LEASED]
-    batches, deferred = gather_singles(
+    batches, left_out = gather_singles(
         workspace_id=workspace_id, episodes=[sources[i] for i in alone], vectors=vectors[alone], model=model
     )
-    asked = {member.id for batch in batches for member in batch.members}
-    put_back |= deferred - asked
+    deferred = {m.id for batch in left_out for m in batch.members if m.state == ConsolidationState.LEASED}
+    taken_up = {member.id for batch in batches for member in batch.members}
+    put_back |= deferred - taken_up
     told = plan_claims(workspace_id=workspace_id, sources=sources)
+    if not language_model().is_offline:
+        told = _asked_first(told, left_out)
+        taken_up |= {plan.source.id for plan in told}
     return Plan(
         groups=chosen,
         waiting=waiting,
         singles=batches,
         told=told,
         put_back=put_back - {plan.source.id for plan in told},
-        partly_asked=deferred & asked,
+        partly_asked=deferred & taken_up,
     )
+
+
+def _asked_first(told: Sequence[ClaimPlan], left_out: Sequence[SinglesBatch]) -> list[ClaimPlan]:
+    """Drop the claims for which the cycle has no call: what says what a belief says would found it once more (E4)."""
+    waiting = {member.claim_id for batch in left_out for member in batch.members}
+    return [plan for plan in told if plan.claim.pk not in waiting]
 
 
 def pooled_episodes(*, workspace_id: int, now: datetime) -> QuerySet[Episode]:
@@ -225,7 +236,7 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
     """Write the jobs and their members, and say of every leased episode where it goes; return the counts."""
     planned: list[tuple[Sequence[EpisodeSource], dict[str, Any]]] = [
         *((group.members, {"kind": JobKind.CLUSTER}) for group in plan.groups),
-        *((batch.members, {"kind": JobKind.SINGLES, "belief_id": batch.belief_id}) for batch in plan.singles),
+        *((batch.members, _singles(batch)) for batch in plan.singles),
         *((group.episodes, _put_off(group)) for group in plan.waiting),
     ]
     jobs = [_job(cycle, number, members, given) for number, (members, given) in enumerate(planned, start=1)]
@@ -250,6 +261,10 @@ def store_plan(*, cycle: Cycle, plan: Plan) -> dict[str, int]:
         "claims": len(plan.told),
         "put_back": len(plan.put_back),
     }
+
+
+def _singles(batch: SinglesBatch) -> dict[str, Any]:
+    return {"kind": JobKind.SINGLES, "belief_id": batch.belief_id, "pairs": dict(batch.pairs)}
 
 
 def _put_off(group: Group) -> dict[str, Any]:

@@ -5,7 +5,7 @@ the calls about candidates, which come last, are counted as if every cluster wer
 a belief that lies near a candidate alone is not foreseen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +23,7 @@ from memory.consolidation.finish import beliefs_due
 from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
+    claim_of,
     hash_members,
     person_of,
     read_episodes,
@@ -48,7 +49,8 @@ class PlannedJob:
     """A job that the cycle would have."""
 
     kind: str
-    belief: str | None
+    belief: str | None  # the one of `beliefs`, None of several
+    beliefs: Sequence[str]
     episodes: Sequence[str]
     calls: int
 
@@ -108,8 +110,8 @@ class _Rehearsing:
         )
         places = {source.key: place for place, source in enumerate(sources)}
         jobs = [
-            self._job(members, vectors[[places[member.key] for member in members]], belief=belief)
-            for members, belief in _members_of_jobs(plan)
+            self._job(members, vectors[[places[member.key] for member in members]], pairs=pairs)
+            for members, pairs in _members_of_jobs(plan)
         ]
         return Rehearsal(
             now=self.now,
@@ -145,10 +147,12 @@ class _Rehearsing:
 
     # --- What would be asked
 
-    def _job(self, members: Sequence[EpisodeSource], vectors: Vectors, *, belief: str | None) -> PlannedJob:
+    def _job(
+        self, members: Sequence[EpisodeSource], vectors: Vectors, *, pairs: Mapping[str, Sequence[str]]
+    ) -> PlannedJob:
         """Count what a job would ask: about beliefs that are there, and of a cluster for and about its candidate."""
-        kind = JobKind.SINGLES if belief else JobKind.CLUSTER
-        job = ClusterJob(workspace=self.workspace, cycle_id="", kind=kind, belief_id=belief)
+        kind = JobKind.SINGLES if pairs else JobKind.CLUSTER
+        job = ClusterJob(workspace=self.workspace, cycle_id="", kind=kind, pairs=dict(pairs))
         job.members_hash = hash_members(member.id for member in members)
         requests: list[Request] = [
             ask.request for ask in asks_about_beliefs(job=job, members=members, vectors=vectors, model=self.embedder)
@@ -160,7 +164,11 @@ class _Rehearsing:
             calls += 1
             self.calls["embed"] += 1
             self._add(self.embedder.name, _STATEMENT_TOKENS, 0)
-        return PlannedJob(kind=kind.value, belief=belief, episodes=[m.id for m in members], calls=calls)
+        beliefs = [key for key in pairs if claim_of(key) is None]
+        belief = beliefs[0] if len(beliefs) == len(pairs) == 1 else None
+        return PlannedJob(
+            kind=kind.value, belief=belief, beliefs=beliefs, episodes=[m.id for m in members], calls=calls
+        )
 
     def _count_calls(self, requests: Sequence[Request]) -> int:
         """Count what has no stored reply."""
@@ -187,10 +195,11 @@ def _in_order(sources: Sequence[EpisodeSource], vectors: Vectors) -> tuple[list[
     return [sources[place] for place in order], vectors[np.asarray(order, dtype=np.intp)]
 
 
-def _members_of_jobs(plan: Plan) -> list[tuple[Sequence[EpisodeSource], str | None]]:
-    """List each job's members, with the belief that a batch of single episodes is about."""
-    clusters = [(group.members, None) for group in plan.groups]
-    return [*clusters, *((batch.members, batch.belief_id) for batch in plan.singles)]
+def _members_of_jobs(plan: Plan) -> list[tuple[Sequence[EpisodeSource], Mapping[str, Sequence[str]]]]:
+    """List each job's members, with the beliefs that a batch of single episodes is about."""
+    none: Mapping[str, Sequence[str]] = {}
+    clusters = [(group.members, none) for group in plan.groups]
+    return [*clusters, *((batch.members, batch.pairs) for batch in plan.singles)]
 
 
 def _about_candidate(members: Sequence[EpisodeSource]) -> list[Request]:

@@ -1,7 +1,7 @@
 """What a cycle reads: episodes and beliefs as plain values beside their vectors."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from django.db.models import QuerySet
 
+from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matching import Claim as Text
 from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
@@ -19,6 +20,7 @@ from memory.models import DIMENSIONS, Belief, Claim, ClusterJob, Episode
 from memory.models.vectors import Vectors, read_belief_vectors, read_claim_vectors, read_episode_vectors
 
 NO_CLAIM = 0
+_CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,11 @@ class BeliefSource:
     project_id: int | None
     user: str
     status: str
+
+    @property
+    def claim_id(self) -> int | None:
+        """Return the claim that this is as long as it has founded nothing, None for a belief."""
+        return claim_of(self.id)
 
     @property
     def claim(self) -> Text:
@@ -182,6 +189,38 @@ def read_beliefs(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefS
     found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
     ids, vectors = read_belief_vectors(model=model, ids=list(found))
     return [found[key] for key in ids], vectors
+
+
+def claim_of(key: str) -> int | None:
+    """Return the claim that a key names, None where it names a belief."""
+    return int(key.removeprefix(_CLAIM)) if key.startswith(_CLAIM) else None
+
+
+def claim_key(claim_id: int) -> str:
+    """Name a claim where beliefs are named."""
+    return f"{_CLAIM}{claim_id}"
+
+
+def as_candidate(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSource:
+    """Return what a claim may found as if it were a belief already."""
+    return BeliefSource(
+        id=claim_key(claim.pk),
+        statement=claim.sentence,
+        statement_hash=hash_statement(claim.sentence, claim.subject),
+        subject=claim.subject,
+        context=claim.context,
+        language=claim.language,
+        project_id=source.project_id,
+        user=source.user,
+        status=BeliefStatus.ACTIVE,
+    )
+
+
+def read_candidates(*, claims: Collection[int], model: str) -> tuple[list[BeliefSource], Vectors]:
+    """Read what claims of active episodes may found, and their vectors (n, 768)."""
+    found = Claim.objects.active().filter(pk__in=claims).select_related("episode").defer("episode__search").in_bulk()
+    ids, vectors = read_claim_vectors(model=model, ids=list(found))
+    return [as_candidate(claim=found[key], source=found[key].episode) for key in ids], vectors
 
 
 def hash_members(ids: Iterable[str]) -> str:

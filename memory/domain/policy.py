@@ -92,6 +92,7 @@ class ConsolidationPolicy:
     central_episodes: Annotated[Count, "B8.3: most central episodes shown to synthesis"] = 12
     statement_words: Annotated[Count, "B8.3, B10: most words of a statement"] = 30
     gathered_calls: Annotated[Count, "B8.3: most classification calls a cycle for episodes without a cluster"] = 10
+    gathered_beliefs: Annotated[Count, "B8.3: most beliefs that a model judges such episodes against in one call"] = 8
     match_similarity: Annotated[Share, "B8.4: similarity above which an episode is held against a belief"] = 0.70
     match_beliefs: Annotated[Count, "B8.4, B9: most existing beliefs that one cluster is held against"] = 5
     wordless_similarity: Annotated[

@@ -47,7 +47,7 @@ FROM memory_clustermember m WHERE m.episode_id = e.id AND m.job_id = ANY(%(jobs)
 """
 _JOBS = """
 UPDATE memory_clusterjob SET candidate = NULL, candidate_hash = '', candidate_language = '', candidate_vector = NULL,
-    members_hash = '', state_reason = split_part(state_reason, ':', 1),
+    members_hash = '', pairs = '{}', state_reason = split_part(state_reason, ':', 1),
     outcome = CASE WHEN created_belief_id = ANY(%(beliefs)s) OR joined_belief_id = ANY(%(beliefs)s)
               THEN %(erased)s ELSE outcome END
 WHERE id = ANY(%(jobs)s)

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
+from memory.consolidation.sources import claim_key
 from memory.forgetting.drawn import find_drawn
 from memory.models import (
     ChildVerdict,
@@ -139,6 +140,9 @@ def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str], claims: Colle
     about = Q(members__episode__in=episodes) | Q(members__claim__in=claims)
     for each in named:
         about |= each
+    told = Claim.objects.filter(Q(episode__in=episodes) | Q(pk__in=claims)).values_list("pk", flat=True)
+    if judged_against := [*beliefs, *map(claim_key, told)]:
+        about |= Q(pairs__has_any_keys=judged_against)
     return ClusterJob.objects.filter(about)
 
 

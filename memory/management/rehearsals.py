@@ -1,6 +1,7 @@
 """What a dry run prints."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from django.core.management.base import OutputWrapper
@@ -26,7 +27,7 @@ def _lines(rehearsal: Rehearsal) -> list[str]:
     calls = ", ".join(f"{number} to {purpose}" for purpose, number in estimate.calls.items() if number) or "none"
     lines = [f"A cycle would take up {counted(rehearsal.episodes, 'episode')}."]
     for job in rehearsal.jobs:
-        about = f"near belief {job.belief}" if job.belief else "alike"
+        about = f"near {_named(job.beliefs)}" if job.beliefs else "alike"
         lines.append(f"  {counted(len(job.episodes), 'episode')} {about}: about {counted(job.calls, 'call')}")
     if rehearsal.unembedded:
         lines.append(f"{counted(rehearsal.unembedded, 'episode')} had no vector yet.")
@@ -36,3 +37,7 @@ def _lines(rehearsal: Rehearsal) -> list[str]:
         lines.append(f"{counted(rehearsal.archive_due, 'belief')} may be archived for age.")
     lines.append(f"Calls: about {calls}; about {estimate.tokens:,} tokens, ${estimate.cost_usd:.4f}.")
     return lines
+
+
+def _named(beliefs: Sequence[str]) -> str:
+    return f"belief {beliefs[0]}" if len(beliefs) == 1 else f"beliefs {', '.join(beliefs)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -118,7 +119,7 @@ class CycleStep(models.Model):
 
 class JobKind(models.TextChoices):
     CLUSTER = "cluster", "cluster of three or more"
-    SINGLES = "singles", "single episodes near one belief"
+    SINGLES = "singles", "single episodes near beliefs"
     CLAIM = "claim", "one claim, as it was told"
 
 
@@ -144,7 +145,7 @@ class ClusterJobQuerySet(WorkspaceQuerySet):
 
 
 class ClusterJob(models.Model):
-    """One cluster's passage through a cycle; or a belief with the single episodes judged against it."""
+    """One cluster's passage through a cycle; or beliefs with the single episodes judged against them."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="jobs")
@@ -154,9 +155,19 @@ class ClusterJob(models.Model):
     state_reason = models.CharField(max_length=200, blank=True, default="")
     members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
     belief = models.ForeignKey(
-        Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of a singles job."
+        Belief,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Of a singles job about one.",
     )
-
+    pairs = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="Of a singles job: by belief, or claim of the cycle, the episodes to be judged against it.",
+    )
     claim = models.ForeignKey(
         Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs", help_text="Of a claim's job."
     )
@@ -204,7 +215,8 @@ class ClusterJob(models.Model):
                 fields=["workspace", "members_hash"],
                 condition=Q(state__in=[JobState.APPLIED, JobState.REFUSED]),
                 name="job_tried_members",
-            )
+            ),
+            GinIndex(fields=["pairs"], name="job_asks_about"),
         ]
         ordering = ("number",)
 
@@ -246,13 +258,15 @@ class ClusterMember(models.Model):
 class JobVerdict(models.Model):
     """One verdict within a job: what the gate turns into evidence, and what need not be asked again.
 
-    `belief` is empty for the job's own candidate. A pair of episode and statement that one model judged under
-    one prompt version is not asked again (B7); the IRRELEVANT ones stay here and are not evidence.
+    `belief` is empty for the job's own candidate, and for a `claim` judged before it could found anything: what
+    was said of that counts for what comes of it. A pair of episode and statement that one model judged under one prompt
+    version is not asked again (B7); the IRRELEVANT ones stay here and are not evidence.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     job = models.ForeignKey(ClusterJob, on_delete=models.CASCADE, related_name="verdicts")
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     ends_belief = models.BooleanField(
         default=False, db_default=False, help_text="The claim announces that the belief holds no longer."
@@ -271,7 +285,7 @@ class JobVerdict(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["job", "belief", "episode"], name="one_verdict_per_pair", nulls_distinct=False
+                fields=["job", "belief", "claim", "episode"], name="one_verdict_per_pair", nulls_distinct=False
             ),
             models.CheckConstraint(condition=Q(verdict__in=Verdict), name="job_verdict_known"),
         ]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memory.consolidation.claims import KnownBeliefs
 from memory.consolidation.handmade import Hand, as_source
+from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sayings import find_tombstone, was_erased
 from memory.consolidation.sources import source_of
 from memory.domain.actor import read_actor

@@ -25,7 +25,7 @@ def test_a_merge_has_two_parents_and_the_evidence_of_both(world: World) -> None:
     }  # fmt: skip
     assert {world.now_of(one).status, world.now_of(other).status} == {"merged"}
     assert cycle.counts["merged"] == 1
-    assert world.calls("classify") == 2  # the new episode against either; nothing is judged anew
+    assert world.calls("classify") == 1  # the new episode against both; nothing is judged anew
 
 
 def test_a_merge_takes_the_models_words_where_it_has_some(world: World) -> None:

@@ -22,14 +22,14 @@ from tests.consolidation.world import World
 KILN = "The kiln of the pottery burns 5 hours."
 
 
-def planned(workspace: Workspace, now: Any) -> list[tuple[str, str | None, list[str]]]:
+def planned(workspace: Workspace, now: Any) -> list[tuple[str, list[str], list[str]]]:
     rehearsal = rehearse_cycle(workspace=workspace, now=now)
-    return [(job.kind, job.belief, list(job.episodes)) for job in rehearsal.jobs]
+    return [(job.kind, sorted(job.beliefs), list(job.episodes)) for job in rehearsal.jobs]
 
 
-def stored(cycle_id: str) -> list[tuple[str, str | None, list[str]]]:
+def stored(cycle_id: str) -> list[tuple[str, list[str], list[str]]]:
     return [
-        (job.kind, job.belief_id, [member.episode_id for member in job.members.all()])
+        (job.kind, sorted(job.pairs), [member.episode_id for member in job.members.all()])
         for job in ClusterJob.objects.filter(cycle=cycle_id).unfinished().order_by("number")
     ]
 

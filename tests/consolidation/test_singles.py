@@ -1,12 +1,15 @@
-"""B8.3: single episodes near a belief, gathered by belief, so many calls a cycle, the others in the next."""
+"""B8.3: single episodes near beliefs, gathered into calls, so many a cycle, the others in the next."""
 
 from datetime import timedelta
 
 import pytest
+from pytest_django import Settings
 
 from memory.domain.verdicts import Verdict
 from memory.models import ClusterJob, Episode, Evidence, JobKind
+from tests import factories
 from tests.consolidation.conftest import Decree
+from tests.consolidation.telling import Teller
 from tests.consolidation.world import World
 
 KILN = "The kiln of the pottery burns 5 hours."
@@ -25,23 +28,19 @@ def say_singles(world: World, count: int, *, about: str = "kiln", first: int = 6
     ]
 
 
-def test_singles_are_gathered_by_belief(world: World) -> None:
-    """B8.3: one call a belief, twelve episodes to a call, the most similar first, no synthesis."""
+def test_singles_are_gathered_into_calls(world: World) -> None:
+    """B8.3: twelve episodes to a call, whichever belief they are near, the most similar first, no synthesis."""
     world.hold(KILN, about="kiln")
     world.hold("The oven of the bakery burns 5 hours.", about="oven")
     kilns, ovens = say_singles(world, 14), say_singles(world, 2, about="oven")
 
     world.cycle()
 
-    asked = sorted((call.texts for call in world.server.calls("classify")), key=len)
-    assert asked == [
-        [episode.text for episode in kilns[12:]],
-        [episode.text for episode in ovens],
-        [episode.text for episode in kilns[:12]],
-    ] or asked == [
-        [episode.text for episode in ovens],
-        [episode.text for episode in kilns[12:]],
-        [episode.text for episode in kilns[:12]],
+    asked = [[set(call.texts), set(call.beliefs)] for call in world.server.calls("classify")]
+    nearest = {episode.text for episode in (*kilns[:10], *ovens)}
+    assert sorted(asked, key=lambda call: len(call[0])) == [
+        [{episode.text for episode in kilns[10:]}, {KILN}],
+        [nearest, {KILN, "The oven of the bakery burns 5 hours."}],
     ]
     assert world.calls("synthesize") == 0
     assert set(world.states(*kilns, *ovens)) == {"settled"}
@@ -65,7 +64,7 @@ def test_what_finds_no_call_this_cycle_is_asked_in_the_next(world: World, decree
 
 def test_an_episode_is_heard_by_every_belief_near_it_in_time(world: World, decree: Decree) -> None:
     """B8.3: evidence for one belief does not swallow a question about another that found no call."""
-    decree("consolidation", gathered_calls=1)
+    decree("consolidation", gathered_calls=1, gathered_beliefs=1)
     kiln, oven = world.hold(KILN, about="kiln"), world.hold("The oven of the bakery burns 5 hours.", about="oven")
     said = world.say("Kiln and oven burn 7 hours.", about="", verdict=Verdict.CONTRADICTS)
     world.directions.place(said.text, {"kiln": 0.708, "oven": 0.705})
@@ -120,3 +119,17 @@ def test_a_pooled_episode_is_held_against_a_belief_born_later(world: World, coun
 
     assert world.now_of(belief).beta == 1.0 + count
     assert set(world.states(*pooled)) == {"settled"}
+
+
+@pytest.mark.django_db
+def test_rules_are_asked_about_one_belief_at_a_time(settings: Settings) -> None:
+    """B8.3: on this machine calls cost nothing, and a told claim is not asked about what is far from it."""
+    mara = Teller(workspace=factories.workspace())
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    mara.cycle("I always drink oat milk in my coffee.", "The oven of the bakery burns 5 hours.")
+    mara.cycle("I never drink oat milk in my coffee.", "The oven of the bakery burns 6 hours.")
+
+    jobs = ClusterJob.objects.filter(kind=JobKind.SINGLES)
+    assert jobs.exists()
+    assert [len(job.pairs) for job in jobs] == [1] * len(jobs)
+    assert not jobs.filter(belief=None).exists()

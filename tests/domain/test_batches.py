@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.batches import JudgingBatch, batch_pairs
+from memory.domain.batches import JudgingBatch, PackedText, batch_pairs, gather_pairs, pack_texts
 
 TEXTS = [f"t{number}" for number in range(30)]
 
@@ -49,3 +49,52 @@ def test_a_call_has_five_statements_at_most() -> None:
 def test_texts_keep_their_order() -> None:
     [batch] = batch_pairs(waiting={"A": {"t3", "t1"}, "B": {"t1", "t3"}}, texts=TEXTS, most_statements=5, most_texts=12)
     assert batch == JudgingBatch(statements=("A", "B"), texts=("t1", "t3"))
+
+
+# --- Questions that texts are packed into (B8.3)
+
+
+def packed(said: list[tuple[str, str]], *, statements: int = 4, texts: int = 3) -> list[str]:
+    """Pack texts, given as a voice and their statements; return of each question its texts and statements."""
+    given = [
+        PackedText(key=(voice, number), voice=voice, statements=tuple(about))
+        for number, (voice, about) in enumerate(said)
+    ]
+    packs = pack_texts(texts=given, most_statements=statements, most_texts=texts)
+    return [
+        " ".join([*(f"{text.key[0]}:{''.join(text.statements)}" for text in pack.texts), f"/{len(pack.statements)}"])
+        for pack in packs
+    ]
+
+
+def test_texts_about_different_statements_share_a_question() -> None:
+    assert packed([("a", "AB"), ("b", "C"), ("c", "BD")]) == ["a:AB b:C c:BD /4"]
+
+
+def test_a_text_goes_where_it_adds_fewest_statements() -> None:
+    assert packed([("a", "ABC"), ("b", "DEF"), ("c", "DG")]) == ["a:ABC /3", "b:DEF c:DG /4"]
+
+
+def test_a_question_has_so_many_texts_and_one_of_each_voice() -> None:
+    assert packed([("a", "A"), ("a", "A"), ("b", "A"), ("c", "A"), ("d", "A")]) == ["a:A b:A c:A /1", "a:A d:A /1"]
+
+
+def test_a_text_about_more_than_a_question_takes_is_in_two() -> None:
+    assert packed([("a", "ABCDEF"), ("b", "EF")]) == ["a:ABCD /4", "a:EF b:EF /2"]
+    assert packed([]) == []
+
+
+def test_every_pair_is_asked_about_once() -> None:
+    said = [(f"v{n % 7}", "".join(sorted({chr(65 + (n * k) % 11) for k in range(1, 6)}))) for n in range(60)]
+    given = [PackedText(key=(voice, n), voice=voice, statements=tuple(about)) for n, (voice, about) in enumerate(said)]
+    packs = pack_texts(texts=given, most_statements=8, most_texts=12)
+    found = [(text.key, one) for pack in packs for text in pack.texts for one in text.statements]
+    assert sorted(found) == sorted((text.key, one) for text in given for one in text.statements)
+    assert all(len(pack.statements) <= 8 and len(pack.texts) == len(pack.voices) <= 12 for pack in packs)
+
+
+def test_what_was_packed_is_one_question() -> None:
+    """B8.3: though its statements wait for different texts; what has its verdict is left out."""
+    assert gather_pairs(waiting={"A": ["t1"], "B": ["t0", "t2"], "C": []}, texts=TEXTS, most_texts=12) == [
+        JudgingBatch(statements=("A", "B"), texts=("t0", "t1", "t2"))
+    ]

@@ -800,6 +800,7 @@ class PlannedJob(TypedDict):
 
     kind: str
     belief: str | None
+    beliefs: list[str]
     episodes: list[str]
     calls: int
 
