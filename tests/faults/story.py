@@ -16,7 +16,7 @@ from tests.consolidation.world import World
 from tests.faults.changes import tell_changes
 
 # What the story costs where nothing goes wrong; of the classifications two judge old evidence anew.
-CALLS = Counter(synthesize=2, classify=9, revise=1, split=1, merge=1)
+CALLS = Counter(synthesize=2, classify=5, revise=1, split=1, merge=1)
 BELIEFS = 11  # three of the story, four on which gates open, four that come of those
 CYCLE_SECONDS = 90.0
 SHELVES = ("red", "blue", "green", "white", "black", "brown", "yellow", "orange", "purple", "silver")
