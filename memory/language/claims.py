@@ -17,7 +17,7 @@ from memory.domain.relative_dates import date_sentence
 from memory.domain.sentences import list_words, strip_pictographs
 from memory.language.clauses import Clause, list_clauses
 from memory.language.cues import dull_words, has_cue
-from memory.language.modes import Mode, find_change, mode_of
+from memory.language.modes import Mode, denies, find_change, mode_of
 from memory.language.persons import name_pronoun, name_thing, people_in
 from memory.language.slots import fill_slots, without_ended
 from memory.language.statements import as_instruction, as_order, grade, is_refused, shorten, strip_frame
@@ -141,7 +141,7 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
         words=clause.text,
         language="de" if german else "en",
         strength=strength,
-        is_denial=_DENIES.search(said) is not None,
+        is_denial=denies(said),
         slots=slots,
         values=values,
         ended=ended,
@@ -165,9 +165,6 @@ def _is_named(thing: str) -> bool:
 _GAVE_UP = re.compile(
     r"\b(?:i|we|ich|wir)(?:'ve| have| am|'m| hab\w*)? (?:\w+ )?(?:sold|quit|gave up|given up|stopped|retired|no)\b",
     re.I,
-)
-_DENIES = re.compile(
-    r"\b(?:not|never|no|cannot|without|nobody|nothing|nicht|nie|niemals|kein\w*|ohne)\b|n't\b", re.IGNORECASE
 )
 
 

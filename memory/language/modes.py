@@ -58,6 +58,18 @@ def _ends_a_question(clause: str, sentence: str) -> bool:
     return asked.endswith("?") and asked.rstrip("? ").endswith(clause.rstrip("? ."))
 
 
+def denies(text: str) -> bool:
+    """Tell whether a text says no to something."""
+    return _DENIES.search(text) is not None
+
+
+_DENIES = re.compile(
+    r"\b(?:not|never|no|cannot|without|nobody|nothing|frozen|freeze|forbidden|banned|off limits|refuses?|"
+    r"nicht|nie|niemals|kein\w*|ohne|tabu|verboten|weigert)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What a clause says has ended, and whether it says what holds instead; either may be left open."""

@@ -10,7 +10,7 @@ from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
 from memory.language.cues import common_words, dull_words, word_list
-from memory.language.modes import find_change
+from memory.language.modes import denies, find_change
 from memory.language.slots import MEMBER, Slot, fill_slots, is_ended, slots_by_name, without_ended
 from memory.language.values import WEEKDAYS, Values, find_values
 
@@ -46,11 +46,6 @@ _CONTEXTS = tuple(
         ("evening", r"in the evenings?|evenings?|abends"),
         ("breakfast", r"for breakfast|breakfast|zum frühstück"),
     )
-)
-_DENIES = re.compile(
-    r"\b(?:not|never|no|cannot|without|nobody|nothing|frozen|freeze|forbidden|banned|off limits|refuses?|"
-    r"nicht|nie|niemals|kein\w*|ohne|tabu|verboten|weigert)\b|n't\b",
-    re.IGNORECASE,
 )
 
 
@@ -105,8 +100,8 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         slots=slots,
         values=values,
         contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
-        is_denial=_DENIES.search(_head(sentence)) is not None,
-        denies=_DENIES.search(sentence) is not None,
+        is_denial=denies(_head(sentence)),
+        denies=denies(sentence),
         is_change=change is not None,
         ended=ended,
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
@@ -365,7 +360,7 @@ def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:
     clauses = [
         clause for clause in _CLAUSES.split(reading.sentence) if told & content_stems(clause, language=reading.language)
     ]
-    return any(_DENIES.search(clause) for clause in clauses)
+    return any(map(denies, clauses))
 
 
 _CLAUSES = re.compile(r"[,;:]| but | aber | and not | und nicht ")

@@ -268,7 +268,6 @@ _PAST = re.compile(
 _LEANS = re.compile(
     r"\b(?:it|this|that|these|those|they|them|there|here|es|das|dies\w*|dort|hier|damit|davon|dafür)\b", re.IGNORECASE
 )
-# What is needed for the task at hand, said to whoever shall do it, or told as the next step of a story.
 _OF_ONESELF = re.compile(r"(?:i|i'm|we|we're|ich|wir)\b", re.IGNORECASE)
 _USUAL = re.compile(
     r"\bas (?:i|we) (?:always )?(?:do|did|have|am|are)\b.{0,12}\b(?:every|each|always|on|most)\b|"
@@ -276,6 +275,7 @@ _USUAL = re.compile(
     r"\bwie (?:immer|jeden?|jedes|üblich|gehabt)\b",
     re.IGNORECASE,
 )
+# What is needed for the task at hand, said to whoever shall do it, or told as the next step of a story.
 _ERRAND = re.compile(
     r"\b(?:i|we|ich|wir) (?:also |just |now |only |noch |jetzt )*"
     r"(?:need|want|have|brauche?n?|hab(?:e|en)?|will|wollen) "

@@ -86,7 +86,6 @@ _STRONG = {
     "trifft": "treff",
     "hilft": "helf",
     "vergisst": "vergess",
-    "faehrt": "fahr",
     "fahrt": "fahr",
     "lauft": "lauf",
     "schlaft": "schlaf",
