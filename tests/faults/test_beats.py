@@ -90,6 +90,9 @@ def test_a_worker_that_starts_takes_up_what_is_overdue(
     server: ModelServer, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
 ) -> None:
     """B7: no beat has ticked yet, and none need."""
+    workforce.go_home()
+    with broker() as client:
+        client.flushdb()  # nor does anything run yet that beats of other tests asked for
     today = World(server=server, workspace=factories.workspace(), now=timezone.now())
     tell_story(today)
     record.strike("nothing ran when the episodes came")
