@@ -1,5 +1,6 @@
 """Beat dies, or there are two: rows decide what is due, and who asks does not matter."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
@@ -20,6 +21,15 @@ from tests.model_server import ModelServer
 TICK_SECONDS = 1.0
 TICKS = {"ENGRAM_CONSOLIDATION_EVERY_HOURS": str(TICK_SECONDS / 3600)}
 SWEEPS_AFTERWARDS = 3
+
+
+@pytest.fixture
+def ticking(workforce: Workforce) -> Iterator[None]:
+    """Let beats of the test tick, and leave no tick behind: it would open a cycle amid another test's story."""
+    yield
+    workforce.go_home()
+    with broker() as client:
+        client.flushdb()
 
 
 def test_beat_dies_with_the_worker(
@@ -68,6 +78,7 @@ def test_a_cycle_needs_no_beat(
     assert count_calls(world) == CALLS
 
 
+@pytest.mark.usefixtures("ticking")
 def test_two_beats_start_one_cycle(
     world: World, server: ModelServer, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
 ) -> None:
@@ -91,8 +102,6 @@ def test_a_worker_that_starts_takes_up_what_is_overdue(
 ) -> None:
     """B7: no beat has ticked yet, and none need."""
     workforce.go_home()
-    with broker() as client:
-        client.flushdb()  # nor does anything run yet that beats of other tests asked for
     today = World(server=server, workspace=factories.workspace(), now=timezone.now())
     tell_story(today)
     record.strike("nothing ran when the episodes came")
