@@ -40,7 +40,9 @@ ENGLISH_PAST = words("""
     fed fell felt fought found flew forgot gave got grew had heard held hit hurt kept knew laid learnt led left lent
     let lost made meant met mistook paid put quit ran rang read rode rose said sang sat saw sent set shot shut slept
     sold spent spoke spread stood stuck stole swam swore taught thought threw told took understood was went were woke
-    won wore wrote
+    won wore wrote arose awoke bent bled blew burnt clung crept dealt dreamt dug fled forgave froze hid hung knelt leant
+    leapt lit overslept sank shook shone shrank slid spat spelt spilt sprang spun stank struck stung swept swung tore
+    undid wept withdrew
     """)
 ENGLISH_AUXILIARIES = words(
     "am is are was were be been being has have had does do did can could will would shall should may might must "

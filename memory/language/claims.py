@@ -5,7 +5,7 @@ states something that lasts. What is no statement (a question apart, which is ke
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -128,11 +128,7 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
     ended = change.ended if change else ()
     slots = without_ended(fill_slots(said, values), ended)
     strength = _strengthen(strength, kind=kind, said=said, mode=mode, has_slot=bool(slots or values.excluding()))
-    has_value = bool(slots or (values.excluding() and mode is not Mode.CHANGE))
-    if not (has_value or _says_anything(sentence, speech.user)):
-        strength = min(strength, (TOLD if mode is not Mode.CHANGE else ANNOUNCED) - 0.01)
-    if change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
-        strength = min(strength, ANNOUNCED - 0.01)  # it only says that something is over
+    strength = min(strength, _most_strength(sentence, said, mode, slots, values, ended, speech.user))
     yield ReadClaim(
         sentence=sentence,
         subject=subject_of(told, speech.user),
@@ -147,6 +143,47 @@ def _read_clause(clause: Clause, text: str, after: str, speech: Speech, *, germa
         ended=ended,
         asked_to_remember=wished,
     )
+
+
+def _most_strength(
+    sentence: str,
+    said: str,
+    mode: Mode,
+    slots: Mapping[str, Collection[str]],
+    values: Values,
+    ended: Collection[str],
+    user: str,
+) -> float:
+    """Return below what a claim is told where it states nothing that lasts, however it is put; else 1."""
+    is_change = mode is Mode.CHANGE
+    below = (ANNOUNCED if is_change else TOLD) - 0.01
+    has_value = bool(slots or (values.excluding() and not is_change))
+    if not (has_value or _says_anything(sentence, user)) or _FRAGMENT.match(said) or _SAME.match(sentence):
+        return below
+    if not (is_change or slots) and _ON_ONE_DAY.search(said) and not _EACH_YEAR.search(said):
+        return below
+    if is_change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
+        return below  # it only says that something is over
+    return 1.0
+
+
+# What lacks who does it, or asks: `need a summary`, `trying to export`, `how many should I bring`.
+_FRAGMENT = re.compile(
+    r"(?:going|trying|hoping|looking|thinking|planning|waiting|working|getting|doing|having|wondering|sitting) "
+    r"(?!.*\b(?:is|are|isn't|aren't)\b)|"
+    r"(?:need|want|check|brauche?|suche?) |(?:how|what|which|why|where|wie|warum|wo|welche\w*) ",
+    re.IGNORECASE,
+)
+_SAME = re.compile(r"(?P<who>.+?) (?:is|are|ist|heißt)(?: called| named)? (?P=who)\.$", re.IGNORECASE)
+_MONTH = r"(?:jan|feb|mar|mär|apr|jun|jul|aug|sept?|oct|okt|nov|dec|dez)[a-zä]*|may|mai"  # any spelling of a month
+_ON_ONE_DAY = re.compile(
+    rf"(?<!from )(?<!since )(?<!until )(?<!till )(?<!by )(?<!ab )(?<!seit )(?<!bis )(?<!zum )(?<!the )"
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTH})|(?:{_MONTH}) \d{{1,2}})\b",
+    re.IGNORECASE,
+)
+_EACH_YEAR = re.compile(
+    r"birthday|anniversary|every|each|renew|expire|runs out|until|jubilee|geburtstag|jedes|läuft|hochzeitstag", re.I
+)
 
 
 def _says_anything(sentence: str, user: str) -> bool:
@@ -168,6 +205,14 @@ _GAVE_UP = re.compile(
 )
 
 
+# Of what has no article: who stopped the car has given up nothing.
+_QUIT = re.compile(
+    r"\b(?:i|we)(?:'ve| have)? (?:now |finally )?(?:stopped|quit|gave up|given up) "
+    r"(?!(?:to|at|by|in|on|for|the|a|an|my|our|this|that|it|there|here|counting|looking|trying|staring|worrying|caring|asking|waiting|thinking)\b)\w",
+    re.IGNORECASE,
+)
+
+
 def _tell(clause: Clause, said: str, name: str, *, german: bool) -> str:
     """Tell a clause of its speaker; a value behind a label (`food: £85 a week`) keeps it."""
     is_value = clause.label and not has_verb(list_words(said), german=german) and len(clause.label.split()) <= 4
@@ -177,7 +222,7 @@ def _tell(clause: Clause, said: str, name: str, *, german: bool) -> str:
 def _strengthen(strength: float, *, kind: str, said: str, mode: Mode, has_slot: bool) -> float:
     """Weigh what beside its form tells that a clause states something lasting."""
     if mode is Mode.CHANGE:
-        strength += 0.15 + 0.1 * has_slot
+        strength += 0.15 + 0.1 * has_slot + 0.25 * bool(_QUIT.search(said))
     elif has_slot and kind not in ("event", "label") and not has_cue("transient", said):
         strength += 0.1
     if has_cue("request", said) and kind != "preference":

@@ -12,7 +12,8 @@ _PRONOUN = re.compile(
     r"er|sie|die(?= \w+t\b)|der(?= \w+t\b))"
     r"(?P<rest>'s|'d|'ll)?(?= [a-zäöüß'])", re.IGNORECASE,
 )  # fmt: skip
-_NAME = re.compile(r"(?<![\w@/.-])[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ][a-zäöüß]+)?(?: [A-ZÄÖÜ][a-zäöüß]+)?\b")
+_NAME = re.compile(r"(?<![\w@/.-])[A-ZÀ-Þ][a-zß-ÿ]+(?:-[A-ZÀ-Þ][a-zß-ÿ]+)?(?: [A-ZÀ-Þ][a-zß-ÿ]+)?\b")
+_SMALL_NAME = re.compile(r"^(?:(?:and|but|so|also) )*(?P<name>[a-zß-ÿ]{3,})(?:'s| is| has) ")
 _OWN = re.compile(
     rf"\b(?:my|our|mein\w*|unser\w*) (?P<who>(?:\w+ )?(?:{_RELATIVES}))\b(?: (?P<name>(?-i:[A-ZÄÖÜ][a-zäöüß]+)))?",
     re.IGNORECASE,
@@ -46,7 +47,14 @@ def _named_in(text: str, speaker: str, *, german: bool) -> str:
         is_word = not name or name.split()[0].lower() in common_words() | ENGLISH_STOPS | GERMAN_STOPS
         if not is_word and (follows in _ACTS or (not german and _is_person_place(text, found, name))):
             return name
-    return ""
+    return _named_small(text) if not german else ""
+
+
+def _named_small(text: str) -> str:
+    """Return the name with which a clause typed in small letters begins ("jenna's on nights"), "" for none."""
+    found = _SMALL_NAME.match(text)
+    known = common_words() | ENGLISH_STOPS | ENGLISH_VERBS
+    return found["name"].capitalize() if found and found["name"] not in known else ""
 
 
 def _without_verb(name: str) -> str:

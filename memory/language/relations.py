@@ -61,6 +61,7 @@ class Reading:
     stems: frozenset[str]
     subject: str
     is_of_person: bool  # the one whose claims these are, and not of what is theirs
+    owned: frozenset[str]  # stems of the subject where it is something of theirs ("Ida's team"): much is said of it
     slots: dict[str, frozenset[str]]
     values: Values
     contexts: frozenset[str]
@@ -97,6 +98,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         is_of_person=bool(subject) and subject.lower() == person.lower(),
+        owned=_owned(subject, person, language),
         slots=slots,
         values=values,
         contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
@@ -106,6 +108,11 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         ended=ended,
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
     )
+
+
+def _owned(subject: str, person: str, language: str) -> frozenset[str]:
+    is_owned = bool(person) and subject.lower().startswith(f"{person.lower()}'s ")
+    return content_stems(subject, language=language) if is_owned else frozenset()
 
 
 def _as_spoken(sentence: str, person: str) -> str:
@@ -169,16 +176,15 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool 
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     by_slot = _by_slot(claim, belief, is_explicit)
     by_words = by_slot or _by_words(claim, belief, is_explicit)
-    return NOTHING if is_sure and not _is_plain(by_words, claim, belief) else by_words
+    return NOTHING if is_sure and not _say_nearly_the_same(claim, belief) else by_words
 
 
 _MOST_OF_BOTH = 0.75  # share of all their content words
 
 
-def _is_plain(found: Relation, claim: Reading, belief: Reading) -> bool:
-    """Tell whether what was found is plain: an announced end, or nearly all words of both, or all that both say."""
+def _say_nearly_the_same(claim: Reading, belief: Reading) -> bool:
     shared = claim.stems & belief.stems
-    return found.ends or len(shared) >= _MOST_OF_BOTH * len(claim.stems | belief.stems)
+    return len(shared) >= _MOST_OF_BOTH * len(claim.stems | belief.stems)
 
 
 def _label(sentence: str) -> str:
@@ -302,7 +308,12 @@ def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
         and (_GATHERING.search(claim.sentence) or _GATHERING.search(belief.sentence))
     ):
         return True
-    return bool(claim.stems & belief.stems)
+    return bool(_told_of_both(claim, belief) - content_stems(slot.bare, language=claim.language))
+
+
+def _told_of_both(claim: Reading, belief: Reading) -> frozenset[str]:
+    """Return the stems that both hold, but for those of what is the person's, of which all kinds of things are said."""
+    return (claim.stems & belief.stems) - (claim.owned & belief.owned)
 
 
 _GATHERING = re.compile(
@@ -320,7 +331,7 @@ def _share_a_name(claim: Reading, belief: Reading) -> bool:
 
 
 def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
-    shared = claim.stems & belief.stems
+    shared = _told_of_both(claim, belief)
     if not shared:
         return NOTHING
     coverage = len(shared) / max(1, min(len(claim.stems), len(belief.stems)))

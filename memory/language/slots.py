@@ -24,6 +24,7 @@ class Slot:
     member: re.Pattern[str] | None
     value: str  # the kind of value that stands beside its words
     is_single: bool
+    bare: str  # words that name no thing: two sentences that share nothing else fill the slot for two things
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
     contrary: Mapping[str, str]  # a value by that whose denial it is: paragraphs, where no bullets are wanted
@@ -48,6 +49,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         member=_any_of(spellings) if spellings else None,
         value=entry["value"],
         is_single=bool(entry.get("single")),
+        bare=" ".join(entry.get("bare", ())),
         needs_word=bool(entry.get("needs_word")),
         ignores_denial=bool(entry.get("ignores_denial")),
         contrary=dict(entry.get("contrary", {})),

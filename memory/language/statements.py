@@ -3,12 +3,13 @@
 import re
 
 from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
+from memory.domain.person import inflect_german
 from memory.domain.refusals import has_verb
 from memory.domain.sentences import list_words
 from memory.language.clauses import Clause
 from memory.language.cues import common_words, has_cue, word_list
 from memory.language.modes import Mode
-from memory.language.wording import tell_of
+from memory.language.wording import is_present_verb, tell_of
 
 MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
@@ -30,7 +31,8 @@ _TRAILING = re.compile(
     r"[,\s]+(?:btw|by the way|pls|please|plz|thanks|thx|ok|okay|right|you know|i know|as you know|though|lol|haha|obvs|"
     r"obviously|of course|bitte|danke|oder|gell|ne|übrigens|ja|x|too|as well|as always|as ever|as usual|anyway|"
     r"full stop|"
-    r"period|since forever|since always|add that|note that|god willing|you know me)$",
+    r"period|since forever|since always|add that|note that|god willing|you know me|(?:i )?told you(?: so)?|mind you|"
+    r"trust me)$",
     re.IGNORECASE,
 )
 _IS = re.compile(
@@ -281,7 +283,7 @@ _ERRAND = re.compile(
     r"(?:need|want|have|brauche?n?|hab(?:e|en)?|will|wollen) "
     r"(?:an?|some|one more|another|the|noch|ein\w*|den|die|das)(?: \w+){0,2}? (?:question|message|text|e-?mail|letter|"
     r"summary|sentence|line|title|name|list|draft|note|answer|idea|ideas|version|table|plan|script|query|word|phrase|"
-    r"caption|reply|minute|hour|frage|nachricht|brief|zusammenfassung|satz|titel|liste|entwurf|antwort|idee|"
+    r"caption|reply|minute|hour|notice|mail|sheet|bio|post|poster|sign|speech|recipe|template|invoice|aushang|rezept|schild|frage|nachricht|brief|zusammenfassung|satz|titel|liste|entwurf|antwort|idee|"
     r"vorschlag|tabelle|wort|moment|bewertung|abschied|begrüßung)\b",
     re.IGNORECASE,
 )
@@ -321,20 +323,27 @@ def grade(*, said: str, clause: Clause, is_instruction: bool, is_change: bool = 
     return ("label", 0.45 - weak) if clause.label else ("event", 0.25 - weak)
 
 
-_OWN = re.compile(rf"^(?:[\w'-]+ ){{0,4}}?(?:i|we) {_ADV}(?P<verb>[a-z]+)\b(?! to (?!be\b))", re.IGNORECASE)
+_OWN = re.compile(
+    rf"^(?:[\w'-]+ ){{0,4}}?(?P<who>i|we) {_ADV}(?P<verb>[a-z]+)\b(?!['’])(?! to (?!be\b))", re.IGNORECASE
+)
 _ICH = re.compile(
     r"(?:^ich (?P<after>[a-zäöüß]{3,}e)|\b(?P<before>[a-zäöüß]{3,}e|hab|nehm|geh|mach|fahr|schreib|trink|les|"
     r"arbeit) ich)\b",
     re.IGNORECASE,
 )
+_ICH_SHORT = re.compile(r"^ich (?P<verb>[a-zäöüß]{3,})\b", re.IGNORECASE)  # "ich lern"
 _MINDS = frozenset(word_list("verbs_of_mind"))
 _DENKT = frozenset(word_list("german_verbs_of_mind"))
 
 
 def _has_own_habit(said: str) -> bool:
     """Tell whether somebody says in the present tense what they do ("we lint with biome", "Pläne zeichne ich")."""
-    own, ich = _OWN.match(said), _ICH.search(said)
-    if own and (verb := own["verb"].lower()) in ENGLISH_VERBS and verb not in _MINDS | ENGLISH_PAST:
+    own, short, ich = _OWN.match(said), _ICH_SHORT.match(said), _ICH.search(said)
+    verb, full = own["verb"].lower() if own else "", f"{short['verb'].lower()}e" if short else ""
+    is_verb = verb in ENGLISH_VERBS or (own and own["who"].lower() == "i" and is_present_verb(verb))
+    if is_verb and verb not in _MINDS | ENGLISH_PAST:
+        return True
+    if full not in _DENKT and inflect_german(full) not in (None, full):
         return True
     return ich is not None and (ich["after"] or ich["before"] or "").lower() not in _DENKT
 

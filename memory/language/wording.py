@@ -2,8 +2,16 @@
 
 import re
 
-from memory.domain.lexicon import ENGLISH_MODALS, ENGLISH_PAST, ENGLISH_VERBS, words
+from memory.domain.lexicon import (
+    ENGLISH_AUXILIARIES,
+    ENGLISH_MODALS,
+    ENGLISH_PAST,
+    ENGLISH_STOPS,
+    ENGLISH_VERBS,
+    words,
+)
 from memory.domain.person import inflect_german, to_third_singular
+from memory.language.cues import common_words, word_list
 
 _TOKEN = re.compile(r"\w+(?:['./:,-]\w+)*|[^\w\s]|\s+")
 _WHOLE = {"'m": "am", "'ve": "have", "'ll": "will", "'d": "would", "'re": "are"}
@@ -44,6 +52,29 @@ def tell_of(*, clause: str, name: str, german: bool = False) -> str:
     return f"{told[:1].upper()}{told[1:]}{'' if told.endswith('?') else '.'}" if told else ""
 
 
+def is_present_verb(word: str) -> bool:
+    """Tell whether a word behind "I" is a verb in the present: a known one, or an unknown one that ends like a verb."""
+    return word in ENGLISH_VERBS or (
+        word.isalpha()
+        and len(word) > 2
+        and not word.endswith(("ed", "ing", "ly"))
+        and (word.endswith("ss") or not word.endswith("s"))
+        and word not in _NO_VERBS
+    )
+
+
+_NO_VERBS = (
+    ENGLISH_STOPS
+    | ENGLISH_AUXILIARIES
+    | ENGLISH_PAST
+    | _ADVERBS
+    | _UNINFLECTED
+    | _BE.keys()
+    | common_words()
+    | frozenset(word_list("no_verbs"))
+)
+
+
 class _English:
     """One clause, token by token: the speaker's first mention is the name, later ones are they and their."""
 
@@ -71,6 +102,8 @@ class _English:
             return self._say(_possessive(self.name), place)
         if word in ("myself", "ourselves"):
             return self._say("themselves", place, is_mention=False)
+        if word in ("you", "u") and self._acts(place):
+            return self._inflected(self._say(_LISTENER[word], place, is_mention=False))
         if word in _LISTENER:
             return self._say(_LISTENER[word], place, is_mention=False)
         if word in ("and", "but", "or") and self.subject_verb:
@@ -89,7 +122,7 @@ class _English:
         return place + 1
 
     def _subject(self, place: int) -> int:
-        plural = self._may_shorten()
+        plural, is_one = self._may_shorten(), self.tokens[place].lower() == "i"
         self._say("they" if plural else self.name, place)
         place += 1
         while place < len(self.tokens) and (self.tokens[place].isspace() or _is_adverb(self.tokens[place].lower())):
@@ -101,7 +134,9 @@ class _English:
             return place
         verb = self.tokens[place].lower()
         self.subject_verb = not plural and not self._is_fixed(verb)
-        self.out.append(verb if plural and verb != "am" else "are" if plural else self._inflect(self.tokens[place]))
+        self.out.append(
+            verb if plural and verb != "am" else "are" if plural else self._inflect(self.tokens[place], is_one)
+        )
         return place + 1
 
     @staticmethod
@@ -111,7 +146,7 @@ class _English:
             verb in _UNINFLECTED or is_past or (verb.endswith("ed") and verb not in ("need", "feed", "speed", "embed"))
         )
 
-    def _inflect(self, token: str) -> str:
+    def _inflect(self, token: str, is_one: bool = False) -> str:
         verb = token.lower()
         if verb in _BE:
             return _BE[verb]
@@ -122,12 +157,15 @@ class _English:
             or (_ING.match(verb) and verb not in ("bring", "sing"))
         ):
             return token
-        return to_third_singular(verb) if verb in ENGLISH_VERBS else token
+        return to_third_singular(verb) if verb in ENGLISH_VERBS or (is_one and is_present_verb(verb)) else token
 
     def _coordinate(self, place: int) -> int:
         """Inflect the verb that a coordination shares with the speaker (`I cook and freeze it`)."""
         self.out.append(self.tokens[place])
-        place += 1
+        return self._inflected(place + 1)
+
+    def _inflected(self, place: int) -> int:
+        """Say adverbs and the verb that follows, in the third person; what is no verb is left."""
         while place < len(self.tokens) and (self.tokens[place].isspace() or _is_adverb(self.tokens[place].lower())):
             self.out.append(self.tokens[place])
             place += 1
@@ -135,6 +173,14 @@ class _English:
             self.out.append(self._inflect(self.tokens[place]))
             return place + 1
         return place
+
+    def _acts(self, place: int) -> bool:
+        """Tell whether who is spoken to does something, and is not told or given it."""
+        before = next((token.lower() for token in reversed(self.tokens[:place]) if not token.isspace()), "")
+        return before not in _BEFORE_OBJECTS | ENGLISH_VERBS | ENGLISH_PAST | ENGLISH_AUXILIARIES
+
+
+_BEFORE_OBJECTS = words("to for with of from at on about by than like let")
 
 
 def _expand(tokens: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
+from memory.language.wording import tell_of
 from tests.test_claims_data import read_messages
 
 SAID_ON = date(2026, 3, 10)
@@ -44,11 +45,29 @@ def modes(text: str) -> set[Mode]:
         ("it takes me longer because I've got dyslexia", "Nora has got dyslexia."),
         ("there's a flood at ours so from the 9th I'm based in Leith", "From the 9th Nora is based in Leith."),
         ("we rehearse on Mondays and use the hall", "Nora rehearses on Mondays and uses the hall."),
+        ("i crochet blankets for the hospice", "Nora crochets blankets for the hospice."),
+        ("ich lern Dänisch", "Nora lernt Dänisch."),
+        ("I've given up sugar", "Nora has given up sugar."),
+        ("our shed floods every spring, told you", "Nora's shed floods every spring."),
+        ("renaud's on the ferries, he's a stoker", "Renaud is a stoker."),
     ],
 )
 def test_what_somebody_says_of_themselves_is_told_by_their_name(said: str, sentence: str) -> None:
     """E5: third person, one claim, no markup, no please."""
     assert sentence in told(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("everything that you need is here", "Everything that the assistant needs is here."),
+        ("I gave you read access", "Nora gave the assistant read access."),
+        ("when you have time I show you", "When the assistant has time Nora shows the assistant."),
+    ],
+)
+def test_who_is_spoken_to_is_told_in_the_third_person(said: str, sentence: str) -> None:
+    """E5: with its verb, where it is the one who does something."""
+    assert tell_of(clause=said, name="Nora") == sentence
 
 
 def test_first_and_third_person_words_of_one_person_are_one() -> None:
@@ -202,6 +221,13 @@ PRICES = ("I charge twelve and a half pence a line", "my price is 12.5p a line")
         "Wie ändere ich den Titel so, dass er passt?",
         "Meine Mutter hat angerufen.",
         "I have not changed the config",
+        "trying to get the kiln to hold 900 degrees",
+        "how many chairs should I order for my hall",
+        "need a notice for my door",
+        "I get the results on 9 October",
+        "Mrs Abel is called Mrs Abel.",
+        "I've stopped the clock in the hall",
+        "I simply adore parking tickets",
     ],
 )
 def test_an_errand_or_a_story_founds_nothing(said: str) -> None:

@@ -116,3 +116,31 @@ def test_a_german_verb_is_one_word_in_all_its_forms() -> None:
 def test_a_common_word_fills_no_slot_of_another_matter(said: str) -> None:
     """E3: a member that is a common word, too, counts beside a word of its slot, or as a name."""
     assert not read_sentence(said, person="Nora").slots
+
+
+@pytest.mark.parametrize(
+    ("belief", "claim", "subject"),
+    [
+        ("A cone at Nora's kiosk costs 2.40 euros.", "A waffle at Nora's kiosk costs 3 euros from now on.", "kiosk"),
+        ("Nora's crew does not dive on Sundays.", "The roll call of Nora's crew is on Tuesdays from now on.", "crew"),
+    ],
+)
+def test_what_is_the_persons_is_not_all_one_matter(belief: str, claim: str, subject: str) -> None:
+    """E3: of a kiosk or a crew many things are said; only of the same of them another value is a change."""
+    owned = f"Nora's {subject}"
+    found = relate(
+        claim=read_sentence(claim, person="Nora", subject=owned),
+        belief=read_sentence(belief, person="Nora", subject=owned),
+        is_explicit=True,
+    )
+    assert found.verdict is Verdict.IRRELEVANT
+
+
+def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
+    """E3: rules are sure of an end that names what ended, and of nearly the same words."""
+    belief = read_sentence("Nora's ferry leaves at 7.15.", person="Nora")
+    later = read_sentence("Nora's ferry now leaves from the new pier at 8.", person="Nora")
+    ended = read_sentence("Nora's ferry leaves at 8 instead of 7.15.", person="Nora")
+    assert relate(claim=later, belief=belief, is_explicit=True).verdict is Verdict.CONTRADICTS
+    assert relate(claim=later, belief=belief, is_explicit=True, is_sure=True).verdict is Verdict.IRRELEVANT
+    assert relate(claim=ended, belief=belief, is_explicit=True, is_sure=True).ends
