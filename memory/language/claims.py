@@ -207,7 +207,7 @@ _GAVE_UP = re.compile(
 
 # Of what has no article: who stopped the car has given up nothing.
 _QUIT = re.compile(
-    r"\b(?:i|we)(?:'ve| have)? (?:now |finally )?(?:stopped|quit|gave up|given up) "
+    r"\b(?:i|we)(?:'ve| have) (?:now |finally )?(?:stopped|quit|given up) "
     r"(?!(?:to|at|by|in|on|for|the|a|an|my|our|this|that|it|there|here|counting|looking|trying|staring|worrying|caring|asking|waiting|thinking)\b)\w",
     re.IGNORECASE,
 )
