@@ -322,7 +322,10 @@ _GATHERING = re.compile(
 
 
 def _share_name(mine: Collection[str], theirs: Collection[str]) -> bool:
-    return any(set(one.split()) & set(other.split()) for one in mine for other in theirs)
+    return any((set(one.split()) & set(other.split())) - _TITLES for one in mine for other in theirs)
+
+
+_TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "herr", "frau", "mr.", "mrs.", "ms.", "dr.", "prof."))
 
 
 def _share_a_name(claim: Reading, belief: Reading) -> bool:

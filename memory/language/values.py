@@ -87,6 +87,7 @@ _NAME = re.compile(
     r"(?<!^)(?<![.!?] )\b[A-ZÄÖÜ][\w'’-]*[a-zäöü][\w'’-]*(?: (?:of |de |von )?[A-ZÄÖÜ][\w-]+)*|\b[A-Z]{2,}\d*\b"
 )
 _PERSON = re.compile(r"\b(?:(?:Frau|Herr|Prof\.|Dr\.?) )?[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ]\w+)?(?: [A-ZÄÖÜ][a-zäöüß]+)*")
+_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|herr|frau)\.? (?P<name>[a-zäöüß]{3,})\b")  # typed in small letters
 _KINDS = ("weekday", "time", "money", "version", "frequency", "date")
 
 
@@ -128,7 +129,7 @@ def find_values(text: str) -> Values:
         frequency=frozenset(_frequencies(text)),
         date=frozenset(map(_date, _DATE.finditer(text))),
         name=frozenset(_no_days(found.group() for found in _NAME.finditer(text))),
-        person=frozenset(_no_days(found.group() for found in _PERSON.finditer(text))),
+        person=frozenset(_no_days(found.group() for found in (*_PERSON.finditer(text), *_TITLED.finditer(text)))),
         quantity=frozenset(_quantities(text)),
         unit=frozenset((found["unit"] or found["numbered"]).lower() for found in _UNIT.finditer(text)),
     )
