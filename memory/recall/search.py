@@ -17,7 +17,7 @@ from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
-from memory.models import Claim
+from memory.models.claims import find_filling
 from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm
@@ -115,10 +115,9 @@ def _find_asked(
     slots = slots_asked(query)
     if not slots or not episodes:
         return frozenset()
-    claims = Claim.objects.filter(episode__in=[episode.id for episode in episodes]).filling(slots)
-    asked = claims.order_by().values_list("episode_id", flat=True).distinct()
+    fill = partial(find_filling, episodes=[episode.id for episode in episodes], slots=slots)
     try:
-        return timed.run(lambda: frozenset(asked), seconds=policy.channel_seconds)
+        return timed.run(fill, seconds=policy.channel_seconds)
     except SearchFailed as error:
         log.warning("recall.claims_failed", error=str(error))
         return frozenset()
