@@ -160,8 +160,6 @@ def _most_strength(
     has_value = bool(slots or (values.excluding() and not is_change))
     if not (has_value or _says_anything(sentence, user)) or _FRAGMENT.match(said) or _SAME.match(sentence):
         return below
-    if not (is_change or slots) and _ON_ONE_DAY.search(said) and not _EACH_YEAR.search(said):
-        return below
     if is_change and ended and not slots and not _GAVE_UP.search(said) and not any(map(_is_named, ended)):
         return below  # it only says that something is over
     return 1.0
@@ -174,15 +172,9 @@ _FRAGMENT = re.compile(
     r"(?:need|want|check|brauche?|suche?) |(?:how|what|which|why|where|wie|warum|wo|welche\w*) ",
     re.IGNORECASE,
 )
-_SAME = re.compile(r"(?P<who>.+?) (?:is|are|ist|heißt)(?: called| named)? (?P=who)\.$", re.IGNORECASE)
-_MONTH = r"(?:jan|feb|mar|mär|apr|jun|jul|aug|sept?|oct|okt|nov|dec|dez)[a-zä]*|may|mai"  # any spelling of a month
-_ON_ONE_DAY = re.compile(
-    rf"(?<!from )(?<!since )(?<!until )(?<!till )(?<!by )(?<!ab )(?<!seit )(?<!bis )(?<!zum )(?<!the )"
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTH})|(?:{_MONTH}) \d{{1,2}})\b",
+_SAME = re.compile(
+    r"(?P<who>.+?) (?:is|are|ist|heißt)(?: called| named)? (?P=who)(?: (?:as of|since|from|now|ab|seit)\b.*)?\.$",
     re.IGNORECASE,
-)
-_EACH_YEAR = re.compile(
-    r"birthday|anniversary|every|each|renew|expire|runs out|until|jubilee|geburtstag|jedes|läuft|hochzeitstag", re.I
 )
 
 
@@ -208,7 +200,8 @@ _GAVE_UP = re.compile(
 # Of what has no article: who stopped the car has given up nothing.
 _QUIT = re.compile(
     r"\b(?:i|we)(?:'ve| have) (?:now |finally )?(?:stopped|quit|given up) "
-    r"(?!(?:to|at|by|in|on|for|the|a|an|my|our|this|that|it|there|here|counting|looking|trying|staring|worrying|caring|asking|waiting|thinking)\b)\w",
+    r"(?!(?:to|at|by|in|on|for|the|a|an|my|our|this|that|it|there|here|counting|looking|trying|staring|worrying|caring|"
+    r"asking|waiting|thinking)\b)\w",
     re.IGNORECASE,
 )
 

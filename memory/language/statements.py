@@ -283,7 +283,8 @@ _ERRAND = re.compile(
     r"(?:need|want|have|brauche?n?|hab(?:e|en)?|will|wollen) "
     r"(?:an?|some|one more|another|the|noch|ein\w*|den|die|das)(?: \w+){0,2}? (?:question|message|text|e-?mail|letter|"
     r"summary|sentence|line|title|name|list|draft|note|answer|idea|ideas|version|table|plan|script|query|word|phrase|"
-    r"caption|reply|minute|hour|notice|mail|sheet|bio|post|poster|sign|speech|recipe|template|invoice|aushang|rezept|schild|frage|nachricht|brief|zusammenfassung|satz|titel|liste|entwurf|antwort|idee|"
+    r"caption|reply|minute|hour|notice|mail|sheet|bio|post|poster|sign|speech|recipe|template|invoice|aushang|rezept|"
+    r"schild|frage|nachricht|brief|zusammenfassung|satz|titel|liste|entwurf|antwort|idee|"
     r"vorschlag|tabelle|wort|moment|bewertung|abschied|begrüßung)\b",
     re.IGNORECASE,
 )

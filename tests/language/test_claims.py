@@ -48,6 +48,7 @@ def modes(text: str) -> set[Mode]:
         ("i crochet blankets for the hospice", "Nora crochets blankets for the hospice."),
         ("ich lern Dänisch", "Nora lernt Dänisch."),
         ("I've given up sugar", "Nora has given up sugar."),
+        ("i drink 3 decafs a day", "Nora drinks 3 decafs a day."),
         ("our shed floods every spring, told you", "Nora's shed floods every spring."),
         ("renaud's on the ferries, he's a stoker", "Renaud is a stoker."),
     ],
