@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
@@ -59,7 +60,7 @@ def test_a_curator_reads_why_a_belief_is_held(page: Page, ours: Scene) -> None:
 
 
 def test_a_curator_pins_a_belief(page: Page, ours: Scene) -> None:
-    page.goto(reverse("admin:memory_belief_change", args=[ours.belief.pk]))
+    page.goto(reverse("admin:memory_belief_change", args=[quote(ours.belief.pk)]))
     page.get_by_label("Is pinned").check()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("was changed successfully")).to_be_visible()
@@ -68,7 +69,7 @@ def test_a_curator_pins_a_belief(page: Page, ours: Scene) -> None:
 
 
 def test_a_foreign_belief_does_not_open_by_its_address(page: Page, theirs: Scene) -> None:
-    page.goto(reverse("admin:memory_belief_change", args=[theirs.belief.pk]))
+    page.goto(reverse("admin:memory_belief_change", args=[quote(theirs.belief.pk)]))
     expect(page.locator("body")).not_to_contain_text("of theirs")
     expect(page).to_have_url(page.url.split("/admin/")[0] + reverse("admin:index"))
 
