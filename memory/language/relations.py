@@ -61,7 +61,7 @@ class Reading:
     stems: frozenset[str]
     subject: str
     is_of_person: bool  # the one whose claims these are, and not of what is theirs
-    owned: frozenset[str]  # stems of the subject where it is something of theirs ("Ida's team"): much is said of it
+    owned: frozenset[str]  # stems of the subject where it is a group or place of theirs ("Ida's team")
     slots: dict[str, frozenset[str]]
     values: Values
     contexts: frozenset[str]
@@ -111,8 +111,12 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
 
 
 def _owned(subject: str, person: str, language: str) -> frozenset[str]:
-    is_owned = bool(person) and subject.lower().startswith(f"{person.lower()}'s ")
+    owner, _, what = subject.lower().partition(" ")
+    is_owned = bool(person) and owner.startswith(person.lower()) and not _GROUPS.isdisjoint(what.split())
     return content_stems(subject, language=language) if is_owned else frozenset()
+
+
+_GROUPS = frozenset(word_list("groups"))
 
 
 def _as_spoken(sentence: str, person: str) -> str:
@@ -312,7 +316,7 @@ def _is_about_same(slot: Slot, claim: Reading, belief: Reading) -> bool:
 
 
 def _told_of_both(claim: Reading, belief: Reading) -> frozenset[str]:
-    """Return the stems that both hold, but for those of what is the person's, of which all kinds of things are said."""
+    """Return the stems that both hold, but for those of a group of the person's, of which many things are said."""
     return (claim.stems & belief.stems) - (claim.owned & belief.owned)
 
 

@@ -87,7 +87,7 @@ _NAME = re.compile(
     r"(?<!^)(?<![.!?] )\b[A-ZÄÖÜ][\w'’-]*[a-zäöü][\w'’-]*(?: (?:of |de |von )?[A-ZÄÖÜ][\w-]+)*|\b[A-Z]{2,}\d*\b"
 )
 _PERSON = re.compile(r"\b(?:(?:Frau|Herr|Prof\.|Dr\.?) )?[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ]\w+)?(?: [A-ZÄÖÜ][a-zäöüß]+)*")
-_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|herr|frau)\.? (?P<name>[a-zäöüß]{3,})\b")  # typed in small letters
+_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|herr|frau)\.? [a-zäöüß]{3,}\b")  # typed in small letters
 _KINDS = ("weekday", "time", "money", "version", "frequency", "date")
 
 

@@ -177,10 +177,12 @@ class _English:
     def _acts(self, place: int) -> bool:
         """Tell whether who is spoken to does something, and is not told or given it."""
         before = next((token.lower() for token in reversed(self.tokens[:place]) if not token.isspace()), "")
-        return before not in _BEFORE_OBJECTS | ENGLISH_VERBS | ENGLISH_PAST | ENGLISH_AUXILIARIES
+        return before not in _BEFORE_OBJECTS
 
 
-_BEFORE_OBJECTS = words("to for with of from at on about by than like let")
+_BEFORE_OBJECTS = (
+    words("to for with of from at on about by than like let") | ENGLISH_VERBS | ENGLISH_PAST | ENGLISH_AUXILIARIES
+)
 
 
 def _expand(tokens: list[str]) -> list[str]:

@@ -138,6 +138,13 @@ def test_what_is_the_persons_is_not_all_one_matter(belief: str, claim: str, subj
     assert found.verdict is Verdict.IRRELEVANT
 
 
+def test_what_is_the_persons_and_no_group_is_one_matter() -> None:
+    """E3: a seminar has one day, and a new one is a change of it."""
+    belief = read_sentence("Nora's seminar is on Tuesdays.", person="Nora", subject="Nora's seminar")
+    claim = read_sentence("From now on Nora's seminar is on Thursdays.", person="Nora", subject="Nora's seminar")
+    assert relate(claim=claim, belief=belief, is_explicit=True).ends
+
+
 def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
     """E3: rules are sure of an end that names what ended, and of nearly the same words."""
     belief = read_sentence("Nora's ferry leaves at 7.15.", person="Nora")
