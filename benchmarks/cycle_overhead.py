@@ -115,7 +115,7 @@ def _fill_workspace() -> "Workspace":
     """Store ten groups of alike episodes, and five beliefs near each, none of them nearly identical to an episode."""
     from django.utils import timezone
 
-    from memory.consolidation.sources import hash_statement
+    from memory.ledger.statements import hash_statement
     from memory.llm.embeddings import embedder
     from memory.models import BeliefAccess
     from memory.models.vectors import store_belief_vectors

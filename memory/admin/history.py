@@ -15,9 +15,9 @@ from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, in_words, link_to, passage
 from memory.admin.roles import rows_of_member
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.locks import Gone
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.ledger.locks import Gone
 from memory.models import Belief, BeliefEvent, Episode, Role, Transition
 
 if TYPE_CHECKING:

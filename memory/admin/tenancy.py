@@ -23,7 +23,7 @@ from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembership
 from memory.consolidation.backlog import describe_backlog, read_backlog
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
-from memory.consolidation.recounting import COUNTING, recount_beliefs
+from memory.ledger.recounting import COUNTING, recount_beliefs
 from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
 from memory.status import read_graph, read_redactions
 

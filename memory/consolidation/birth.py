@@ -7,16 +7,17 @@ import numpy as np
 from django.conf import settings
 
 from memory.consolidation.classify import as_belief
-from memory.consolidation.evidence import confidence_policy, insert_evidence, recompute_beliefs
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.novelty import is_novel
-from memory.consolidation.sayings import find_same, find_tombstone, was_erased
-from memory.consolidation.sources import BeliefSource, EpisodeSource, read_members
+from memory.consolidation.sources import EpisodeSource, read_members
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.ids import IdKind
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.equivalents import find_same, find_tombstone, was_erased
+from memory.ledger.evidence import confidence_policy, insert_evidence, recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.statements import BeliefSource
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
 from memory.models.identifiers import draw_unused_id

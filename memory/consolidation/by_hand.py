@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 
 from memory.access.visibility import Viewer, check_reach, visible_episodes
 from memory.consolidation.cycle import check_believing
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import (
     Hand,
     Word,
@@ -26,17 +25,18 @@ from memory.consolidation.handmade import (
     store_handmade,
     trace_by_hand,
 )
-from memory.consolidation.locks import lock_named, lock_workspace
-from memory.consolidation.sayings import find_same
 from memory.consolidation.settling import pool_left_over, settle_evidenced
-from memory.consolidation.sources import hash_statement
-from memory.consolidation.status import change_status
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
 from memory.domain.gates.decisions import LIVE
 from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.equivalents import find_same
+from memory.ledger.evidence import LEFT
+from memory.ledger.locks import lock_named, lock_workspace
+from memory.ledger.statements import hash_statement
+from memory.ledger.status import change_status
 from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Scope, Workspace
 from memory.models.beliefs import Timeframe
 from memory.models.identifiers import draw_unused_id

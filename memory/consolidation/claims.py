@@ -13,17 +13,18 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q
 
 from memory.consolidation.birth import found_candidate
-from memory.consolidation.evidence import insert_evidence, recompute_beliefs
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.related import KnownBeliefs
-from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, hash_statement, read_members
-from memory.consolidation.status import change_status
+from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, read_members
 from memory.domain.actor import cycle_actor
 from memory.domain.cards import Timeframe
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.language.relations import Relation
+from memory.ledger.evidence import insert_evidence, recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.statements import hash_statement
+from memory.ledger.status import change_status
 from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict

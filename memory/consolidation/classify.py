@@ -15,28 +15,18 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models
-from memory.consolidation.guarding import can_be_read, may_concern, passes_guard, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, given_verdicts, judging_model
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.novelty import is_novel
 from memory.consolidation.put_off import founded_beside
 from memory.consolidation.setting_aside import work_around
 from memory.consolidation.singles import comparable
-from memory.consolidation.sources import (
-    BeliefSource,
-    EpisodeSource,
-    claim_key,
-    claim_of,
-    nearest_above,
-    person_of,
-    read_beliefs,
-    read_candidates,
-    read_members,
-    similarities,
-)
+from memory.consolidation.sources import EpisodeSource, nearest_above, person_of, read_candidates, read_members
 from memory.domain.batches import batch_pairs, gather_pairs
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.verdicts import Verdict
+from memory.ledger.guarding import can_be_read, may_concern, passes_guard, supports_by_guard
+from memory.ledger.statements import BeliefSource, claim_key, claim_of, read_beliefs, similarities
 from memory.llm.calls import Answer, Ask
 from memory.llm.embeddings import Embedder
 from memory.llm.prompts import CLASSIFICATION_VERSION

@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from memory.consolidation.locks import lock_named
-from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
+from memory.ledger.locks import lock_named
+from memory.ledger.status import change_status
 from memory.models import Belief, Cycle, Lineage
 from memory.redaction.doors import redact_for
 

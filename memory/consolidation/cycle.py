@@ -16,11 +16,11 @@ from django.db.models import Case, DateTimeField, DurationField, Exists, Express
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 
 from memory.consolidation.clock import database_now
-from memory.consolidation.locks import lock_workspace, try_lock_workspace
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
 from memory.domain.time_limits import holds_a_call
+from memory.ledger.locks import lock_workspace, try_lock_workspace
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.numbered import run_numbered

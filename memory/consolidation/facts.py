@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q
 
-from memory.consolidation.evidence import chosen_confidence, confidence_policy, read_rows_of
 from memory.consolidation.twins import Twin
 from memory.domain.destabilization import error_threshold, is_destabilised
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.gates import BeliefFacts, TwinFacts
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import chosen_confidence, confidence_policy, read_rows_of
 from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob, StructuralKind
 
 

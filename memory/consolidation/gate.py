@@ -21,8 +21,6 @@ from memory.consolidation.cycle import (
     renew_cycle,
     spend_budget,
 )
-from memory.consolidation.evidence import insert_evidence, recompute_beliefs
-from memory.consolidation.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.consolidation.release import release_members
 from memory.consolidation.setting_aside import set_members_aside
 from memory.consolidation.standing import adopt_jobs
@@ -34,6 +32,8 @@ from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.evidence import insert_evidence, recompute_beliefs
+from memory.ledger.locks import alone_at_gate, lock_beliefs, lock_workspace
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision, JobKind
 from memory.models.cycles import OPEN_JOB_STATES
 

@@ -8,14 +8,14 @@ from django.conf import settings
 
 from memory.consolidation.birth import store_new_belief
 from memory.consolidation.cycle import budget_policy
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.sources import BeliefSource, hash_statement
 from memory.domain.actor import Actor
 from memory.domain.ids import IdKind
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.refusals import Refusal, refuse_statement
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.statements import BeliefSource, hash_statement
 from memory.llm.budget import DailyCapReached
 from memory.llm.calls import CallScope
 from memory.llm.embedding_calls import embed_in_ledger

@@ -8,14 +8,9 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.birth import NOT_CONFIDENT, SUPPRESSED, TOO_FEW_SUPPORTS, store_new_belief
-from memory.consolidation.evidence import LEFT, confidence_policy, recompute_beliefs
 from memory.consolidation.leases import JobLease
-from memory.consolidation.locks import lock_workspace
-from memory.consolidation.sayings import find_tombstone, was_erased
 from memory.consolidation.settling import pool_left_over
-from memory.consolidation.sources import BeliefSource
 from memory.consolidation.standing import check_again
-from memory.consolidation.status import change_status
 from memory.consolidation.structural import refuse
 from memory.domain.actor import cycle_actor
 from memory.domain.evidence import EvidenceRow, weigh_evidence
@@ -24,6 +19,11 @@ from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.equivalents import find_tombstone, was_erased
+from memory.ledger.evidence import LEFT, confidence_policy, recompute_beliefs
+from memory.ledger.locks import lock_workspace
+from memory.ledger.statements import BeliefSource
+from memory.ledger.status import change_status
 from memory.models import (
     Belief,
     ChildVerdict,

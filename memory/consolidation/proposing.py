@@ -8,7 +8,7 @@ from django.db import transaction
 
 from memory.consolidation.asking import ask_models
 from memory.consolidation.leases import JobLease
-from memory.consolidation.sources import hash_statement, person_of
+from memory.consolidation.sources import person_of
 from memory.consolidation.structural import refuse
 from memory.consolidation.synthesize import NO_STATEMENT
 from memory.consolidation.testimony import newest_against, newest_of_both, read_testimony
@@ -17,6 +17,7 @@ from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
 from memory.domain.user_names import name_of_user
+from memory.ledger.statements import hash_statement
 from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Division, Reply, Statement, Synthesis, Union
 from memory.llm.requests import MergeRequest, Request, RevisionRequest, SplitRequest, StatedBelief

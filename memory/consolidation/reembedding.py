@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.consolidation.asking import embed_patiently
-from memory.consolidation.locks import lock_workspace
 from memory.domain.matter import matter_of
+from memory.ledger.locks import lock_workspace
 from memory.llm.embeddings import Embedder, WrongDimensions
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind

@@ -23,7 +23,6 @@ from memory.consolidation.finish import beliefs_due
 from memory.consolidation.sources import (
     EpisodeSource,
     canonical_key,
-    claim_of,
     hash_members,
     person_of,
     read_episodes,
@@ -31,6 +30,7 @@ from memory.consolidation.sources import (
 )
 from memory.consolidation.synthesize import synthesis_request
 from memory.domain.lifecycle import ConsolidationState
+from memory.ledger.statements import claim_of
 from memory.llm.ledger import CallScope, cost_of, find_replies
 from memory.llm.model import language_model
 from memory.llm.prompts import estimate_request, estimate_tokens

@@ -6,7 +6,6 @@ import numpy as np
 from django.conf import settings
 
 from memory.consolidation.asking import ask_models
-from memory.consolidation.guarding import supports_by_guard
 from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
 from memory.consolidation.sources import person_of
@@ -14,6 +13,7 @@ from memory.consolidation.testimony import Testimony, read_testimony, unite_test
 from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
+from memory.ledger.guarding import supports_by_guard
 from memory.llm.calls import Answer, Ask
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts

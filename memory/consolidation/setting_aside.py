@@ -10,11 +10,11 @@ import structlog
 from django.db.models import F
 
 from memory.consolidation.blame import blame_members
-from memory.consolidation.guarding import passes_guard
 from memory.consolidation.leases import JobLease, fail_job
 from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.lifecycle import ConsolidationState
+from memory.ledger.guarding import passes_guard
 from memory.llm.model import CallFailed, language_model
 from memory.llm.requests import SynthesisRequest
 from memory.models import ClusterJob, Cycle, Episode

@@ -14,23 +14,14 @@ import numpy as np
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.consolidation.guarding import may_concern, supports_by_guard
 from memory.consolidation.known import evidenced_pairs, judged_pairs
 from memory.consolidation.related import KnownBeliefs, find_alike_claims
-from memory.consolidation.sources import (
-    BeliefSource,
-    EpisodeSource,
-    as_candidate,
-    canonical_key,
-    claim_key,
-    claim_of,
-    nearest_above,
-    read_beliefs,
-    similarities,
-)
+from memory.consolidation.sources import EpisodeSource, as_candidate, canonical_key, nearest_above
 from memory.domain.batches import PackedText, pack_texts
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
+from memory.ledger.guarding import may_concern, supports_by_guard
+from memory.ledger.statements import BeliefSource, claim_key, claim_of, read_beliefs, similarities
 from memory.llm.embeddings import Embedder
 from memory.llm.model import language_model
 from memory.models import Belief, Claim

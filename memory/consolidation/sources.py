@@ -15,9 +15,10 @@ from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
 from memory.domain.user_names import name_of_user
-from memory.llm.requests import EpisodeText, StatedBelief
-from memory.models import DIMENSIONS, Belief, Claim, ClusterJob, Episode
-from memory.models.vectors import Vectors, read_belief_vectors, read_claim_vectors, read_episode_vectors
+from memory.ledger.statements import BeliefSource, claim_key, hash_statement
+from memory.llm.requests import EpisodeText
+from memory.models import DIMENSIONS, Claim, ClusterJob, Episode
+from memory.models.vectors import Vectors, read_claim_vectors, read_episode_vectors
 
 NO_CLAIM = 0
 _CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
@@ -78,43 +79,9 @@ class EpisodeSource:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeliefSource:
-    """A belief as consolidation sees it."""
-
-    id: str
-    statement: str
-    statement_hash: str
-    subject: str
-    context: str
-    language: str
-    project_id: int | None
-    user: str
-    status: str
-
-    @property
-    def claim_id(self) -> int | None:
-        """Return the claim that this is as long as it has founded nothing, None for a belief."""
-        return claim_of(self.id)
-
-    @property
-    def claim(self) -> Text:
-        """Return the statement as the guard compares it; whom it speaks of is its subject."""
-        return Text(text=self.statement, speaker=self.subject, language=self.language)
-
-    def as_stated(self) -> StatedBelief:
-        """Return the belief as a model sees it."""
-        return StatedBelief(
-            statement=self.statement, subject=self.subject, context=self.context, language=self.language, id=self.id
-        )
-
-
 _EPISODE_COLUMNS = (
     "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
     "created_at", "occurred_at", "content_hash", "origin",
-)  # fmt: skip
-_BELIEF_COLUMNS = (
-    "id", "statement", "statement_hash", "subject", "context", "language", "project_id", "user", "status",
 )  # fmt: skip
 
 
@@ -184,23 +151,6 @@ def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]
     return episode.occurred_at, episode.content_hash, episode.origin, episode.number, episode.matter
 
 
-def read_beliefs(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefSource], Vectors]:
-    """Read the beliefs that have a vector of this model, by id: rows and vectors (n, 768)."""
-    found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
-    ids, vectors = read_belief_vectors(model=model, ids=list(found))
-    return [found[key] for key in ids], vectors
-
-
-def claim_of(key: str) -> int | None:
-    """Return the claim that a key names, None where it names a belief."""
-    return int(key.removeprefix(_CLAIM)) if key.startswith(_CLAIM) else None
-
-
-def claim_key(claim_id: int) -> str:
-    """Name a claim where beliefs are named."""
-    return f"{_CLAIM}{claim_id}"
-
-
 def as_candidate(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSource:
     """Return what a claim may found as if it were a belief already."""
     return BeliefSource(
@@ -226,17 +176,6 @@ def read_candidates(*, claims: Collection[int], model: str) -> tuple[list[Belief
 def hash_members(ids: Iterable[str]) -> str:
     """Hash a set of episodes, whatever their order."""
     return hashlib.sha256(" ".join(sorted(ids)).encode()).hexdigest()
-
-
-def hash_statement(statement: str, subject: str) -> str:
-    """Hash what a verdict was about: the statement and whom it speaks of."""
-    return hashlib.sha256(f"{subject}\n{statement}".encode()).hexdigest()
-
-
-def similarities(left: Vectors, right: Vectors) -> Vectors:
-    """Return the raw cosines of unit vectors (n, d) and (m, d) as (n, m)."""
-    product: Vectors = left @ right.T if len(left) and len(right) else np.zeros((len(left), len(right)), np.float32)
-    return product
 
 
 def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:

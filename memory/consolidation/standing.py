@@ -3,10 +3,10 @@
 from django.db import transaction
 
 from memory.consolidation.cycle import keep_running
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.structural import open_structural_job, refuse, versions_of
 from memory.consolidation.walk import decide_again
 from memory.domain.gates import GateDecision, GateName
+from memory.ledger.locks import lock_beliefs
 from memory.models import Cycle, StructuralJob
 
 BELIEF_CHANGED = "belief_changed"

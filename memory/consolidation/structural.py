@@ -8,10 +8,10 @@ import structlog
 from django.db import transaction
 
 from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, spend_budget
-from memory.consolidation.evidence import read_rows_of
 from memory.domain.evidence import EvidenceRow
 from memory.domain.gates import GateDecision
 from memory.domain.lifecycle import JobState
+from memory.ledger.evidence import read_rows_of
 from memory.models import Belief, Cycle, CycleStep, StructuralJob, StructuralKind
 
 log = structlog.get_logger(__name__)

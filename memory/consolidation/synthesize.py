@@ -9,14 +9,15 @@ from django.conf import settings
 from django.db.models import Q
 
 from memory.consolidation.asking import ask_models, embed_statement
-from memory.consolidation.guarding import can_be_read
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.setting_aside import work_around
-from memory.consolidation.sources import EpisodeSource, hash_statement, person_of, read_members
+from memory.consolidation.sources import EpisodeSource, person_of, read_members
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.matching import Claim
 from memory.domain.refusals import refuse_statement
+from memory.ledger.guarding import can_be_read
+from memory.ledger.statements import hash_statement
 from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Synthesis
 from memory.llm.requests import SynthesisRequest

@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources, with_claims
 from memory.domain.evidence import EvidenceRow
 from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import LEFT
 from memory.models import Episode, Evidence
 
 

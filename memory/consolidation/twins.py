@@ -9,11 +9,11 @@ import numpy as np
 from django.conf import settings
 from django.db.models import F, Max, Q
 
-from memory.consolidation.guarding import passes_guard
-from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.calibration import Profile
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
+from memory.ledger.guarding import passes_guard
+from memory.ledger.statements import BeliefSource, read_beliefs, similarities
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
 from memory.models.vectors import Vectors

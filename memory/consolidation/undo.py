@@ -13,16 +13,16 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.held import hold_episodes
-from memory.consolidation.locks import lock_beliefs, lock_workspace
-from memory.consolidation.status import change_status
 from memory.consolidation.touched import Standing, Touched, find_built_on, find_touched, read_standings, undoing_of
 from memory.domain.actor import Actor, cycle_actor
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobState
 from memory.history.attribution import attribute_changes
 from memory.history.before import stood_before
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.locks import lock_beliefs, lock_workspace
+from memory.ledger.status import change_status
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
 from memory.models.restructuring import UNDONE
 from memory.redaction.doors import redact_for

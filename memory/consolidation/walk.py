@@ -8,8 +8,6 @@ from django.db import transaction
 
 from memory.consolidation.cycle import keep_running
 from memory.consolidation.facts import read_facts, read_facts_of, with_twin
-from memory.consolidation.locks import lock_beliefs
-from memory.consolidation.status import change_status
 from memory.consolidation.structural import open_structural_job
 from memory.consolidation.twins import Twin
 from memory.domain.actor import cycle_actor
@@ -25,6 +23,8 @@ from memory.domain.gates import (
 )
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.status import change_status
 from memory.models import Belief, Cycle
 from memory.models import GateDecision as DecisionRow
 

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from django.conf import settings
 from django.db.models import F, Q
 
-from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.calibration import Profile
 from memory.domain.category import Category
@@ -16,6 +15,7 @@ from memory.domain.kinds import Note, confirms, supersedes
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.surprise import measure_surprise, move_importance
 from memory.domain.trust import trust_in
+from memory.ledger.status import change_episode_status
 from memory.llm.workspace_model import embedder_of
 from memory.models import Episode
 from memory.models.neighbours import Neighbour, nearest_older

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memory.consolidation.leaving import Bereft, count_without, supports
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.repair import LOST, take_up_again
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import ConsolidationState
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.removal import Bereft, count_without, supports
 from memory.models import Claim, ClusterJob, ClusterMember, Episode, Evidence, JobVerdict
 
 

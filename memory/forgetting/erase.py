@@ -12,8 +12,6 @@ import structlog
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memory.consolidation.leaving import count_without, supports
-from memory.consolidation.locks import lock_beliefs, lock_workspace
 from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
 from memory.domain.actor import Actor
@@ -25,6 +23,8 @@ from memory.forgetting.holding import Doomed, DoomedEpisode, hold_doomed
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
+from memory.ledger.locks import lock_beliefs, lock_workspace
+from memory.ledger.removal import count_without, supports
 from memory.linking.leaving import boxes_of, forget_names
 from memory.linking.unlinked import lock_linking
 from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Turn, Workspace

@@ -8,14 +8,14 @@ from django.db import transaction
 
 from memory.access.visibility import Viewer, visible_beliefs
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.leaving import Bereft, take_from_evidence
-from memory.consolidation.locks import Gone, lock_named, lock_workspace
-from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.drawn import forget_drawn
 from memory.forgetting.holding import hold_doomed
 from memory.forgetting.retelling import Retellings, forget_retellings
+from memory.ledger.locks import Gone, lock_named, lock_workspace
+from memory.ledger.removal import Bereft, take_from_evidence
+from memory.ledger.status import change_episode_status
 from memory.models import Belief, Episode, Evidence
 from memory.redaction.doors import redact_for
 

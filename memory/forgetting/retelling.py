@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.holding import DoomedEpisode
+from memory.ledger.status import change_episode_status
 from memory.models import Episode, Turn
 
 

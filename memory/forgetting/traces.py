@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from memory.consolidation.sources import claim_key
 from memory.forgetting.drawn import find_drawn
+from memory.ledger.statements import claim_key
 from memory.models import (
     ChildVerdict,
     Claim,

@@ -5,10 +5,10 @@ from dataclasses import replace
 from django.db import transaction
 
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
+from memory.ledger.evidence import LEFT
 from memory.models import Belief, Episode, Source
 from memory.redaction.doors import redact_for, redact_values
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from django.db import connection
 
-from memory.consolidation.status import change_episode_status
 from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.ingest.drafts import Draft
+from memory.ledger.status import change_episode_status
 from memory.models import Episode, Erased, Workspace
 from memory.models.merged import survivors_of
 from memory.models.numbered import run_numbered

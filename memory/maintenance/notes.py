@@ -7,13 +7,13 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memory.consolidation.locks import lock_workspace
-from memory.consolidation.status import change_episode_status
 from memory.consolidation.weighing import as_note
 from memory.domain.actor import MAINTAINING
 from memory.domain.kinds import Kind, confirms
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.policy import Policy
+from memory.ledger.locks import lock_workspace
+from memory.ledger.status import change_episode_status
 from memory.llm.workspace_model import embedder_of
 from memory.models import Episode
 from memory.models.neighbours import nearest_older

@@ -7,7 +7,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import CommandError
 
 from memory.access.workspaces import UnknownWorkspace, find_workspace
-from memory.consolidation.locks import Occupied
+from memory.ledger.locks import Occupied
 from memory.models import Project, Workspace
 
 

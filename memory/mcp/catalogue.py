@@ -12,10 +12,10 @@ from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, NoVector
-from memory.consolidation.locks import Gone, Occupied
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
+from memory.ledger.locks import Gone, Occupied
 from memory.mcp import curating, recalling, reflecting, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit

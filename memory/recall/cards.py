@@ -10,11 +10,11 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
-from memory.consolidation.evidence import confidence_policy, read_rows
 from memory.domain.beta import Beta
 from memory.domain.evidence import WeighedEvidence, weigh_evidence
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
+from memory.ledger.evidence import confidence_policy, read_rows
 from memory.models import (
     Belief,
     BeliefEvent,

@@ -6,8 +6,8 @@ from enum import StrEnum
 from django.conf import settings
 from django.db.models import F
 
-from memory.consolidation.locks import Gone
 from memory.domain.category import Category
+from memory.ledger.locks import Gone
 from memory.models import Belief, Episode
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import trace_by_hand
-from memory.consolidation.locks import lock_named
-from memory.consolidation.status import change_status
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matter import matter_of
 from memory.domain.remembering import Course
+from memory.ledger.evidence import LEFT
+from memory.ledger.locks import lock_named
+from memory.ledger.status import change_status
 from memory.models import Belief, FactOutcome, LineageKind, RememberedFact
 from memory.models.remembrances import SAYS_THE_SAME
 from memory.models.vectors import Vectors, store_belief_vectors

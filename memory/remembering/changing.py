@@ -10,11 +10,7 @@ from django.conf import settings
 
 from memory.consolidation.birth import store_new_belief
 from memory.consolidation.claims import AGREE, ENDED, count_origins_against, find_supported_later
-from memory.consolidation.evidence import confidence_policy, is_echo, read_rows
 from memory.consolidation.handmade import Hand, NoVector, Word, give_words, trace_by_hand
-from memory.consolidation.locks import lock_named
-from memory.consolidation.sources import hash_statement
-from memory.consolidation.status import change_status
 from memory.consolidation.walk import decide_return
 from memory.domain.cards import read_context, read_timeframe
 from memory.domain.evidence import weigh_evidence
@@ -25,6 +21,10 @@ from memory.domain.remembering import Fact
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.language.relations import Relation
+from memory.ledger.evidence import confidence_policy, is_echo, read_rows
+from memory.ledger.locks import lock_named
+from memory.ledger.statements import hash_statement
+from memory.ledger.status import change_status
 from memory.llm.workspace_model import embedder_of
 from memory.models import (
     Basis,

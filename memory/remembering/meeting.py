@@ -6,10 +6,10 @@ from datetime import datetime
 
 from memory.consolidation.handmade import Hand, as_source
 from memory.consolidation.related import KnownBeliefs
-from memory.consolidation.sayings import find_tombstone, was_erased
 from memory.consolidation.sources import source_of
 from memory.domain.actor import read_actor
 from memory.domain.remembering import Course, Match, says_something
+from memory.ledger.equivalents import find_tombstone, was_erased
 from memory.llm.requests import StatedBelief
 from memory.models import Belief, Claim, FactOutcome, RememberedFact, Remembrance, RivalOutcome
 from memory.models.remembrances import REMEMBERED

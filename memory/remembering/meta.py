@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.cycle import budget_policy, check_believing
-from memory.consolidation.evidence import chosen_confidence
 from memory.consolidation.handmade import (
     CannotStand,
     Hand,
@@ -25,9 +24,6 @@ from memory.consolidation.handmade import (
     store_handmade,
     trace_by_hand,
 )
-from memory.consolidation.locks import alone_looking, lock_beliefs, lock_workspace
-from memory.consolidation.sayings import find_same
-from memory.consolidation.sources import BeliefSource, read_beliefs
 from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
 from memory.domain.gates.decisions import LIVE
@@ -36,6 +32,10 @@ from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.domain.user_names import name_of_user
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.equivalents import find_same
+from memory.ledger.evidence import chosen_confidence
+from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
+from memory.ledger.statements import BeliefSource, read_beliefs
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope, find_replies

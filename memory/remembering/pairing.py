@@ -9,9 +9,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.consolidation import guarding
-from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.calibration import Profile
+from memory.ledger import guarding
+from memory.ledger.statements import BeliefSource, read_beliefs, similarities
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
 from memory.models.vectors import Vectors

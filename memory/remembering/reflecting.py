@@ -9,12 +9,12 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
-from memory.consolidation.evidence import LEFT, chosen_confidence
-from memory.consolidation.locks import alone_looking, lock_beliefs, lock_workspace
-from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.fading import effective_confidence
 from memory.domain.lifecycle import BeliefStatus
+from memory.ledger.evidence import LEFT, chosen_confidence
+from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
+from memory.ledger.status import change_status
 from memory.models import Belief, Evidence, Link, LinkKind, Workspace
 from memory.remembering.pairing import Alike, Band, Pair, most_alike, passes_guard, still_active
 

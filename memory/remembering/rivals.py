@@ -14,9 +14,9 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
-from memory.consolidation.locks import alone_looking, lock_workspace
 from memory.consolidation.testimony import read_testimony
 from memory.domain.user_names import name_of_user
+from memory.ledger.locks import alone_looking, lock_workspace
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from memory.consolidation.locks import lock_beliefs, lock_workspace
-from memory.consolidation.sources import hash_statement
 from memory.domain.actor import Actor
 from memory.domain.cards import split_subject
 from memory.domain.gates.decisions import LIVE
 from memory.history.attribution import attribute_changes
+from memory.ledger.locks import lock_beliefs, lock_workspace
+from memory.ledger.statements import hash_statement
 from memory.models import Belief, Workspace
 from memory.models.remembrances import BACKFILLED
 

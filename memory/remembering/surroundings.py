@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from django.conf import settings
 
-from memory.consolidation.guarding import passes_guard
 from memory.consolidation.handmade import as_source
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Match, Near, choose_course
+from memory.ledger.guarding import passes_guard
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief
 from memory.models.nearest import Neighbour, Surroundings, nearest_beliefs

@@ -10,14 +10,14 @@ from django.db import transaction
 
 from memory.consolidation.by_hand import settle_by_hand
 from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
-from memory.consolidation.evidence import LEFT
 from memory.consolidation.handmade import NoVector
-from memory.consolidation.locks import Gone, lock_workspace
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.matter import matter_of
 from memory.domain.time_limits import step_seconds
 from memory.domain.user_names import name_of_user
 from memory.ending import is_ending
+from memory.ledger.evidence import LEFT
+from memory.ledger.locks import Gone, lock_workspace
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest

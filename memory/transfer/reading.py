@@ -9,13 +9,13 @@ import structlog
 from django.db import connection, transaction
 from pydantic import ValidationError
 
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.locks import lock_beliefs, lock_workspace
-from memory.consolidation.verify import find_drift
 from memory.domain.actor import Actor
 from memory.domain.erasure import KEY_BYTES
 from memory.history.attribution import attribute_changes
 from memory.ingest.json_text import NotJson, read_json
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.locks import lock_beliefs, lock_workspace
+from memory.ledger.verify import find_drift
 from memory.models import Project, Workspace
 from memory.recall.counting import count_words
 from memory.transfer.filling import BrokenFile, Filling

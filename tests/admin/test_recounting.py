@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.verify import find_drift
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEvent, Role, Workspace
 from tests import factories
 from tests.factories import NOW

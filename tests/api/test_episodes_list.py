@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.status import change_episode_status
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
+from memory.ledger.status import change_episode_status
 from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem

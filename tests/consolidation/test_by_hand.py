@@ -19,12 +19,12 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, Hand, NoVector, Wording, embed_wordings
 from memory.consolidation.undo import undo_cycle
-from memory.consolidation.verify import find_drift
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.forgetting.forget import forget_episode
 from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
 from tests.consolidation.restructuring import OLD, SUMMER, TWIN, WINTER

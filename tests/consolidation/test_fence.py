@@ -10,7 +10,6 @@ from memory.consolidation import birth
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, step_of_cycle, take_up_cycle
-from memory.consolidation.evidence import insert_evidence
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.gate import apply_job
 from memory.consolidation.leases import leased_job
@@ -18,6 +17,7 @@ from memory.consolidation.sweep import sweep
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import insert_evidence
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps

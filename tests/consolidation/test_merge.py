@@ -76,7 +76,7 @@ def test_a_merge_hands_on_how_each_verdict_was_found(world: World) -> None:
 
 
 def _recompute(belief: Belief) -> None:
-    from memory.consolidation.evidence import recompute_beliefs
+    from memory.ledger.evidence import recompute_beliefs
 
     recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
 

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle
-from memory.consolidation.locks import lock_workspace
 from memory.consolidation.schedule import open_due_cycles, open_missed_cycles
+from memory.ledger.locks import lock_workspace
 from memory.models import Cycle, Trigger, Workspace
 from tests import factories
 from workers import tasks

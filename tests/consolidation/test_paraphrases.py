@@ -13,11 +13,11 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.gate import apply_jobs
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.rehearsal import rehearse_cycle
-from memory.consolidation.sources import hash_statement
 from memory.consolidation.undo import undo_cycle
-from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
 from memory.forgetting.erase import erase_memories
+from memory.ledger.statements import hash_statement
+from memory.ledger.verify import find_drift
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from memory.consolidation.verify import find_drift
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
+from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEmbedding, Cycle, Evidence, GateDecision, Lineage, StructuralJob
 from tests.consolidation.world import World
 

@@ -125,7 +125,7 @@ def test_what_is_evidence_of_another_live_belief_too_stays_settled(world: World)
 
 
 def _recompute(belief: Belief) -> None:
-    from memory.consolidation.evidence import recompute_beliefs
+    from memory.ledger.evidence import recompute_beliefs
 
     recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
 

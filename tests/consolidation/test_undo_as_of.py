@@ -5,8 +5,8 @@ from datetime import datetime
 
 from memory.access.visibility import Viewer
 from memory.consolidation.held import held_for, release_held
-from memory.consolidation.status import change_episode_status
 from memory.domain.lifecycle import EpisodeStatus
+from memory.ledger.status import change_episode_status
 from memory.models import Belief, Cycle, Episode, Evidence, UndoneEvidence, UndoneLineage
 from memory.recall.cards import BeliefCard, read_card, read_card_as_of
 from tests import factories

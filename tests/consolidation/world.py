@@ -10,10 +10,10 @@ import numpy as np
 from django.db.models import Model
 from numpy.typing import NDArray
 
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.sources import hash_statement
-from memory.consolidation.verify import find_drift
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.statements import hash_statement
+from memory.ledger.verify import find_drift
 from memory.llm.embeddings import DIMENSIONS, embedder
 from memory.models import (
     Basis,

@@ -1,8 +1,8 @@
 """B22: a cycle is cancelled while real workers are at it."""
 
 from memory.consolidation.cancelling import cancel_cycle
-from memory.consolidation.verify import find_drift
 from memory.domain.actor import Actor, ActorKind
+from memory.ledger.verify import find_drift
 from tests.consolidation.world import World
 from tests.faults.story import CALLS, Outcome, await_end, begin, count_calls, read_outcome, tell_story
 from tests.faults.windows import HeldReply

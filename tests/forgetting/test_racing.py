@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory.consolidation import locks
 from memory.domain.category import Category
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
+from memory.ledger import locks
 from memory.mcp.catalogue import TOOLS, Refusal
 from memory.models import Belief, Episode
 from memory.recall.feedback import Feedback, give_feedback, resolve_commitment

@@ -7,9 +7,9 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.db.utils import ProgrammingError
 
-from memory.consolidation.evidence import recompute_beliefs
 from memory.domain.actor import Actor, ActorKind, cycle_actor
 from memory.history.attribution import attribute_changes
+from memory.ledger.evidence import recompute_beliefs
 from memory.models import Belief, BeliefEvent
 from tests import factories
 

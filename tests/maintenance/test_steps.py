@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memory.consolidation.locks import lock_workspace
 from memory.domain.lifecycle import ConsolidationState
+from memory.ledger.locks import lock_workspace
 from memory.linking.linking import link_memories
 from memory.maintenance.steps import Visit, fade_edges, merge_entities, merge_notes, seal_boxes
 from memory.models import Box, Edge, Entity, Episode, Mention, Transition, Workspace

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from memory.consolidation.verify import find_drift
 from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
+from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, Workspace
 from memory.models.vectors import _halfvec_type
 from tests.factories import NOW

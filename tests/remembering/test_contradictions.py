@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.verify import find_drift
+from memory.ledger.verify import find_drift
 from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, Remembrance, Workspace
 from tests import factories
 from tests.consolidation.world import World

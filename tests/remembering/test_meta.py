@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Hand
-from memory.consolidation.verify import find_drift
+from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefAccess, Link, LinkKind
 from memory.remembering.meta import make_meta_beliefs
 from tests.consolidation.world import World

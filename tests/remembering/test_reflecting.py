@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from memory.consolidation.locks import Occupied, alone_looking
+from memory.ledger.locks import Occupied, alone_looking
 from memory.models import Belief, BeliefAccess, Episode
 from memory.remembering.reflecting import Reflection, prune, reflect
 from tests.consolidation.world import World

@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from memory.consolidation.verify import find_drift
+from memory.ledger.verify import find_drift
 from memory.llm import budget as budget_module
 from memory.metrics import render_metrics
 from memory.models import (

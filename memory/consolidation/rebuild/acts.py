@@ -11,16 +11,16 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.leavings import Leaving, is_bereavement, read_leavings, slot_of
 from memory.consolidation.rebuild.record import Record
-from memory.consolidation.sources import hash_statement
-from memory.consolidation.status import change_status
 from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.statements import hash_statement
+from memory.ledger.status import change_status
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
 from memory.models.remembrances import BACKFILLED, REMEMBERED
 

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.consolidation.evidence import LEFT, recompute_beliefs
-from memory.consolidation.leaving import take_from_evidence
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.rebuild.record import Record
-from memory.consolidation.status import set_status_aside
 from memory.domain.actor import Actor, read_actor
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus
+from memory.ledger.evidence import LEFT, recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.removal import take_from_evidence
+from memory.ledger.status import set_status_aside
 from memory.models import Evidence, Transition
 
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from memory.consolidation.rebuild.stock import Difference, Stock
-from memory.consolidation.status import set_right_status
 from memory.consolidation.structural import versions_of
 from memory.domain.actor import REBUILDING
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.history.attribution import attribute_changes, record_change
+from memory.ledger.status import set_right_status
 from memory.models import (
     Belief,
     ClusterJob,

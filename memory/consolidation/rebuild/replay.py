@@ -10,21 +10,21 @@ from django.db.models import Q
 from memory.consolidation.birth import CREATED, JOINED_TWIN, conceive, take_testimony
 from memory.consolidation.claims import end_beliefs
 from memory.consolidation.classify import as_belief
-from memory.consolidation.evidence import recompute_beliefs
 from memory.consolidation.facts import read_facts_of
 from memory.consolidation.finish import beliefs_due
 from memory.consolidation.gate import give_evidence
-from memory.consolidation.locks import lock_beliefs
 from memory.consolidation.offspring import ENDS, conceive_child, endow, trace
 from memory.consolidation.rebuild.acts import Slots, repeat_act, words_by_hand
 from memory.consolidation.rebuild.leavings import Leaving, bring_back, repeat_leaving
 from memory.consolidation.rebuild.record import Record
-from memory.consolidation.status import change_status
 from memory.consolidation.structural import versions_of
 from memory.domain.actor import cycle_actor
 from memory.domain.gates import ArchiveGate, GateName, Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.status import change_status
 from memory.models import (
     Belief,
     ClusterJob,

@@ -7,12 +7,12 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from memory.consolidation.locks import lock_workspace
 from memory.consolidation.rebuild.acts import read_acts
 from memory.consolidation.rebuild.record import Record, read_record
 from memory.consolidation.rebuild.repair import decide_anew, give_up, repair
 from memory.consolidation.rebuild.replay import replay
 from memory.consolidation.rebuild.stock import Difference, Stock, compare, take_stock
+from memory.ledger.locks import lock_workspace
 from memory.models import Belief, Cycle, StructuralJob, Workspace
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.consolidation.evidence import LEFT
+from memory.ledger.evidence import LEFT
 from memory.models import Belief, Evidence, Lineage
 
 Row = dict[str, Any]

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, Hand, NoVector, Wording
-from memory.consolidation.locks import Gone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.ledger.locks import Gone
 from memory.management.acting import acting
 from memory.management.failures import usage_error
 from memory.management.naming import named_memory

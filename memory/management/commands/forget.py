@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.consolidation.locks import Gone
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
+from memory.ledger.locks import Gone
 from memory.management.naming import named_memory
 from memory.management.wording import counted
 from memory.models import Belief

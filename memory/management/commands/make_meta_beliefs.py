@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import Hand
-from memory.consolidation.locks import Occupied
+from memory.ledger.locks import Occupied
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted

@@ -4,9 +4,9 @@ from typing import TypedDict
 
 from django.conf import settings
 
-from memory.consolidation.evidence import confidence_policy, error_of, read_rows
 from memory.domain.additive import additive_confidence
 from memory.domain.evidence import weigh_evidence
+from memory.ledger.evidence import confidence_policy, error_of, read_rows
 from memory.models import Belief, Workspace
 
 

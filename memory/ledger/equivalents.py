@@ -4,9 +4,9 @@ import numpy as np
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.consolidation.guarding import passes_guard
-from memory.consolidation.sources import BeliefSource, read_beliefs, similarities
 from memory.domain.erasure import digest_of_statement
+from memory.ledger.guarding import passes_guard
+from memory.ledger.statements import BeliefSource, read_beliefs, similarities
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Erased, Workspace
 from memory.models.vectors import Vectors

@@ -10,15 +10,15 @@ from typing import Self
 
 from django.db.models import Max, QuerySet
 
-from memory.consolidation.evidence import LEFT, recompute_beliefs
-from memory.consolidation.locks import lock_beliefs
-from memory.consolidation.status import change_status
 from memory.domain.actor import Actor
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
+from memory.ledger.evidence import LEFT, recompute_beliefs
+from memory.ledger.locks import lock_beliefs
+from memory.ledger.status import change_status
 from memory.models import Belief, Evidence
 
 EVIDENCE_LEFT = "evidence was forgotten"

@@ -6,10 +6,10 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from memory.consolidation.evidence import recompute_beliefs
-from memory.consolidation.locks import lock_beliefs, lock_workspace
 from memory.domain.actor import Actor
 from memory.history.attribution import attribute_changes
+from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.locks import lock_beliefs, lock_workspace
 from memory.models import Belief
 
 log = structlog.get_logger(__name__)
