@@ -77,13 +77,13 @@ def changeable_beliefs(*, viewer: Viewer, ids: Collection[str]) -> dict[str, Bel
     rows = visible_beliefs(viewer=viewer).filter(pk__in=ids).select_related("workspace", "project").defer("search")
     beliefs: dict[str, Belief] = {belief.pk: belief for belief in rows}
     for belief in beliefs.values():
-        check_reach(belief=belief, viewer=viewer)
+        check_reach(project_id=belief.project_id, viewer=viewer)
     return beliefs
 
 
-def check_reach(*, belief: Belief, viewer: Viewer) -> None:
-    """Raise BeyondProjects where a belief, stored or not yet, is global and the viewer limited to projects."""
-    if viewer.is_limited and belief.project_id is None:
+def check_reach(*, project_id: int | None, viewer: Viewer) -> None:
+    """Raise BeyondProjects where a belief of this project, or of none, is global and the viewer limited to projects."""
+    if viewer.is_limited and project_id is None:
         raise BeyondProjects(_BEYOND)
 
 

@@ -152,7 +152,7 @@ class DecisionSerializer(serializers.ModelSerializer[GateDecision]):
         fields = ("gate", "passed", "reason", "facts", "twin", "cycle", "is_undone", "created_at")
 
     def get_is_undone(self, decision: GateDecision) -> bool:
-        return decision.cycle.undone_at is not None
+        return decision.cycle is not None and decision.cycle.undone_at is not None
 
 
 class FoundingSerializer(serializers.Serializer[Any]):

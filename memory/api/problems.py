@@ -21,12 +21,13 @@ from memory.api.requests import NoSuchProject
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, NoVector
+from memory.consolidation.handmade import CannotStand
 from memory.consolidation.held import NotUndone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten
+from memory.ledger.beliefs import NoVector
 from memory.ledger.locks import Gone, Occupied
 from memory.recall.feedback import NotACommitment
 from memory.redaction.redact import redact

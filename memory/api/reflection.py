@@ -15,7 +15,7 @@ from memory.api.beliefs import BeliefSerializer
 from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
-from memory.consolidation.handmade import Hand
+from memory.ledger.author import Author
 from memory.models import Permission
 from memory.remembering.meta import META_REASON, make_meta_beliefs
 from memory.remembering.reflecting import Duplicate, list_prunable, propose_merges, prune, reflect
@@ -203,7 +203,7 @@ class MetaBeliefsView(APIView):
     def post(self, request: Request) -> Response:
         read_body(Nothing, request)
         holder = holder_of(request)
-        hand = Hand(actor=holder.actor, reason=META_REASON, now=timezone.now())
+        hand = Author(actor=holder.actor, reason=META_REASON, now=timezone.now())
         return Response(MetaRoundSerializer(make_meta_beliefs(workspace=holder.workspace, hand=hand)).data)
 
 

@@ -18,11 +18,12 @@ from memory.api.curation import REASON_LENGTH
 from memory.api.requests import StrictSerializer, belief_to_change, read_body, viewer_from
 from memory.api.schema import documented
 from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, split_belief
-from memory.consolidation.handmade import Hand, Wording, embed_wordings
+from memory.consolidation.handmade import Wording, embed_wordings
 from memory.consolidation.proposing import better_evidenced
 from memory.domain.ids import IdKind, id_pattern
 from memory.domain.verdicts import Verdict
 from memory.ingest.corrections import correct_belief
+from memory.ledger.author import Author
 from memory.models import FactType, Permission
 from memory.models.beliefs import EVIDENCE_VERDICTS, Timeframe
 
@@ -144,9 +145,9 @@ class ReshapedSerializer(serializers.Serializer[Any]):
     changed = BeliefSerializer(many=True, help_text="Older ones, as they stand now.")
 
 
-def hand_of(request: Request, asked: dict[str, Any]) -> Hand:
+def hand_of(request: Request, asked: dict[str, Any]) -> Author:
     """Return the caller's hand, acting now for the reason given."""
-    return Hand(actor=holder_of(request).actor, reason=asked["reason"], now=timezone.now())
+    return Author(actor=holder_of(request).actor, reason=asked["reason"], now=timezone.now())
 
 
 def wording_of(asked: dict[str, Any]) -> Wording:

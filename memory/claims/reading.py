@@ -13,6 +13,7 @@ from memory.domain.matter import matter_of
 from memory.domain.user_names import person_of
 from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
+from memory.language.since import holds_since
 from memory.language.wording import tell_of
 from memory.llm.replies import OTHER, ClaimsReply, StatedClaim
 from memory.llm.requests import ClaimsRequest, MessageText
@@ -162,6 +163,7 @@ def _row(episode: Episode, number: int, claim: ReadClaim, now: datetime) -> Clai
         is_told=claim.is_told and claim.mode in EVIDENCE,
         is_whole=claim.is_whole,
         ended=[thing[:200] for thing in claim.ended],
+        holds_from=holds_since(sentence=claim.words or claim.sentence, said_on=episode.occurred_at.date()),
         words=claim.words,
         language=claim.language,
         reader=RULES,

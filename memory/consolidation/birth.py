@@ -2,37 +2,32 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 from django.conf import settings
 
 from memory.consolidation.classify import as_belief
 from memory.consolidation.novelty import is_novel
+from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import EpisodeSource, read_members
-from memory.domain.actor import cycle_actor
+from memory.consolidation.testimony import PAST, find_supported_later, read_job_evidence
 from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.ids import IdKind
+from memory.domain.gates import Reason
 from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
-from memory.ledger.equivalents import find_same, find_tombstone, was_erased
-from memory.ledger.evidence import confidence_policy, insert_evidence, recompute_beliefs
+from memory.language.modes import Mode
+from memory.ledger.author import Author
+from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector, create_belief
+from memory.ledger.confidence import confidence_policy
+from memory.ledger.lineage import Descent
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.statements import BeliefSource
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief, BeliefAccess, ClusterJob, Cycle, FactType, JobKind, JobVerdict, Scope
-from memory.models.identifiers import draw_unused_id
-from memory.models.vectors import Vectors, store_belief_vectors
+from memory.models import Claim, ClusterJob, Cycle, FactType, JobKind, JobVerdict, LineageKind
 
 TOO_FEW_SUPPORTS = "too_few_supports"
 NOT_CONFIDENT = "not_confident"
-SUPPRESSED = "suppressed"
-
-# What became of a job's candidate.
-CREATED = "created"
-JOINED_TWIN = "joined"
-
-BORN = "a cluster said something new"
-JOINED = "a cluster said the same"
+FOUNDED = "a cluster or a claim said it"
 
 # What most of a belief's episodes were filed under says what kind of fact it is.
 _FACT_TYPES = {
@@ -51,34 +46,55 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     if job.kind != JobKind.CLUSTER or job.refusal or job.candidate_vector is None or not is_novel(job_id=job.pk):
         return []
     members, _ = read_members(job=job, model=embedder_of(job.workspace_id).name)
-    job.refusal = _refuse_birth(job=job, members=members)
+    job.refusal = _refuse_birth(job=job, members=members) or _refuse_past(job, members)
     return [] if job.refusal else found_candidate(cycle=cycle, job=job, members=members)
 
 
 def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeSource]) -> list[str]:
     """Make a job's candidate a belief, or let what says the same take its evidence; none where a person put it away."""
     candidate = as_belief(job=job, members=members)
-    vector = np.asarray(job.candidate_vector, dtype=np.float32)
-    twin = _find_twin(job=job, candidate=candidate, vector=vector)
-    if twin is None and was_erased(workspace_id=job.workspace_id, candidate=candidate):
-        job.refusal = job.outcome = SUPPRESSED
+    made = create_belief(
+        draft=draft_of(job=job, candidate=candidate, fact_type=_fact_type(members)),
+        vector=StatementVector(
+            model=embedder_of(job.workspace_id).name, numbers=np.asarray(job.candidate_vector, dtype=np.float32)
+        ),
+        said=read_job_evidence(job=job).get(None, ()),
+        author=Author.of_cycle(cycle, reason=FOUNDED),
+        descent=descent_of(job=job),
+    )
+    job.outcome = made.outcome
+    if made.belief is None:
+        job.refusal = made.outcome
+        if made.tombstone:
+            job.suppressed_by_id = made.tombstone
         return []
-    if twin is None and (tombstone := _tombstone_of(job, candidate, vector)):
-        job.refusal = job.outcome = SUPPRESSED
-        job.suppressed_by_id = tombstone
-        return []
-    job.outcome = JOINED_TWIN if twin else CREATED
-    attribute_changes(actor=cycle_actor(cycle.pk), reason=JOINED if twin else BORN)
-    belief = twin or _create(cycle=cycle, job=job, candidate=candidate, members=members, vector=vector)
-    job.created_belief, job.joined_belief = (None, belief) if twin else (belief, None)
-    take_testimony(cycle=cycle, job=job, belief=belief, is_birth=twin is None)
-    return [belief.pk]
+    is_new = made.outcome is Outcome.CREATED
+    job.created_belief, job.joined_belief = (made.belief, None) if is_new else (None, made.belief)
+    return [made.belief.pk]
 
 
-def take_testimony(*, cycle: Cycle, job: ClusterJob, belief: Belief, is_birth: bool) -> None:
-    """Give a belief what a job's episodes said of the job's own candidate; the caller holds the belief's lock."""
-    gained = insert_evidence(job_id=job.pk, founded=belief.pk, is_birth=is_birth, cycle=cycle)
-    recompute_beliefs(beliefs=[belief], now=cycle.now, gained=gained)
+def _refuse_past(job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
+    """Return why a cluster says nothing of now: what it contradicts was borne out since (C2); else nothing."""
+    claims = Claim.objects.select_related("episode").in_bulk([member.claim_id for member in members])
+    against: Counter[str] = Counter()
+    known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user) if claims else None
+    for member in members if known else ():
+        if claim := claims.get(member.claim_id):
+            found = known.related(claim, member) if known else ()
+            against.update(belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS)
+    rivals = [key for key, count in against.items() if 2 * count > len(members)]
+    newest = max(member.occurred_at for member in members)
+    return PAST if find_supported_later(beliefs=rivals, than=newest) else ""
+
+
+def descent_of(*, job: ClusterJob) -> Descent | None:
+    """Return which beliefs a claim challenges with what it founds, None for none."""
+    parents = lock_beliefs(JobVerdict.objects.filter(job=job, has_challenged=True).values("belief"))
+    if not parents:
+        return None
+    announces = job.claim is not None and job.claim.mode == Mode.CHANGE
+    reason = Reason.ANNOUNCED if announces else Reason.DISPUTED
+    return Descent(parents=parents, kind=LineageKind.SUPERSESSION, reason=reason)
 
 
 def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
@@ -101,70 +117,31 @@ def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     return "" if weighed.posterior.mean > settings.POLICY.consolidation.birth_confidence else NOT_CONFIDENT
 
 
-def _tombstone_of(job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> str | None:
-    return find_tombstone(workspace_id=job.workspace_id, candidate=candidate, vector=vector)
-
-
-def _find_twin(*, job: ClusterJob, candidate: BeliefSource, vector: Vectors) -> Belief | None:
-    """Find the live belief of the same scope that says the same already, made in this cycle or before, and lock it.
-
-    A near-twin that fails the guard is no twin: the candidate is created beside it.
-    """
-    alike = (
-        Belief.objects.for_workspace(job.workspace_id)
-        .active()
-        .filter(project=candidate.project_id, user=candidate.user, language=candidate.language)
-    )
-    found = find_same(workspace_id=job.workspace_id, candidate=candidate, vector=vector, among=alike)
-    return lock_beliefs([found])[0] if found else None
-
-
-def _create(
-    *, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, members: Sequence[EpisodeSource], vector: Vectors
-) -> Belief:
-    belief = conceive(
-        belief_id=draw_unused_id(IdKind.BELIEF, Belief),
-        cycle=cycle,
-        job=job,
-        candidate=candidate,
-        fact_type=_fact_type(members),
-    )
-    store_new_belief(belief=belief, vector=vector, model=embedder_of(job.workspace_id).name)
-    return belief
-
-
-def conceive(*, belief_id: str, cycle: Cycle, job: ClusterJob, candidate: BeliefSource, fact_type: FactType) -> Belief:
-    """Return the belief that a job founds, not stored yet."""
+def draft_of(*, job: ClusterJob, candidate: BeliefSource, fact_type: FactType) -> BeliefDraft:
+    """Return what a job founds."""
     written = job.candidate or {}
-    return Belief(
-        id=belief_id,
-        workspace=job.workspace,
-        scope=Scope.GLOBAL if candidate.project_id is None else Scope.PROJECT,
-        project_id=candidate.project_id,
-        user=candidate.user,
+    return BeliefDraft(
+        workspace_id=job.workspace_id,
         statement=candidate.statement,
-        statement_hash=candidate.statement_hash,
-        subject=candidate.subject[:200],
+        subject=candidate.subject,
         predicate=written["predicate"],
         context=candidate.context,
         timeframe=written["timeframe"],
-        fact_type=fact_type,
         language=candidate.language,
+        project_id=candidate.project_id,
+        user=candidate.user,
+        fact_type=fact_type,
         is_told=job.kind == JobKind.CLAIM,
-        created_at=cycle.now,
-        updated_at=cycle.now,
-        statement_changed_at=cycle.now,
-        born_in=cycle,
+        valid_from=_begin_of(job),
     )
 
 
-def store_new_belief(*, belief: Belief, vector: Vectors, model: str) -> None:
-    """Store a belief with its vector (768) under a model, and the row that counts its recalls."""
-    belief.save(force_insert=True)
-    store_belief_vectors(workspace_id=belief.workspace_id, model=model, vectors={belief.pk: vector})
-    BeliefAccess.objects.create(
-        belief=belief, workspace_id=belief.workspace_id, stability=settings.POLICY.retrieval.initial_stability
-    )
+def _begin_of(job: ClusterJob) -> datetime | None:
+    """Return since when what an announced change founds holds, None for all else."""
+    claim = job.claim
+    if claim is None or claim.mode != Mode.CHANGE or descent_of(job=job) is None:
+        return None
+    return claim.begins_at
 
 
 def _fact_type(members: Sequence[EpisodeSource]) -> FactType:

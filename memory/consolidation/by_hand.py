@@ -5,41 +5,29 @@ hands did is its own record: the rows that they leave name no cycle, and a rebui
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from django.db import transaction
-from django.db.models import QuerySet
 
 from memory.access.visibility import Viewer, check_reach, visible_episodes
 from memory.consolidation.cycle import check_believing
-from memory.consolidation.handmade import (
-    Hand,
-    Word,
-    Wording,
-    WordingVector,
-    as_source,
-    conceive_after,
-    curators_word,
-    give_words,
-    store_handmade,
-    trace_by_hand,
-)
+from memory.consolidation.handmade import Wording, curators_word, draft_worded
 from memory.consolidation.settling import pool_left_over, settle_evidenced
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
 from memory.domain.gates.decisions import LIVE
-from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
+from memory.ledger.author import Author
+from memory.ledger.beliefs import BeliefDraft, Creation, Outcome, StatementVector, alike_beliefs, create_belief
+from memory.ledger.confidence import LEFT
 from memory.ledger.equivalents import find_same
-from memory.ledger.evidence import LEFT
+from memory.ledger.evidence import EvidenceInput, record_evidence
+from memory.ledger.lineage import Descent
 from memory.ledger.locks import lock_named, lock_workspace
-from memory.ledger.statements import hash_statement
 from memory.ledger.status import change_status
-from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Scope, Workspace
+from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Workspace
 from memory.models.beliefs import Timeframe
-from memory.models.identifiers import draw_unused_id
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +56,7 @@ class Part:
     """One of the beliefs that another is split into: what it says, with its vector (768), and who bears it out."""
 
     wording: Wording
-    vector: WordingVector
+    vector: StatementVector
     verdicts: Mapping[str, Verdict]  # by episode
 
 
@@ -84,10 +72,10 @@ class Reshaped:
 def found_belief(
     *,
     wording: Wording,
-    vector: WordingVector,
+    vector: StatementVector,
     verdicts: Mapping[str, Verdict],
     viewer: Viewer,
-    hand: Hand,
+    hand: Author,
     fact_type: FactType = FactType.FACTUAL,
     importance: int = 5,
 ) -> Belief:
@@ -99,16 +87,21 @@ def found_belief(
     lock_workspace(workspace.pk)
     check_believing(workspace_id=workspace.pk)
     episodes = _witnesses(verdicts, viewer)
-    belief = _conceive(workspace, wording, episodes, hand)
-    check_reach(belief=belief, viewer=viewer)  # before a belief that the curator may not see is named
-    belief.fact_type, belief.importance = fact_type, importance
-    _check_unsaid(belief, vector)
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    words = [Word(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
-    store_handmade(belief=belief, vector=vector, words=words, now=hand.now)
+    draft = replace(_draft(workspace, wording, episodes), fact_type=fact_type, importance=importance)
+    check_reach(project_id=draft.project_id, viewer=viewer)  # before a belief that the curator may not see is named
+    _check_unsaid(draft, vector)
+    words = [EvidenceInput(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
+    belief = _created(create_belief(draft=draft, vector=vector, said=words, author=hand, even_suppressed=True))
     settle_by_hand(episodes=list(verdicts))
     log.info("beliefs_reshaped", beliefs=[belief.pk], status=belief.status, actor=str(hand.actor))
     return belief
+
+
+def _created(made: Creation) -> Belief:
+    """Return what was made of evidence that the caller has seen."""
+    if made.belief is None:
+        raise CannotTestify("What is named is no evidence any more.")
+    return made.belief
 
 
 def _witnesses(verdicts: Mapping[str, Verdict], viewer: Viewer) -> list[Episode]:
@@ -125,36 +118,28 @@ def _check_known(named: Iterable[str], known: Iterable[str]) -> None:
         raise CannotTestify(f"No evidence for this: {', '.join(missing)}.")
 
 
-def _conceive(workspace: Workspace, wording: Wording, episodes: Sequence[Episode], hand: Hand) -> Belief:
-    """Return a new belief, of one project and of one user if all its episodes are."""
+def _draft(workspace: Workspace, wording: Wording, episodes: Sequence[Episode]) -> BeliefDraft:
+    """Return what a curator states, of one project and of one user if all its episodes are."""
     projects, users = {episode.project_id for episode in episodes}, {episode.user for episode in episodes}
-    project = projects.pop() if len(projects) == 1 else None
-    subject = (wording.subject or "")[:200]
-    return Belief(
-        id=draw_unused_id(IdKind.BELIEF, Belief),
-        workspace=workspace,
-        scope=Scope.GLOBAL if project is None else Scope.PROJECT,
-        project_id=project,
-        user=users.pop() if len(users) == 1 else "",
+    return BeliefDraft(
+        workspace_id=workspace.pk,
         statement=wording.statement,
-        statement_hash=hash_statement(wording.statement, subject),
-        subject=subject,
+        subject=wording.subject or "",
         predicate=wording.predicate or "",
         context=wording.context or "general",
         timeframe=wording.timeframe or Timeframe.CURRENT,
         language=wording.language(otherwise=episodes[0].language),
-        created_at=hand.now,
-        updated_at=hand.now,
-        statement_changed_at=hand.now,
+        project_id=projects.pop() if len(projects) == 1 else None,
+        user=users.pop() if len(users) == 1 else "",
     )
 
 
-def _check_unsaid(belief: Belief, vector: WordingVector) -> None:
+def _check_unsaid(draft: BeliefDraft, vector: StatementVector) -> None:
     """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22).
 
     What was forgotten cannot: a curator may state it again.
     """
-    alike = _alike(belief)
+    alike = alike_beliefs(draft=draft)
     archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
     for among, message in (
         (
@@ -163,40 +148,28 @@ def _check_unsaid(belief: Belief, vector: WordingVector) -> None:
         ),
         (archived, "{} says the same, and a person archived it: restore that one."),
     ):
-        if same := _find_same(belief, vector, among):
+        same = find_same(
+            workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=among
+        )
+        if same:
             raise SaidAlready(message.format(same), belief_id=same)
 
 
-def _find_same(belief: Belief, vector: WordingVector, among: QuerySet[Belief]) -> str | None:
-    return find_same(
-        workspace_id=belief.workspace_id, candidate=as_source(belief=belief), vector=vector.numbers, among=among
-    )
-
-
-def _alike(belief: Belief) -> QuerySet[Belief]:
-    """Select the beliefs of the same scope and language."""
-    beliefs: QuerySet[Belief] = Belief.objects.for_workspace(belief.workspace_id).filter(
-        project=belief.project_id, user=belief.user, language=belief.language
-    )
-    return beliefs
-
-
 @transaction.atomic
-def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: WordingVector, hand: Hand) -> Reshaped:
+def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: StatementVector, hand: Author) -> Reshaped:
     """Put one belief in the place of two live ones of one scope, on the united evidence of both (B13)."""
     parents = _hold(ids)
     one, other = (next(belief for belief in parents if belief.pk == key) for key in ids)
     if (one.project_id, one.user) != (other.project_id, other.user):
         raise NotOfOneScope("Beliefs of different projects or users cannot be merged.")
     words = [_inherited(*pair) for pair in unite_testimony(belief_id=one.pk, twin_id=other.pk)]
-    child = conceive_after(parents=[one, other], wording=wording, now=hand.now)
-    _bear(child, vector, words, parents=[one, other], kind=LineageKind.MERGE, hand=hand)
+    made = _bear(wording, vector, words, parents=[one, other], kind=LineageKind.MERGE, hand=hand)
     _end([one, other], BeliefStatus.MERGED, hand)
-    return Reshaped(made=[child], changed=[one, other])
+    return _reshaped([made], [one, other])
 
 
 @transaction.atomic
-def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Hand) -> Reshaped:
+def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Author) -> Reshaped:
     """Put several beliefs in the place of a live one, each on the evidence that the curator gives it (B12).
 
     What is evidence of no part waits in the pool for others like it.
@@ -207,16 +180,14 @@ def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Hand) -> Reshap
     for part in parts:
         _check_known(part.verdicts, testimony)
         words = [_sorted_word(testimony[key], verdict) for key, verdict in part.verdicts.items()]
-        child = conceive_after(parents=[parent], wording=part.wording, now=hand.now)
-        _bear(child, part.vector, words, parents=[parent], kind=LineageKind.SPLIT, hand=hand)
-        children.append(child)
+        children.append(_bear(part.wording, part.vector, words, parents=[parent], kind=LineageKind.SPLIT, hand=hand))
     _end([parent], BeliefStatus.SPLIT, hand)
     pool_left_over(belief=parent, now=hand.now)
-    return Reshaped(made=children, changed=[parent])
+    return _reshaped(children, [parent])
 
 
 @transaction.atomic
-def contradict_belief(*, belief_id: str, episode_id: str, hand: Hand) -> Belief:
+def contradict_belief(*, belief_id: str, episode_id: str, hand: Author) -> Belief:
     """Let a curator's word stand against a live belief; what follows from it the gates decide (B4)."""
     [belief] = _hold([belief_id])
     _speak(belief, episode_id, Verdict.CONTRADICTS, hand)
@@ -225,27 +196,27 @@ def contradict_belief(*, belief_id: str, episode_id: str, hand: Hand) -> Belief:
 
 
 @transaction.atomic
-def replace_belief(*, belief_id: str, wording: Wording, vector: WordingVector, episode_id: str, hand: Hand) -> Reshaped:
+def replace_belief(
+    *, belief_id: str, wording: Wording, vector: StatementVector, episode_id: str, hand: Author
+) -> Reshaped:
     """Put what a curator says in the place of a live belief: the old one is revised, superseded by the new (R7).
 
     Where another belief says the same already, that one takes the curator's word.
     """
     [parent] = _hold([belief_id])
-    child = conceive_after(parents=[parent], wording=wording, now=hand.now)
-    others = _alike(child).filter(status__in=LIVE).exclude(pk=parent.pk)
-    twin = _find_same(child, vector, others)
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    if twin:
-        [child] = lock_named([twin])
-        _speak(child, episode_id, Verdict.SUPPORTS, hand)
-    else:
-        word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=hand.reason)
-        store_handmade(belief=child, vector=vector, words=[word], now=hand.now)
-    trace_by_hand(child=child, parents=[parent], kind=LineageKind.SUPERSESSION, hand=hand)
+    word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=hand.reason)
+    made = _bear(wording, vector, [word], parents=[parent], kind=LineageKind.SUPERSESSION, hand=hand)
     _speak(parent, episode_id, Verdict.CONTRADICTS, hand)
     _end([parent], BeliefStatus.REVISED, hand)
     settle_by_hand(episodes=[episode_id])
-    return Reshaped(made=[] if twin else [child], changed=[child, parent] if twin else [parent])
+    return _reshaped([made], [parent])
+
+
+def _reshaped(children: Sequence[Creation], parents: Sequence[Belief]) -> Reshaped:
+    """Tell what was made, and what changed: the old beliefs, and those that took a new one's words."""
+    made = [_created(child) for child in children if child.outcome is Outcome.CREATED]
+    joined = [_created(child) for child in children if child.outcome is Outcome.JOINED]
+    return Reshaped(made=made, changed=[*joined, *parents])
 
 
 def _hold(ids: Sequence[str]) -> list[Belief]:
@@ -261,10 +232,10 @@ def _hold(ids: Sequence[str]) -> list[Belief]:
     return beliefs
 
 
-def _inherited(said: Testimony, verdict: Verdict, reason: str) -> Word:
-    """Hand on what was said, and how it was found; of a clash only what the two come to."""
+def _inherited(said: Testimony, verdict: Verdict, reason: str) -> EvidenceInput:
+    """Author on what was said, and how it was found; of a clash only what the two come to."""
     is_clash = bool(reason)
-    return Word(
+    return EvidenceInput(
         episode_id=said.episode.id,
         verdict=verdict,
         kind=EvidenceKind(said.kind),
@@ -272,39 +243,48 @@ def _inherited(said: Testimony, verdict: Verdict, reason: str) -> Word:
         basis=Basis.UNITED if is_clash else Basis(said.basis),
         reason=reason or said.reason,
         call_id=None if is_clash else said.call_id,
+        claim_id=said.claim_id,
     )
 
 
-def _sorted_word(said: Testimony, verdict: Verdict) -> Word:
-    return Word(
+def _sorted_word(said: Testimony, verdict: Verdict) -> EvidenceInput:
+    return EvidenceInput(
         episode_id=said.episode.id,
         verdict=verdict,
         kind=EvidenceKind(said.kind),
         base_weight=said.base_weight,
+        claim_id=said.claim_id,
     )
 
 
 def _bear(
-    child: Belief,
-    vector: WordingVector,
-    words: Sequence[Word],
+    wording: Wording,
+    vector: StatementVector,
+    words: Sequence[EvidenceInput],
     *,
     parents: Sequence[Belief],
     kind: LineageKind,
-    hand: Hand,
-) -> None:
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    store_handmade(belief=child, vector=vector, words=words, now=hand.now)
-    trace_by_hand(child=child, parents=parents, kind=kind, hand=hand)
+    hand: Author,
+) -> Creation:
+    """Put a curator's words in the place of beliefs; where another says the same already, it takes the evidence."""
+    made = create_belief(
+        draft=draft_worded(parents=parents, wording=wording),
+        vector=vector,
+        said=words,
+        author=hand,
+        descent=Descent(parents=parents, kind=kind, reason=hand.reason),
+        even_suppressed=True,
+    )
+    _created(made)
+    return made
 
 
-def _speak(belief: Belief, episode_id: str, verdict: Verdict, hand: Hand) -> None:
-    attribute_changes(actor=hand.actor, reason=hand.reason)
+def _speak(belief: Belief, episode_id: str, verdict: Verdict, hand: Author) -> None:
     word = curators_word(episode_id=episode_id, verdict=verdict, reason=hand.reason)
-    give_words(belief=belief, words=[word], now=hand.now)
+    record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=hand)
 
 
-def _end(beliefs: Sequence[Belief], status: BeliefStatus, hand: Hand) -> None:
+def _end(beliefs: Sequence[Belief], status: BeliefStatus, hand: Author) -> None:
     for belief in beliefs:
         change_status(belief=belief, new=status, reason=hand.reason, actor=hand.actor, now=hand.now)
     log.info("beliefs_reshaped", beliefs=[b.pk for b in beliefs], status=status, actor=str(hand.actor))

@@ -10,28 +10,43 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from memory.consolidation.birth import found_candidate
 from memory.consolidation.related import KnownBeliefs
-from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, read_members
-from memory.domain.actor import cycle_actor
+from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, read_members, source_of
+from memory.consolidation.testimony import PAST, find_supported_later, give_evidence
 from memory.domain.cards import Timeframe
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
+from memory.domain.changes import find_change_point
+from memory.domain.gates import Reason
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, EpisodeStatus, JobState
 from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
+from memory.language.modes import Mode
 from memory.language.relations import Relation
-from memory.ledger.evidence import insert_evidence, recompute_beliefs
+from memory.ledger.author import Author
+from memory.ledger.challenges import challenge_belief, is_challenged
+from memory.ledger.confidence import confidence_policy, read_rows
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.statements import hash_statement
-from memory.ledger.status import change_status
 from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
-from memory.models import Basis, Belief, Claim, ClusterJob, ClusterMember, Cycle, Evidence, JobKind, JobVerdict
+from memory.models import (
+    Basis,
+    Belief,
+    Claim,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    Evidence,
+    EvidenceKind,
+    JobKind,
+    JobVerdict,
+)
 from memory.models.rows import insert_new
 from memory.models.vectors import read_claim_vectors
 
-ENDED = "a claim says that it has ended"
 UNASKED = "not_judged_yet"
 
 AGREE = 2  # origins that must name another value before it takes the old one's place unannounced
@@ -59,6 +74,24 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
         may_found = is_new and claim.is_told
         if may_found or any((belief.pk, source.id) not in heard for belief, _ in known.related(claim, source)):
             plans.append(ClaimPlan(source=source, claim=claim, may_found=may_found))
+    return sorted(plans, key=lambda plan: canonical_key(plan.source))
+
+
+def plan_announced(*, workspace_id: int, now: datetime) -> list[ClaimPlan]:
+    """Choose the claims that announced a change whose day has come: they are heard once more (C1)."""
+    ended = Evidence.objects.for_workspace(workspace_id).filter(
+        kind=EvidenceKind.ANNOUNCED,
+        verdict=Verdict.CONTRADICTS,
+        claim__isnull=False,
+        belief__status=BeliefStatus.ACTIVE,
+        belief__valid_until__lte=now,
+        episode__status=EpisodeStatus.ACTIVE,
+    )
+    claims = Claim.objects.filter(pk__in=ended.values("claim")).select_related("episode").defer("episode__search")
+    plans = [
+        ClaimPlan(source=source_of(episode=claim.episode, claim=claim), claim=claim, may_found=claim.is_told)
+        for claim in claims
+    ]
     return sorted(plans, key=lambda plan: canonical_key(plan.source))
 
 
@@ -111,7 +144,7 @@ def _candidate(plan: ClaimPlan, vector: Any) -> dict[str, Any]:
     }
     return {
         "candidate": written,
-        "candidate_hash": hash_statement(claim.sentence, claim.subject),
+        "candidate_hash": hash_statement(claim.sentence, claim.subject, claim.context),
         "candidate_language": claim.language,
         "candidate_vector": np.asarray(vector, dtype=np.float32).tolist(),
     }
@@ -130,18 +163,21 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     [source] = members
     found = list(KnownBeliefs(workspace_id=job.workspace_id, user=source.user).related(claim, source))
     against = [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS]
-    later = find_supported_later(beliefs=against, than=source.occurred_at)
+    later = find_supported_later(beliefs=against, than=told_at(claim=claim))
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
     _store_verdicts(job, source, judged)
     says_the_same = _store_heard(job, source, claim)
-    touched = give_claims_evidence(cycle=cycle, job=job)
+    touched = give_evidence(cycle=cycle, job=job)
     alike = [belief.pk for belief, relation in judged if relation.verdict is Verdict.SUPPORTS]
     supported = says_the_same or _is_evidence_for_something(source, claim, alike)
-    disputed = [belief for belief, relation in judged if relation.verdict is Verdict.CONTRADICTS and not relation.ends]
-    overturned = [belief for belief in disputed if count_origins_against(belief) >= AGREE]
+    disputed = [belief for belief, relation in judged if is_disputed(belief, relation)]
+    overturned = [belief for belief in disputed if is_overturned(belief=belief)]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
     touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
-    if job.candidate_vector is None or supported or len(overturned) < len(disputed):
+    if job.candidate_vector is None or supported or len(overturned) < len(disputed) or _is_ahead(claim, cycle):
+        return touched
+    if later:  # what was so before something else was founds nothing that holds now (C2)
+        job.refusal = PAST
         return touched
     if _is_unasked(cycle, claim):
         job.refusal = UNASKED
@@ -150,38 +186,48 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
 
 
-def give_claims_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
-    """Turn what a claim says of beliefs into evidence; return the beliefs that gained some."""
-    judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
-    beliefs = lock_beliefs(judged.values("belief"))
-    gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
-    touched = [belief for belief in beliefs if belief.pk in gained]
-    attribute_changes(actor=cycle_actor(cycle.pk), reason="a claim")
-    recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)
-    if touched:
-        job.outcome = "matched"
-    return [belief.pk for belief in touched]
+def is_disputed(belief: Belief, relation: Relation) -> bool:
+    """Tell whether a claim names another value of what is believed, and announces no change (E4)."""
+    is_unannounced = relation.verdict is Verdict.CONTRADICTS and not relation.ends
+    return is_unannounced and belief.status == BeliefStatus.ACTIVE
+
+
+def is_overturned(*, belief: Belief) -> bool:
+    """Tell whether enough speaks against a belief for another value to take its place unannounced (E4)."""
+    rows = [row for row in read_rows(belief_id=belief.pk) if row.base_weight > 0]
+    if len({row.origin for row in rows if row.verdict is Verdict.CONTRADICTS}) >= AGREE:
+        return True
+    change = find_change_point(rows=rows, policy=confidence_policy(belief.workspace))
+    return change is not None and change.score >= settings.POLICY.gate.overturn_score
+
+
+def _is_ahead(claim: Claim, cycle: Cycle) -> bool:
+    """Tell whether what a claim announces begins later: its belief waits for the day (C1)."""
+    return claim.mode == Mode.CHANGE and claim.begins_at > cycle.now
 
 
 def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """Challenge the active beliefs of which a job's claim says that they hold no longer; return them."""
-    ended = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
-    standing = [belief for belief in lock_beliefs(ended.values("belief")) if _may_be_challenged(belief)]
-    for belief in standing:
-        change_status(
-            belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=cycle_actor(cycle.pk), now=cycle.now
-        )
-    return [belief.pk for belief in standing]
+    rows = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
+    claim = job.claim
+    if claim is None:
+        return []
+    reason = Reason.ANNOUNCED if claim.mode == Mode.CHANGE else Reason.DISPUTED
+    author = Author.of_cycle(cycle, reason=reason)
+    beliefs = lock_beliefs(rows.values("belief"))
+    challenged = [
+        belief.pk
+        for belief in beliefs
+        if challenge_belief(belief=belief, reason=reason, at=claim.begins_at, author=author)
+    ]
+    rows.filter(belief__in=[belief.pk for belief in beliefs if is_challenged(belief)]).update(has_challenged=True)
+    return challenged
 
 
-def _may_be_challenged(belief: Belief) -> bool:
-    return belief.status == BeliefStatus.ACTIVE and not belief.is_pinned
-
-
-def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
-    """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
-    rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
-    return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
+def told_at(*, claim: Claim) -> datetime:
+    """Return when what a claim says was so at the latest: when it was said, or the day ahead that it names."""
+    said_at: datetime = claim.episode.occurred_at
+    return max(said_at, claim.begins_at)
 
 
 def _unless_late(belief: Belief, relation: Relation, later: Collection[str]) -> Relation:
@@ -243,12 +289,12 @@ def _verdict(
 
 
 def _is_evidence_for_something(source: EpisodeSource, claim: Claim, alike: Collection[str]) -> bool:
-    """Tell whether the claim bears out a belief that is active, by these rules or by any other road.
+    """Tell whether the claim bears out a live belief, by these rules or by any other road.
 
     What another claim of its episode bears out already, it bears out too, though an episode is evidence but once.
     """
     rows = Evidence.objects.filter(Q(claim=claim) | Q(belief__in=alike), episode=source.id, verdict=Verdict.SUPPORTS)
-    return rows.filter(belief__status=BeliefStatus.ACTIVE).exists()
+    return rows.filter(belief__status__in=LIVE).exists()
 
 
 def _is_unasked(cycle: Cycle, claim: Claim) -> bool:
@@ -258,8 +304,3 @@ def _is_unasked(cycle: Cycle, claim: Claim) -> bool:
     stopped = (JobState.FAILED, JobState.DEFERRED)
     memberships = ClusterMember.objects.filter(claim=claim, job__cycle=cycle, job__kind=JobKind.SINGLES)
     return memberships.filter(job__state__in=stopped).exists()
-
-
-def count_origins_against(belief: Belief) -> int:
-    rows = Evidence.objects.filter(belief=belief, verdict=Verdict.CONTRADICTS, base_weight__gt=0)
-    return rows.values("episode__origin").distinct().count()

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
-from memory.consolidation.claims import ClaimPlan, plan_claims, store_claim_jobs
+from memory.consolidation.claims import ClaimPlan, plan_announced, plan_claims, store_claim_jobs
 from memory.consolidation.cycle import look_at_step, renew_cycle, step_of_cycle
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.put_off import NO_ROOM, read_put_off
@@ -139,6 +139,7 @@ def plan_work(
     if not language_model().is_offline:
         told = _asked_first(told, left_out)
         taken_up |= {plan.source.id for plan in told}
+    told += plan_announced(workspace_id=workspace_id, now=now)
     return Plan(
         groups=chosen,
         waiting=waiting,

@@ -10,6 +10,7 @@ from memory.domain.actor import Actor
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.locks import lock_named
 from memory.ledger.status import change_status
 from memory.models import Belief, Cycle, Lineage
@@ -95,8 +96,11 @@ def _restore(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
     elif belief.status not in _RESTORABLE:
         raise IllegalTransitionError(f"A belief that is {belief.status} cannot be restored to active by hand.")
     change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=reason, actor=actor, now=now)
-    belief.restored_by_person_at, belief.archived_by_person_at = now, None
-    belief.save(update_fields=["restored_by_person_at", "archived_by_person_at"])
+    was_closed = belief.valid_until is not None
+    belief.restored_by_person_at, belief.archived_by_person_at, belief.valid_until = now, None, None
+    belief.save(update_fields=["restored_by_person_at", "archived_by_person_at", "valid_until"])
+    if was_closed:  # what was said of it since counts again
+        recompute_beliefs(beliefs=[belief], now=now)
 
 
 def _check_nothing_in_its_place(belief: Belief) -> None:

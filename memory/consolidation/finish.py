@@ -1,6 +1,7 @@
 """The last step: what is due by time, what is left over, and the counts of the cycle."""
 
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 
 import structlog
@@ -15,10 +16,13 @@ from memory.consolidation.put_off import NO_ROOM
 from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.structural import STEP, carry_over, let_go_of_jobs
 from memory.consolidation.walk import walk_gates
-from memory.domain.gates import ArchiveGate
+from memory.domain.actor import cycle_actor
+from memory.domain.gates import ArchiveGate, Reason
 from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
+from memory.ledger.locks import lock_beliefs, lock_workspace
+from memory.ledger.status import change_status
 from memory.models import (
     Belief,
     ClusterJob,
@@ -48,6 +52,7 @@ def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
     if cycle is None or not let_go_of_jobs(cycle=cycle):
         return False
     _begin(cycle)
+    close_expired(cycle=cycle)
     archive_due(cycle=cycle)
     if cycle.cancelled_by:
         return close_cycle(cycle=cycle, attempt=attempt, state=CycleState.CANCELLED, reason=f"by {cycle.cancelled_by}")
@@ -70,6 +75,26 @@ def archive_due(*, cycle: Cycle) -> int:
         walk_gates(cycle=cycle, belief_ids=batch, gates=(ArchiveGate(),))
         seen.update(batch)
     return len(seen)
+
+
+@transaction.atomic
+def close_expired(*, cycle: Cycle, among: Collection[str] | None = None) -> int:
+    """Close the live beliefs whose time has come and for which nothing was announced (C2); return how many."""
+    lock_workspace(cycle.workspace_id)
+    live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE, is_pinned=False)
+    over = live.filter(valid_until__lte=cycle.now)
+    if among is not None:
+        over = over.filter(pk__in=among)
+    beliefs = lock_beliefs(over.values("pk")) if over.exists() else []
+    for belief in beliefs:
+        change_status(
+            belief=belief,
+            new=BeliefStatus.INVALIDATED,
+            reason=Reason.CHANGED,
+            actor=cycle_actor(cycle.pk),
+            now=cycle.now,
+        )
+    return len(beliefs)
 
 
 def beliefs_due(*, workspace_id: int, now: datetime) -> QuerySet[Belief]:

@@ -24,24 +24,19 @@ from memory.consolidation.cycle import (
 from memory.consolidation.release import release_members
 from memory.consolidation.setting_aside import set_members_aside
 from memory.consolidation.standing import adopt_jobs
+from memory.consolidation.testimony import give_evidence
 from memory.consolidation.twins import find_twins, proposed_lately, settled_lately
-from memory.consolidation.walk import return_from_archive, walk_gates
-from memory.domain.actor import cycle_actor
+from memory.consolidation.walk import walk_gates
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
-from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
-from memory.ledger.evidence import insert_evidence, recompute_beliefs
-from memory.ledger.locks import alone_at_gate, lock_beliefs, lock_workspace
-from memory.models import Belief, ClusterJob, Cycle, CycleStep, Evidence, GateDecision, JobKind
+from memory.ledger.locks import alone_at_gate, lock_workspace
+from memory.models import Belief, ClusterJob, Cycle, CycleStep, GateDecision, JobKind
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
 
 _PLANNING = ("extract", "cluster")
-
-NEW_EVIDENCE = "new evidence"
 
 _WALKS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
@@ -107,14 +102,17 @@ def _applicable(cycle: Cycle) -> list[int]:
 
 
 def _walk_touched(*, cycle: Cycle, attempt: int) -> bool:
-    """Walk the gates of every belief that the cycle gave evidence and that has not been walked; false if fenced off.
+    """Walk the gates of every belief that is due and that has not been walked; false if fenced off.
+
+    Due is what has counted evidence that no gates have seen, whoever gave or took it (C3). What a change of structure
+    made in this cycle waits for the next.
 
     Beliefs that rested since their last change are asked whether they merge, though nothing new was said of them.
     """
     walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate=GATES[0].name)
-    touched = Belief.objects.filter(pk__in=Evidence.objects.filter(cycle=cycle).values("belief"))
-    touched = touched.exclude(Exists(walked)).exclude(born_in=cycle, lineage_depth__gt=0)
-    unwalked = list(touched.order_by("pk").values_list("pk", flat=True))
+    due = Belief.objects.for_workspace(cycle.workspace_id).filter(is_due=True)
+    due = due.exclude(Exists(walked)).exclude(born_in=cycle, lineage_depth__gt=0)
+    unwalked = list(due.order_by("pk").values_list("pk", flat=True))
     asked_for = {*settled_lately(cycle=cycle), *proposed_lately(cycle=cycle)}
     rested = sorted(asked_for - set(unwalked))
     twins = find_twins(cycle=cycle, changed=[*unwalked, *rested])
@@ -165,21 +163,6 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     _end(job, JobState.APPLIED if touched else JobState.REFUSED)
     release_members(job_id=job.pk, cycle=cycle)
     return touched
-
-
-def give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
-    """Turn a job's verdicts on existing beliefs into evidence; return the beliefs that gained some."""
-    judged = job.verdicts.filter(belief__isnull=False).exclude(verdict=Verdict.IRRELEVANT)
-    beliefs = lock_beliefs(judged.values("belief"))
-    gained = insert_evidence(job_id=job.pk, beliefs=[belief.pk for belief in beliefs], cycle=cycle)
-    touched = [belief for belief in beliefs if belief.pk in gained]
-    attribute_changes(actor=cycle_actor(cycle.pk), reason=NEW_EVIDENCE)
-    recompute_beliefs(beliefs=touched, now=cycle.now, gained=gained)
-    for belief in touched:
-        return_from_archive(cycle=cycle, belief=belief, gained=gained[belief.pk])
-    if touched:
-        job.outcome = "matched"
-    return [belief.pk for belief in touched]
 
 
 def _end(job: ClusterJob, state: JobState) -> None:

@@ -11,7 +11,7 @@ from memory.consolidation.leases import JobLease
 from memory.consolidation.sources import person_of
 from memory.consolidation.structural import refuse
 from memory.consolidation.synthesize import NO_STATEMENT
-from memory.consolidation.testimony import newest_against, newest_of_both, read_testimony
+from memory.consolidation.testimony import newest_against, newest_of_both, testimony_of
 from memory.consolidation.twins import FOUND_DIFFERENT
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
@@ -42,7 +42,7 @@ class Proposed:
     @property
     def hash(self) -> str:
         """Hash what verdicts on it will be about."""
-        return hash_statement(self.statement, self.subject)
+        return hash_statement(self.statement, self.subject, self.context)
 
 
 def propose(*, lease: JobLease[StructuralJob]) -> bool:
@@ -79,8 +79,8 @@ def _request(job: StructuralJob) -> Request:
             similarity=job.facts["similarity"],
             person=name_of_user(user=one.user),
         )
-    testimony = read_testimony(beliefs=[job.belief_id])
-    is_revision = job.kind == StructuralKind.REVISE
+    testimony = testimony_of(job=job)
+    is_revision = job.kind in (StructuralKind.REVISE, StructuralKind.CLOSE)
     shown = (newest_against if is_revision else newest_of_both)(testimony, most=most)
     return (RevisionRequest if is_revision else SplitRequest)(
         belief=_stated(job.belief),

@@ -9,7 +9,7 @@ from memory.consolidation.asking import ask_models
 from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
 from memory.consolidation.sources import person_of
-from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
+from memory.consolidation.testimony import Testimony, testimony_of, unite_testimony
 from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
@@ -27,7 +27,7 @@ Likeness = dict[str, float]  # by episode id, reference scale; of those that hav
 
 def judge_children(*, lease: JobLease[StructuralJob]) -> bool:
     """Store a verdict of every episode on every child, by the guard or by asking; false if some are left."""
-    testimony = read_testimony(beliefs=[lease.job.belief_id])
+    testimony = testimony_of(job=lease.job)
     said = {one.episode.id: one for one in testimony}
     children = {str(child.number): child for child in lease.job.children.all()}
     likeness = {key: _likeness(child, list(said)) for key, child in children.items()}

@@ -1,4 +1,4 @@
-"""Which of the active beliefs a claim has something to do with, by the slots, names and words that they share."""
+"""Which of the live beliefs a claim has something to do with, by the slots, names and words that they share."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from memory.claims.reading import RULES
 from memory.consolidation.sources import EpisodeSource
+from memory.domain.gates.decisions import LIVE
 from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
@@ -47,10 +48,10 @@ class WordIndex:
 
 
 class KnownBeliefs:
-    """The active beliefs of a workspace, found by the slots and words that they share with a claim."""
+    """The live beliefs of a workspace, found by the slots and words that they share with a claim."""
 
     def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
-        beliefs = Belief.objects.for_workspace(workspace_id).active().defer("search")
+        beliefs = Belief.objects.for_workspace(workspace_id).filter(status__in=LIVE).defer("search")
         self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
         self.readings = [_read_belief(belief) for belief in self.beliefs]
         self._index = WordIndex(self.readings)

@@ -19,7 +19,9 @@ log = structlog.get_logger(__name__)
 
 
 def open_due_cycles(*, now: datetime) -> list[str]:
-    """Open a cycle wherever episodes or changes of structure wait, and daily where time alone may archive.
+    """Open a cycle wherever something waits, and daily where time alone may archive.
+
+    Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now (C1).
 
     However few they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
@@ -30,7 +32,15 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
     free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("pk"))
-    wanted = free.filter(Q(Exists(pending)) | Q(Exists(unfinished)) | Q(Exists(due)) & ~Q(Exists(recent)))
+    unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
+    ended = Belief.objects.filter(workspace=OuterRef("pk"), status__in=LIVE, is_pinned=False, valid_until__lte=now)
+    wanted = free.filter(
+        Q(Exists(pending))
+        | Q(Exists(unfinished))
+        | Q(Exists(unseen))
+        | Q(Exists(ended))
+        | Q(Exists(due)) & ~Q(Exists(recent))
+    )
     workspaces = list(wanted)
     resting = resting_among(workspaces=workspaces)
     return _open_all([workspace.pk for workspace in workspaces if workspace.pk not in resting], now=now)

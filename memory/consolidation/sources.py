@@ -156,7 +156,7 @@ def as_candidate(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSour
     return BeliefSource(
         id=claim_key(claim.pk),
         statement=claim.sentence,
-        statement_hash=hash_statement(claim.sentence, claim.subject),
+        statement_hash=hash_statement(claim.sentence, claim.subject, claim.context),
         subject=claim.subject,
         context=claim.context,
         language=claim.language,

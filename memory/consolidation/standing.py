@@ -5,9 +5,10 @@ from django.db import transaction
 from memory.consolidation.cycle import keep_running
 from memory.consolidation.structural import open_structural_job, refuse, versions_of
 from memory.consolidation.walk import decide_again
-from memory.domain.gates import GateDecision, GateName
+from memory.domain.gates import GateDecision, GateName, Reason
+from memory.ledger.closing import has_successor, is_closed
 from memory.ledger.locks import lock_beliefs
-from memory.models import Cycle, StructuralJob
+from memory.models import Cycle, StructuralJob, StructuralKind
 
 BELIEF_CHANGED = "belief_changed"
 
@@ -36,10 +37,7 @@ def check_again(*, job: StructuralJob, cycle: Cycle, in_cycle: bool) -> GateDeci
     """
     locked = {belief.pk: belief for belief in lock_beliefs([key for key in (job.belief_id, job.twin_id) if key])}
     job.belief, job.twin = locked[job.belief_id], locked.get(job.twin_id or "")
-    similarity = job.facts.get("similarity", 0.0)
-    decision = decide_again(
-        cycle=cycle, gate=GateName(job.kind), belief=job.belief, twin=job.twin, similarity=similarity
-    )
+    decision = _decide(job, cycle)
     if not decision.passed:
         refuse(job=job, refusal=decision.reason)
         return None
@@ -49,3 +47,13 @@ def check_again(*, job: StructuralJob, cycle: Cycle, in_cycle: bool) -> GateDeci
     refuse(job=job, refusal=BELIEF_CHANGED)
     open_structural_job(cycle=cycle, belief=job.belief, twin=job.twin, decision=decision, in_cycle=in_cycle)
     return None
+
+
+def _decide(job: StructuralJob, cycle: Cycle) -> GateDecision:
+    """Ask a job's gate once more; what was closed must be closed still, and nothing have come in its place (C2)."""
+    if job.kind == StructuralKind.CLOSE:
+        stands = is_closed(job.belief) and not has_successor(job.belief)
+        reason = Reason.CHANGED if stands else Reason.NOT_LIVE
+        return GateDecision(gate=GateName.CLOSE, passed=stands, reason=reason, facts=job.facts)
+    similarity = job.facts.get("similarity", 0.0)
+    return decide_again(cycle=cycle, gate=GateName(job.kind), belief=job.belief, twin=job.twin, similarity=similarity)

@@ -8,10 +8,9 @@ import structlog
 from django.db import transaction
 
 from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, spend_budget
-from memory.domain.evidence import EvidenceRow
 from memory.domain.gates import GateDecision
-from memory.domain.lifecycle import JobState
-from memory.ledger.evidence import read_rows_of
+from memory.domain.lifecycle import BeliefStatus, JobState
+from memory.ledger.confidence import read_rows
 from memory.models import Belief, Cycle, CycleStep, StructuralJob, StructuralKind
 
 log = structlog.get_logger(__name__)
@@ -39,13 +38,13 @@ def open_structural_job(
 
 def versions_of(beliefs: Sequence[Belief]) -> dict[str, str]:
     """Hash what a decision about each belief rests on: its status, its words and its evidence."""
-    rows = read_rows_of(beliefs=[belief.pk for belief in beliefs])
-    return {belief.pk: _hash(belief, rows[belief.pk]) for belief in beliefs}
+    return {belief.pk: version_of(belief=belief, status=BeliefStatus(belief.status)) for belief in beliefs}
 
 
-def _hash(belief: Belief, rows: Sequence[EvidenceRow]) -> str:
-    evidence = sorted((row.episode_id, row.verdict, row.base_weight) for row in rows)
-    seen = json.dumps([belief.status, belief.statement_hash, evidence])
+def version_of(*, belief: Belief, status: BeliefStatus) -> str:
+    """Hash the same of one belief as if it had a status."""
+    evidence = sorted((row.episode_id, row.verdict, row.base_weight) for row in read_rows(belief_id=belief.pk))
+    seen = json.dumps([status, belief.statement_hash, evidence])
     return hashlib.sha256(seen.encode()).hexdigest()
 
 

@@ -84,7 +84,7 @@ def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: 
     lease.end(
         state=JobState.SYNTHESIZED,
         candidate=reply.model_dump(mode="json"),
-        candidate_hash=hash_statement(reply.statement, reply.subject),
+        candidate_hash=hash_statement(reply.statement, reply.subject, reply.context),
         candidate_language=language,
         candidate_vector=vector.tolist(),
     )

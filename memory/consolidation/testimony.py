@@ -1,15 +1,85 @@
-"""What a belief's episodes said of it, as models are shown it and as its children inherit it."""
+"""What episodes said of beliefs: as a job found it out, as models are shown it, as a belief's children inherit it."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import zip_longest
+
+from django.db.models import OuterRef, Subquery
 
 from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources, with_claims
 from memory.domain.evidence import EvidenceRow
 from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
-from memory.ledger.evidence import LEFT
-from memory.models import Episode, Evidence
+from memory.language.modes import Mode
+from memory.ledger.author import Author
+from memory.ledger.confidence import LEFT
+from memory.ledger.evidence import EvidenceInput, record_evidence
+from memory.ledger.locks import lock_beliefs
+from memory.models import (
+    Basis,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    Episode,
+    Evidence,
+    EvidenceKind,
+    JobVerdict,
+    StructuralJob,
+    StructuralKind,
+)
+
+NEW_EVIDENCE = "new evidence"
+PAST = "held_before"  # why what was said founds nothing: it says nothing of now (C2)
+
+
+def give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
+    """Turn a job's verdicts on existing beliefs into evidence; return the beliefs that gained some, echoes too."""
+    said = {key: items for key, items in read_job_evidence(job=job).items() if key is not None}
+    beliefs = lock_beliefs(said)
+    known = {belief.pk for belief in beliefs}
+    gained = record_evidence(
+        said={key: items for key, items in said.items() if key in known},
+        beliefs=beliefs,
+        author=Author.of_cycle(cycle, reason=NEW_EVIDENCE),
+    )
+    if gained:
+        job.outcome = "matched"
+    return sorted(gained)
+
+
+def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
+    """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
+    rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
+    return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
+
+
+def read_job_evidence(*, job: ClusterJob) -> dict[str | None, list[EvidenceInput]]:
+    """Read what a job's verdicts say of each belief, and under None of its own candidate, as evidence."""
+    took_part = ClusterMember.objects.filter(job=job, episode=OuterRef("episode")).values("claim")[:1]
+    judged = job.verdicts.filter(claim=None).exclude(verdict=Verdict.IRRELEVANT)
+    announces = job.claim is not None and job.claim.mode == Mode.CHANGE
+    said: dict[str | None, list[EvidenceInput]] = defaultdict(list)
+    for row in judged.annotate(member_claim=Subquery(took_part)).order_by("belief_id", "episode_id"):
+        said[row.belief_id].append(
+            EvidenceInput(
+                episode_id=row.episode_id,
+                verdict=Verdict(row.verdict),
+                kind=_kind_of(row) if announces else EvidenceKind.ORDINARY,
+                basis=Basis(row.basis),
+                reason=row.reason,
+                call_id=row.call_id,
+                claim_id=row.member_claim,
+            )
+        )
+    return dict(said)
+
+
+def _kind_of(row: JobVerdict) -> EvidenceKind:
+    """Tell of a claim that announces a change what announces it: that a belief ends, or what the claim founds."""
+    is_announced = row.ends_belief or row.belief_id is None
+    return EvidenceKind.ANNOUNCED if is_announced else EvidenceKind.ORDINARY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +94,8 @@ class Testimony:
     basis: str
     reason: str
     call_id: int | None
+    claim_id: int | None
+    at: datetime  # when what it says is so
 
     @property
     def row(self) -> EvidenceRow:
@@ -33,7 +105,7 @@ class Testimony:
             verdict=self.verdict,
             base_weight=self.base_weight,
             origin=self.episode.origin,
-            occurred_at=self.episode.occurred_at,
+            occurred_at=self.at,
         )
 
 
@@ -56,11 +128,22 @@ def read_testimony(*, beliefs: Collection[str], with_echoes: bool = False) -> li
             basis=row.basis,
             reason=row.reason,
             call_id=row.call_id,
+            claim_id=row.claim_id,
+            at=row.valid_at or sources[row.episode_id].occurred_at,
         )
         for row in rows
         if row.episode_id in sources
     ]
     return sorted(found, key=_in_order)
+
+
+def testimony_of(*, job: StructuralJob) -> list[Testimony]:
+    """Read what a structural job goes by: of a closed belief what was said since it was closed (C2), else all."""
+    testimony = read_testimony(beliefs=[job.belief_id])
+    until = job.belief.valid_until
+    if job.kind != StructuralKind.CLOSE or until is None:
+        return testimony
+    return [said for said in testimony if said.at >= until]
 
 
 CLASH = "What supports one of the two merged beliefs contradicts the other."

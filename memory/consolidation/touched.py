@@ -9,7 +9,17 @@ from django.db.models import Q, QuerySet
 
 from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
-from memory.models import Belief, Cycle, Evidence, GateDecision, JobVerdict, Lineage, StructuralJob, Transition
+from memory.models import (
+    Belief,
+    Cycle,
+    Evidence,
+    GateDecision,
+    JobVerdict,
+    Lineage,
+    LineageKind,
+    StructuralJob,
+    Transition,
+)
 
 Undoings = Mapping[str, tuple[str, datetime]]  # by cycle: by whom and when
 
@@ -42,7 +52,13 @@ def find_touched(*, cycle: Cycle) -> Touched:
     ended = JobVerdict.objects.filter(job__cycle=cycle, ends_belief=True).values("belief")
     # Whatever a cycle archives or brings back has its decision, which an index finds.
     decided = GateDecision.objects.filter(cycle=cycle).values("belief")
-    moved = Transition.objects.filter(Q(belief__in=decided) | Q(belief__in=ended), actor=str(cycle_actor(cycle.pk)))
+    # What held until its day was closed without any of these, as was what a later word settled (C1).
+    dated = Belief.objects.for_workspace(cycle.workspace_id).exclude(valid_until=None).values("pk")
+    superseded = Lineage.objects.filter(child__in=found, kind=LineageKind.SUPERSESSION).values("parent")
+    successors = Lineage.objects.filter(parent__in=found, kind=LineageKind.SUPERSESSION).values("child")
+    concerned = Q(belief__in=decided) | Q(belief__in=ended) | Q(belief__in=dated)
+    concerned |= Q(belief__in=superseded) | Q(belief__in=successors)
+    moved = Transition.objects.filter(concerned, actor=str(cycle_actor(cycle.pk)))
     found.update(moved.values_list("belief_id", flat=True))
     return Touched(born=born, older=frozenset(found - born))
 
@@ -108,7 +124,7 @@ def find_built_on(*, cycle: Cycle, touched: Touched) -> dict[str, list[str]]:
 
 def _changes(beliefs: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield which cycle gave which of some beliefs evidence, another status or structure."""
-    evidence = Evidence.objects.filter(belief__in=beliefs, cycle__isnull=False)
+    evidence = Evidence.objects.filter(belief__in=beliefs, cycle__isnull=False, base_weight__gt=0)
     yield from evidence.values_list("cycle_id", "belief_id").distinct()
     for side in ("parent", "child"):
         rows = Lineage.objects.filter(**{f"{side}__in": beliefs}, cycle__isnull=False)

@@ -19,8 +19,8 @@ from memory.domain.actor import Actor, cycle_actor
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobState
 from memory.history.attribution import attribute_changes
-from memory.history.before import stood_before
-from memory.ledger.evidence import recompute_beliefs
+from memory.history.before import left_by, stood_before
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.locks import lock_beliefs, lock_workspace
 from memory.ledger.status import change_status
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
@@ -66,14 +66,14 @@ def undo_cycle(*, cycle_id: str, actor: Actor, now: datetime, reason: str = "") 
     _check_nothing_built_on(cycle, touched)
     said = redact_for(workspace_id=cycle.workspace_id, text=reason)
     undoing = _Undoing(cycle=cycle, actor=actor, now=now, reason=f"{undoing_of(cycle.pk)}: {said}".removesuffix(": "))
-    before = _read_before(cycle, touched)
     standings = read_standings(cycle=cycle, beliefs=beliefs)
+    before = _read_before(cycle, touched, standings)
     held = hold_episodes(cycle=cycle)
     evidence = _put_aside(Evidence.objects.filter(cycle=cycle), UndoneEvidence, now)
     lineage = _put_aside(Lineage.objects.filter(cycle=cycle), UndoneLineage, now)
     _refuse_open_jobs(cycle)
     for belief in beliefs:
-        undoing.set_back(belief, standings[belief.pk], before.get(belief.pk))
+        undoing.set_back(belief, standings[belief.pk], before.get(belief.pk), is_born=belief.pk in touched.born)
     undoing.recompute(beliefs, before)
     cycle.undone_at, cycle.undone_by = now, str(actor)
     cycle.save(update_fields=["undone_at", "undone_by"])
@@ -112,10 +112,14 @@ def _name(beliefs: Sequence[str]) -> str:
     return ", ".join(beliefs[:_NAMED]) + more
 
 
-def _read_before(cycle: Cycle, touched: Touched) -> Mapping[str, Any]:
-    """Read how the older beliefs stood; those of a cycle from before there was a history cannot be set back."""
+def _read_before(cycle: Cycle, touched: Touched, standings: Mapping[str, Standing]) -> Mapping[str, Any]:
+    """Read how the older beliefs stood that the cycle changed.
+
+    Those whose status it set cannot be set back where the cycle is from before there was a history.
+    """
     before = stood_before(beliefs=touched.older, actor=cycle_actor(cycle.pk))
-    if unknown := sorted(touched.older - before.keys()):
+    changed = {key for key in touched.older if standings[key].found}
+    if unknown := sorted(changed - before.keys()):
         raise CannotBeUndone(
             f"What {_name(unknown)} was before {cycle.pk} is not recorded: it is older than the history."
         )
@@ -145,13 +149,13 @@ class _Undoing:
     now: datetime
     reason: str
 
-    def set_back(self, belief: Belief, standing: Standing, before: Any | None) -> None:
+    def set_back(self, belief: Belief, standing: Standing, before: Any | None, *, is_born: bool) -> None:
         """Set a belief's status back to what the cycle found, unless a person has spoken since."""
-        if before is None:
+        if is_born:
             self._invalidate(belief, standing)
         elif standing.found and not standing.is_by_person and belief.status != standing.found:
             was_archived = belief.status == BeliefStatus.ARCHIVED
-            self._change(belief, standing.found, before.status_reason)
+            self._change(belief, standing.found, before.status_reason if before else "")
             if was_archived:  # B14: as if a person had restored it, so that no gate archives it in the next breath
                 belief.restored_by_person_at = self.now
                 belief.save(update_fields=["restored_by_person_at"])
@@ -171,14 +175,19 @@ class _Undoing:
             raise CannotBeUndone(f"{belief.pk} cannot go back to what {self.cycle.pk} found: {error}.") from error
 
     def recompute(self, beliefs: Sequence[Belief], before: Mapping[str, Any]) -> None:
-        """Set back what only ever grows, and compute the rest from the evidence that is left."""
+        """Let beliefs hold as long as before, and compute all else from the evidence that is left (C4)."""
         attribute_changes(actor=self.actor, reason=self.reason)
+        after = left_by(beliefs=before.keys(), actor=cycle_actor(self.cycle.pk))
         for belief in beliefs:
-            was = before.get(belief.pk, _UNBORN)
-            belief.peak_confidence = was.peak_confidence
-            belief.storage_strength = was.storage_strength
-            belief.last_reinforced_at = was.last_reinforced_at
+            if belief.pk in before and belief.pk in after:
+                _set_validity_back(belief, before[belief.pk], after[belief.pk])
         recompute_beliefs(beliefs=beliefs, now=self.now)
 
 
-_UNBORN = Belief()  # with the numbers of a belief of which nothing was said
+def _set_validity_back(belief: Belief, before: Any, after: Any) -> None:
+    """Let a belief hold for as long as before a cycle, where it is the cycle that said otherwise."""
+    for name in ("valid_from", "valid_until"):
+        was, became = getattr(before, name), getattr(after, name)
+        if was != became and getattr(belief, name) == became:
+            setattr(belief, name, was)
+    belief.save(update_fields=["valid_from", "valid_until"])

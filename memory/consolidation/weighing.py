@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 
 from memory.domain.actor import Actor
 from memory.domain.calibration import Profile
@@ -17,7 +17,7 @@ from memory.domain.surprise import measure_surprise, move_importance
 from memory.domain.trust import trust_in
 from memory.ledger.status import change_episode_status
 from memory.llm.workspace_model import embedder_of
-from memory.models import Episode
+from memory.models import Episode, Transition
 from memory.models.neighbours import Neighbour, nearest_older
 
 CERTAIN = 1.0  # what nobody extracted was said as it stands
@@ -102,8 +102,25 @@ def _settle(met: _Meeting, *, actor: Actor, now: datetime) -> None:
     for key in met.confirmed:
         _confirm(key, met.newer.occurred_at)
     standing = Episode.objects.active().filter(pk__in=met.aside).values_list("pk", flat=True)
-    reason = f"superseded by {met.newer.pk}"
+    reason = superseded_by(met.newer.pk)
     change_episode_status(ids=list(standing), new=EpisodeStatus.SUPERSEDED, reason=reason, actor=actor, now=now)
+
+
+def superseded_by(key: str) -> str:
+    """Word why a note is put aside: another one, newer than it, says otherwise (L18)."""
+    return f"superseded by {key}"
+
+
+def restore_superseded(*, workspace_id: int, by: Collection[str], actor: Actor, now: datetime) -> list[str]:
+    """Bring back the notes that were put aside for nothing but some episodes that have left (L18); return them."""
+    aside = Episode.objects.for_workspace(workspace_id).filter(status=EpisodeStatus.SUPERSEDED)
+    why = Transition.objects.filter(episode=OuterRef("pk")).order_by("-pk").values("reason")[:1]
+    left = aside.annotate(why=Subquery(why)).filter(why__in=[superseded_by(key) for key in by])
+    ids = list(left.values_list("pk", flat=True))
+    return change_episode_status(ids=ids, new=EpisodeStatus.ACTIVE, reason=RESTORED, actor=actor, now=now)
+
+
+RESTORED = "what superseded it was forgotten"
 
 
 def _confirm(key: str, occurred_at: datetime) -> None:

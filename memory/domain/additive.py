@@ -12,12 +12,17 @@ def additive_confidence(*, rows: Iterable[EvidenceRow], confidence: ConfidencePo
 
     What founded the belief is in its confidence at birth. Rows weigh what they weigh for α and β.
     """
+    return additive_path(rows=rows, confidence=confidence, policy=policy)[-1]
+
+
+def additive_path(*, rows: Iterable[EvidenceRow], confidence: ConfidencePolicy, policy: AdditivePolicy) -> list[float]:
+    """Return the confidence at birth and after each row that came since."""
     rows = list(rows)
     weights = weigh_evidence(rows=rows, policy=confidence).weights
     steps = {Verdict.SUPPORTS: policy.support, Verdict.CONTRADICTS: -policy.contradiction}
-    value = policy.birth
+    path = [policy.birth]
     for row in sorted(rows, key=lambda row: (row.occurred_at, row.episode_id)):
         if not row.is_founding:
-            moved = value + steps.get(row.verdict, 0.0) * weights[row.episode_id]
-            value = round(min(policy.cap, max(policy.floor, moved)), policy.decimals)
-    return value
+            moved = path[-1] + steps.get(row.verdict, 0.0) * weights[row.episode_id]
+            path.append(round(min(policy.cap, max(policy.floor, moved)), policy.decimals))
+    return path

@@ -5,13 +5,12 @@ adds to it, what was expected takes away, and it never falls below zero.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from memory.domain.beta import Beta
-from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.evidence import EvidenceRow, sides_of, weigh_evidence
 from memory.domain.policy import ConfidencePolicy, DestabilizationPolicy
-from memory.domain.verdicts import Verdict
 
 
 def prediction_error(
@@ -29,18 +28,10 @@ def prediction_error(
     before = weigh_evidence(rows=old, policy=policy).posterior
     error = 0.0
     for row in sorted(fresh, key=lambda row: (row.occurred_at, row.episode_id)):
-        against, in_favour = _sides(row=row, weights=weights, policy=policy)
+        in_favour, against = sides_of(row=row, weight=weights[row.episode_id], policy=policy)
         error = max(0.0, error + against * before.mean - in_favour * (1.0 - before.mean))
         before = Beta(alpha=before.alpha + in_favour, beta=before.beta + against)
     return error
-
-
-def _sides(*, row: EvidenceRow, weights: Mapping[str, float], policy: ConfidencePolicy) -> tuple[float, float]:
-    """Return what a row says against and in favour."""
-    weight = weights[row.episode_id]
-    against = {Verdict.CONTRADICTS: 1.0, Verdict.PARTIAL: policy.partial_share}.get(row.verdict, 0.0)
-    in_favour = {Verdict.SUPPORTS: 1.0, Verdict.PARTIAL: policy.partial_share}.get(row.verdict, 0.0)
-    return against * weight, in_favour * weight
 
 
 def error_threshold(*, evidence_count: int, age: timedelta, policy: DestabilizationPolicy) -> float:

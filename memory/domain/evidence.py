@@ -23,8 +23,9 @@ class EvidenceRow:
     verdict: Verdict
     base_weight: float
     origin: str
-    occurred_at: datetime
+    occurred_at: datetime  # or when it is so, where its claim names a time
     is_founding: bool = False  # the belief was made of it, at birth or by a structural change
+    recorded_at: datetime | None = None  # in domain time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +86,29 @@ def _posterior(*, rows: list[EvidenceRow], weights: Mapping[str, float], policy:
         alpha=math.fsum([policy.prior_alpha, *of[Verdict.SUPPORTS], *partial]),
         beta=math.fsum([policy.prior_beta, *of[Verdict.CONTRADICTS], *partial]),
     )
+
+
+def sides_of(*, row: EvidenceRow, weight: float, policy: ConfidencePolicy) -> tuple[float, float]:
+    """Return what a row of this effective weight says in favour and against; of a PARTIAL one a share each."""
+    in_favour = {Verdict.SUPPORTS: 1.0, Verdict.PARTIAL: policy.partial_share}.get(row.verdict, 0.0)
+    against = {Verdict.CONTRADICTS: 1.0, Verdict.PARTIAL: policy.partial_share}.get(row.verdict, 0.0)
+    return in_favour * weight, against * weight
+
+
+def peak_confidence(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) -> float:
+    """Return the greatest confidence on the way through all rows of one belief in evidence order, 0.5 without any.
+
+    What the belief was made of comes first, and at once; rows weigh what they weigh in the end.
+    """
+    rows = list(rows)
+    weights = weigh_evidence(rows=rows, policy=policy).weights
+    sides = {row.episode_id: sides_of(row=row, weight=weights[row.episode_id], policy=policy) for row in rows}
+    founding = [sides[row.episode_id] for row in rows if row.is_founding]
+    alpha = policy.prior_alpha + math.fsum(side for side, _ in founding)
+    beta = policy.prior_beta + math.fsum(side for _, side in founding)
+    peak = max(0.5, alpha / (alpha + beta))
+    for row in sorted((row for row in rows if not row.is_founding), key=lambda row: (row.occurred_at, row.episode_id)):
+        in_favour, against = sides[row.episode_id]
+        alpha, beta = alpha + in_favour, beta + against
+        peak = max(peak, alpha / (alpha + beta))
+    return peak

@@ -22,6 +22,7 @@ class ConfidencePolicy:
     partial_share: Annotated[Share, "B4: share of a PARTIAL verdict that goes to each side"] = 0.5
     ordinary_weight: Annotated[Positive, "B4: base weight of an ordinary evidence row"] = 1.0
     curator_weight: Annotated[Positive, "B4: base weight of a curator's correction"] = 5.0
+    announced_weight: Annotated[Positive, "C1: base weight against a belief of an announced change"] = 3.0
     independence: Annotated[bool, "B4: the n-th row of one verdict from one origin weighs 1/n"] = True
     interval_mass: Annotated[Share, "B4: share of the posterior that the shown interval holds"] = 0.90
 
@@ -150,6 +151,14 @@ class GatePolicy:
         Count, "B14, R10a: contradicting rows without which the additive model archives nothing for low confidence"
     ] = 5
     return_confidence: Annotated[Share, "B14: confidence above which an archived belief comes back"] = 0.5
+    close_score: Annotated[Positive, "C1: nats by which a change must be likelier than none"] = 0.75
+    close_few_score: Annotated[Positive, "C1: the same where no more rows contradict than the fewest that must"] = 1.25
+    close_sure_score: Annotated[Positive, "C1: nats, counted by origins, from which one origin less is enough"] = 4.0
+    overturn_score: Annotated[
+        Positive, "E4: nats from which another value may be believed beside one that holds the slot"
+    ] = 0.7
+    close_contradictions: Annotated[Count, "C1: fewest contradicting rows after a change"] = 3
+    close_origins: Annotated[Count, "C1: fewest origins of the contradicting rows after a change"] = 3
     revise_confidence: Annotated[Share, "B15: a belief below this confidence may be revised"] = 0.4
     revise_peak: Annotated[Share, "B15: confidence that a belief must once have exceeded to be revised"] = 0.5
     revise_contradictions: Annotated[Count, "B15: fewest contradicting rows"] = 3
@@ -164,9 +173,7 @@ class GatePolicy:
     merge_similarity: Annotated[Share, "B13: similarity that two beliefs must exceed to be one"] = 0.92
     merge_confidence: Annotated[Share, "B13: confidence that both beliefs must exceed"] = 0.6
     merge_settled_days: Annotated[Amount, "B13: days without a change of structure or statement"] = 7.0
-    undone_days: Annotated[Amount, "B22: days in which no revision, split or merge that was undone is made again"] = (
-        90.0
-    )
+    undone_days: Annotated[Amount, "B22: days in which no change that was undone is made again"] = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ class RememberPolicy:
     ] = 5
     resend_seconds: Annotated[Positive, "R1: time after which the sweeper sends what waits once more"] = 60.0
     cap_seconds: Annotated[Positive, "R1: time between two looks whether a cap has room again"] = 300.0
-    reinforce_similarity: Annotated[Share, "R2: similarity above which a fact that passes the guard reinforces"] = 0.85
+    reinforce_similarity: Annotated[Share, "R2: similarity above which a fact that passes the guard reinforces"] = 0.92
     contradiction_similarity: Annotated[Share, "R2: similarity from which a fact may contradict a belief"] = 0.70
     candidates: Annotated[Count, "R3: most beliefs that one call is asked about"] = 5
     supported_episodes: Annotated[Count, "R3: supporting episodes from which a contradicted belief lives on"] = 3

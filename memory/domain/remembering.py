@@ -50,7 +50,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What to do about a fact: reinforce `target`, or ask about `candidates` first, the most similar before others."""
+    """What to do about a fact: reinforce `target` or make a belief, having asked of `candidates`, the nearest first."""
 
     course: Course
     target: str = ""
@@ -58,15 +58,19 @@ class Match:
 
 
 def choose_course(*, near: Sequence[Near], policy: RememberPolicy) -> Match:
-    """Decide by likeness and guard what a fact does to the beliefs near it (R2)."""
-    ordered = sorted(near, key=lambda one: (-one.similarity, one.id))
-    for one in ordered:
-        if one.similarity > policy.reinforce_similarity and one.passes_guard:
-            return Match(course=Course.REINFORCE, target=one.id)
-    doubtful = [one.id for one in ordered if one.is_live and one.similarity >= policy.contradiction_similarity]
-    if doubtful:
-        return Match(course=Course.CHECK, candidates=tuple(doubtful[: policy.candidates]))
-    return Match(course=Course.CREATE)
+    """Decide by likeness and guard what a fact does to the beliefs near it (R2).
+
+    What is live and says the same takes its word before what is archived. Of those that are more alike than it, and
+    that the guard holds apart, somebody is asked all the same whether the fact contradicts them.
+    """
+    ordered = sorted(near, key=lambda one: (not one.is_live, -one.similarity, one.id))
+    same = next((one for one in ordered if one.similarity > policy.reinforce_similarity and one.passes_guard), None)
+    least = policy.contradiction_similarity if same is None else same.similarity
+    doubtful = [one.id for one in ordered if one.is_live and one is not same and one.similarity >= least]
+    candidates = tuple(doubtful[: policy.candidates])
+    if same:
+        return Match(course=Course.REINFORCE, target=same.id, candidates=candidates)
+    return Match(course=Course.CHECK if candidates else Course.CREATE, candidates=candidates)
 
 
 def whole_text(*, text: str, policy: RememberPolicy) -> Fact:

@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 
 from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
+from memory.consolidation.weighing import restore_superseded
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import BeliefStatus
 from memory.forgetting.conversations import erase_conversations, erase_turns
@@ -163,6 +164,7 @@ def _erase(
     company = founding_company(beliefs=traces.quoting - traces.named)
     boxes = boxes_of(episodes=episodes)
     bereft = _stated_and_bereft(episodes, traces)
+    restore_superseded(workspace_id=workspace.pk, by=gone, actor=actor, now=now)
     drop_claims(claims=traces.claims)
     fallen = scrub_traces(traces=traces)
     telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
@@ -193,4 +195,5 @@ def _stated_and_bereft(episodes: QuerySet[Episode], traces: Traces) -> list[str]
     gone = Q(episode__in=episodes.order_by().values("pk")) | Q(claim__in=traces.claims)
     lost = supports(rows=Evidence.objects.filter(gone))
     bereft = traces.leaning.intersection(lost.values_list("belief_id", flat=True))
-    return list(Belief.objects.filter(born_in=None, pk__in=bereft).values_list("pk", flat=True))
+    of_no_cycle = Q(born_in=None) | Q(born_in__undone_at__isnull=False)
+    return list(Belief.objects.filter(of_no_cycle, pk__in=bereft).values_list("pk", flat=True))

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from memory.access.visibility import Viewer, visible_beliefs
 from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.weighing import restore_superseded
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.drawn import forget_drawn
@@ -58,6 +59,7 @@ def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str
     said = redact_for(workspace_id=episode.workspace_id, text=reason) or FORGOTTEN
     changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
     along = forget_retellings(episode=episode, held=held, actor=actor, now=now)
+    restore_superseded(workspace_id=episode.workspace_id, by=[*changed, *along.all], actor=actor, now=now)
     gone = Evidence.objects.filter(episode__in=[*changed, *along.all])
     bereft = take_from_evidence(rows=gone, actor=actor, now=now) | forget_drawn(
         workspace_id=episode.workspace_id, episodes=[*changed, *along.all], actor=actor, now=now

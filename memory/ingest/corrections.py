@@ -5,10 +5,12 @@ from dataclasses import replace
 from django.db import transaction
 
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
-from memory.consolidation.handmade import CannotStand, Hand, Wording, WordingVector, embed_wordings
+from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
-from memory.ledger.evidence import LEFT
+from memory.ledger.author import Author
+from memory.ledger.beliefs import StatementVector
+from memory.ledger.confidence import LEFT
 from memory.models import Belief, Episode, Source
 from memory.redaction.doors import redact_for, redact_values
 
@@ -21,7 +23,7 @@ class WasForgotten(ValueError):
     """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
 
 
-def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Reshaped:
+def correct_belief(*, belief: Belief, wording: Wording | None, hand: Author) -> Reshaped:
     """Say of a belief that it is wrong, and with a wording what is right instead.
 
     Saying the same twice changes nothing more. Raise CannotStand, WasForgotten, NoVector, Gone or
@@ -38,19 +40,19 @@ def correct_belief(*, belief: Belief, wording: Wording | None, hand: Hand) -> Re
 
 
 @transaction.atomic
-def _contradict(belief: Belief, hand: Hand) -> Reshaped:
+def _contradict(belief: Belief, hand: Author) -> Reshaped:
     """Record the reason alone: with the statement, the belief's words would outlive its being erased (B19)."""
     episode_id = _record(belief, text=f"Correction: {hand.reason}", hand=hand)
     return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, hand=hand)])
 
 
 @transaction.atomic
-def _replace(belief: Belief, wording: Wording, vector: WordingVector, hand: Hand) -> Reshaped:
+def _replace(belief: Belief, wording: Wording, vector: StatementVector, hand: Author) -> Reshaped:
     episode_id = _record(belief, text=wording.statement, hand=hand)
     return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, hand=hand)
 
 
-def _record(belief: Belief, *, text: str, hand: Hand) -> str:
+def _record(belief: Belief, *, text: str, hand: Author) -> str:
     """Store the curator's word as an episode beside the belief's own; each curator is an origin."""
     line = {
         "text": text,

@@ -1,206 +1,191 @@
-"""Evidence counts exactly once: rows inserted where there are none, and the belief recomputed from all of them.
-
-Nothing here adds a difference to α or β. What a row weighs depends on the other rows of its origin, and recomputing
-gives the same result however often a message is delivered.
-"""
+"""Evidence goes into the ledger by one way, whatever brings it: a cycle, a remembered text, a curator (C3)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
-from memory.domain.additive import additive_confidence
-from memory.domain.destabilization import prediction_error
-from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
-from memory.domain.gates import archive_due_after
-from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ConfidenceModel, Cycle, Episode, Evidence, Workspace
-
-# Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
-LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
-
-# What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo).
-_SHOWN = """
-WITH RECURSIVE shown AS (
-    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
-    WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
-        SELECT e.session FROM {heard} WHERE {mine} AND e.source = 'ai' AND e.session <> '')
-    UNION
-    SELECT shown.session, l.child_id, shown.surfaced_at
-    FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
-)
-"""
-_IS_ECHO = """
-e.source = 'ai' AND EXISTS (
-    SELECT FROM shown s WHERE s.session = e.session AND s.belief_id = {belief} AND s.surfaced_at <= e.created_at)
-"""
-_OF_JOB = {"heard": "memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id", "mine": "v.job_id = %(job)s"}
-_OF_EPISODE = {"heard": "memory_episode e", "mine": "e.id = %(episode)s"}
-
-_ECHO = f"""
-{_SHOWN.format(**_OF_EPISODE)}
-SELECT {_IS_ECHO.format(belief="%(belief)s")} FROM memory_episode e WHERE e.id = %(episode)s
-"""  # noqa: S608  (parts of the statement itself)
-
-_INSERT = f"""
-{_SHOWN.format(**_OF_JOB)}
-INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
-                             reason, claim_id, cycle_id, call_id, created_at)
-SELECT v.workspace_id, coalesce(v.belief_id, %(founded)s), v.episode_id, v.verdict,
-       CASE WHEN echo.is_one THEN 'echo' ELSE 'ordinary' END, CASE WHEN echo.is_one THEN 0 ELSE %(weight)s END,
-       %(is_birth)s, v.basis, v.reason, m.claim_id, %(cycle)s, v.call_id, %(now)s
-FROM memory_jobverdict v JOIN memory_episode e ON e.id = v.episode_id
-LEFT JOIN memory_clustermember m ON m.job_id = v.job_id AND m.episode_id = v.episode_id
-CROSS JOIN LATERAL (
-    SELECT {_IS_ECHO.format(belief="coalesce(v.belief_id, %(founded)s)")} AS is_one
-) echo
-WHERE v.job_id = %(job)s AND v.verdict <> 'IRRELEVANT'
-  AND CASE WHEN v.belief_id IS NULL THEN %(founded)s <> '' ELSE v.belief_id = ANY(%(beliefs)s) END
-  AND NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
-ORDER BY v.belief_id, v.episode_id
-ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
-RETURNING belief_id, verdict, base_weight
-"""  # noqa: S608  (parts of the statement itself)
+from memory.ledger.author import Author
+from memory.ledger.confidence import recompute_beliefs
+from memory.ledger.decisions import follow_evidence
+from memory.models import Basis, Belief, Evidence, EvidenceKind
 
 
-def is_echo(*, episode: Episode, belief_id: str) -> bool:
-    """Tell whether an episode only repeats a belief, or what that one came of: an AI's word in a session shown it."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ECHO, {"workspace": episode.workspace_id, "episode": episode.pk, "belief": belief_id})
-        found: bool = cursor.fetchone()[0]
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceInput:
+    """One episode's word on a belief, on its way into the ledger."""
+
+    episode_id: str
+    verdict: Verdict
+    kind: EvidenceKind = EvidenceKind.ORDINARY
+    base_weight: float | None = None  # None: that of its kind; what another belief's row weighed is handed on
+    basis: Basis = Basis.PERSON
+    reason: str = ""
+    call_id: int | None = None
+    claim_id: int | None = None
 
 
-def insert_evidence(
-    *, job_id: int, cycle: Cycle, beliefs: Collection[str] = (), founded: str = "", is_birth: bool = False
+def record_evidence(
+    *,
+    said: Mapping[str, Sequence[EvidenceInput]],
+    beliefs: Sequence[Belief],
+    author: Author,
+    is_founding: bool = False,
 ) -> dict[str, list[Verdict]]:
-    """Turn a job's verdicts into evidence; return by belief the verdicts of the rows that are new.
+    """Add to the evidence of beliefs what was said of each, by its id, and compute them anew.
 
-    Those on existing `beliefs` go to the belief that was judged, those on the job's own candidate to the `founded` one:
-    at its birth, or as to a twin. Of a belief that gained echoes alone, no verdict is returned.
+    An episode speaks on a belief once: what it said already stands, unless another of its claims says in the same cycle
+    that things have changed, or the contrary, which makes it PARTIAL (E1). What an AI repeats of what its session was
+    shown is kept as an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence. Return by belief
+    the verdicts of the rows that are new, echoes left out; of a belief that gained echoes alone the list is empty. The
+    caller holds the workspace's lock and the beliefs'.
     """
-    parameters: dict[str, Any] = {
-        "is_birth": is_birth,
-        "beliefs": list(beliefs),
-        "founded": founded,
-        "job": job_id,
-        "cycle": cycle.pk,
-        "now": cycle.now,
-        "workspace": cycle.workspace_id,
-        "weight": settings.POLICY.confidence.ordinary_weight,
-    }
+    given = [(key, item) for key, items in said.items() for item in items]
+    rows = _with_what_was_just_said(given, author) if author.cycle else given
+    gained = _insert(rows, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding) if rows else {}
+    touched = [belief for belief in beliefs if belief.pk in gained]
+    author.sign()
+    recompute_beliefs(beliefs=touched, now=author.now)
+    follow_evidence(beliefs=touched, gained=gained, author=author)
+    return gained
+
+
+def _with_what_was_just_said(
+    rows: Sequence[tuple[str, EvidenceInput]], author: Author
+) -> list[tuple[str, EvidenceInput]]:
+    """Take back what other claims of an episode said on a belief in this cycle, where that is not all of it."""
+    claimed = {(key, item.episode_id): item for key, item in rows if item.claim_id}
+    said = Evidence.objects.filter(
+        cycle=author.cycle,
+        kind=EvidenceKind.ORDINARY,
+        belief__in={key for key, _ in claimed},
+        episode__in={episode for _, episode in claimed},
+        is_founding=False,
+    )
+    changed: dict[tuple[str, str], EvidenceInput] = {}
+    for row in said if claimed else ():
+        item = claimed.get((row.belief_id, row.episode_id))
+        if item is None:
+            continue
+        if item.kind == EvidenceKind.ANNOUNCED:
+            changed[row.belief_id, row.episode_id] = item
+        elif row.claim_id not in (None, item.claim_id) and row.verdict != item.verdict:
+            clash = replace(item, verdict=Verdict.PARTIAL, basis=Basis.UNITED, reason=CLASH)
+            changed[row.belief_id, row.episode_id] = clash
+        else:
+            continue
+        row.delete()
+    return [(key, changed.get((key, item.episode_id), item)) for key, item in rows]
+
+
+CLASH = "One thing that it says bears the belief out, another contradicts it."
+
+
+def repeat_evidence(*, row: Evidence, belief: Belief, author: Author) -> None:
+    """Add a row once more as it stood, within a replay that the caller rolls back."""
+    restore_evidence(rows=[{name: getattr(row, name) for name in EVIDENCE_COLUMNS}])
+    gained = {belief.pk: [Verdict(row.verdict)] if row.base_weight > 0 else []}
+    recompute_beliefs(beliefs=[belief], now=row.created_at)
+    follow_evidence(beliefs=[belief], gained=gained, author=author)
+
+
+def restore_evidence(*, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Store rows as they are recorded; the caller sees to the beliefs' numbers."""
+    Evidence.objects.bulk_create(Evidence(**row) for row in rows)
+
+
+EVIDENCE_COLUMNS = (
+    "workspace_id", "belief_id", "episode_id", "verdict", "kind", "base_weight", "is_founding", "basis", "reason",
+    "claim_id", "cycle_id", "call_id", "valid_at", "created_at",
+)  # fmt: skip
+
+
+def _insert(
+    rows: Sequence[tuple[str, EvidenceInput]], *, author: Author, workspace_id: int, is_founding: bool
+) -> dict[str, list[Verdict]]:
     gained: dict[str, list[Verdict]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, parameters)
+        cursor.execute(_INSERT, _parameters(rows) | {
+            "workspace": workspace_id,
+            "is_founding": is_founding,
+            "cycle": author.cycle.pk if author.cycle else None,
+            "now": author.now,
+        })  # fmt: skip
         for belief_id, verdict, weight in cursor.fetchall():
             gained[belief_id] += [Verdict(verdict)] if weight > 0 else []
     return dict(gained)
 
 
-def recompute_beliefs(
-    *, beliefs: Sequence[Belief], now: datetime, gained: Mapping[str, Sequence[Verdict]] | None = None
-) -> None:
-    """Set α, β and all that follows from them by the rows there are; the caller holds the beliefs' locks.
-
-    `gained` are by belief the verdicts of rows that are new: they alone move storage strength and the time of
-    reinforcement.
-    """
-    rows = read_rows_of(beliefs=[belief.pk for belief in beliefs])
-    for belief in beliefs:
-        _recompute(belief, rows[belief.pk], now, (gained or {}).get(belief.pk, ()))
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            _UPDATE, [{name: getattr(belief, name) for name in ("id", *_RECOMPUTED)} for belief in beliefs]
-        )
-
-
-def _recompute(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, gained: Sequence[Verdict]) -> None:
-    policy = confidence_policy(belief.workspace)
-    weighed = weigh_evidence(rows=rows, policy=policy)
-    belief.alpha, belief.beta = weighed.posterior.alpha, weighed.posterior.beta
-    belief.additive_confidence = additive_confidence(rows=rows, confidence=policy, policy=settings.POLICY.additive)
-    belief.evidence_count = weighed.evidence_count
-    belief.peak_confidence = max(belief.peak_confidence, chosen_confidence(belief))
-    belief.prediction_error = error_of(belief=belief, rows=rows, policy=policy)
-    belief.storage_strength += len(gained)
-    belief.updated_at = now
-    if Verdict.SUPPORTS in gained:
-        belief.last_reinforced_at = now
-    belief.archive_due_at = archive_due_at(belief=belief, weighed=weighed)
+def _parameters(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
+    """Return the columns of rows as arrays."""
+    items = [item for _, item in rows]
+    return {
+        "beliefs": [key for key, _ in rows],
+        "episodes": [item.episode_id for item in items],
+        "verdicts": [str(item.verdict) for item in items],
+        "kinds": [str(item.kind) for item in items],
+        "weights": [_weight_of(item) for item in items],
+        "bases": [str(item.basis) for item in items],
+        "reasons": [item.reason for item in items],
+        "calls": [item.call_id for item in items],
+        "claims": [item.claim_id for item in items],
+    }
 
 
-def chosen_confidence(belief: Belief) -> float:
-    """Return the confidence by the model that the belief's workspace has chosen (R10a)."""
-    if belief.workspace.confidence_model == ConfidenceModel.ADDITIVE and belief.additive_confidence is not None:
-        return belief.additive_confidence
-    return belief.alpha / (belief.alpha + belief.beta)
+def _weight_of(item: EvidenceInput) -> float:
+    """Return what a row weighs before its origin's series (B4)."""
+    if item.base_weight is not None:
+        return item.base_weight
+    policy = settings.POLICY.confidence
+    weights = {
+        EvidenceKind.CURATOR: policy.curator_weight,
+        EvidenceKind.ECHO: 0.0,
+        EvidenceKind.ANNOUNCED: policy.announced_weight
+        if item.verdict is Verdict.CONTRADICTS
+        else policy.ordinary_weight,
+    }
+    weight: float = weights.get(item.kind, policy.ordinary_weight)
+    return weight
 
 
-def error_of(*, belief: Belief, rows: Sequence[EvidenceRow], policy: ConfidencePolicy) -> float:
-    """Return a belief's prediction error; what a structural change made it of surprises it no more (B6)."""
-    changed = belief.lineage_depth > 0
-    founding = {row.episode_id for row in rows if row.is_founding} if changed else frozenset[str]()
-    return prediction_error(rows=rows, policy=policy, founding=founding)
-
-
-def archive_due_at(*, belief: Belief, weighed: WeighedEvidence) -> datetime | None:
-    """Return when time alone would archive the belief, None for never."""
-    is_additive = belief.workspace.confidence_model == ConfidenceModel.ADDITIVE
-    wait = archive_due_after(
-        confidence=chosen_confidence(belief),
-        evidence_count=weighed.evidence_count,
-        contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0) if is_additive else None,
-        policy=settings.POLICY.gate,
-        is_told=belief.is_told,
-    )
-    return None if wait is None else (belief.last_reinforced_at or belief.created_at) + wait
-
-
-_RECOMPUTED = (
-    "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
-    "storage_strength", "updated_at", "last_reinforced_at", "archive_due_at",
-)  # fmt: skip
-# Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
-_UPDATE = f"""
-UPDATE memory_belief SET {", ".join(f"{name} = %({name})s" for name in _RECOMPUTED)} WHERE id = %(id)s
-"""  # noqa: S608  (names of columns)
-
-
-def read_rows(*, belief_id: str) -> list[EvidenceRow]:
-    """Read a belief's evidence as values, without what has left it."""
-    return read_rows_of(beliefs=[belief_id])[belief_id]
-
-
-def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
-    """Read the evidence of several beliefs, by belief."""
-    found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
-    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=LEFT)
-    for belief, episode, verdict, weight, origin, time, is_founding in rows.values_list(*_ROW):
-        found[belief].append(
-            EvidenceRow(
-                episode_id=episode,
-                verdict=Verdict(verdict),
-                base_weight=weight,
-                origin=origin,
-                occurred_at=time,
-                is_founding=is_founding,
-            )
-        )
-    return found
-
-
-_ROW = (
-    "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at", "is_founding",
-)  # fmt: skip
-
-
-def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
-    """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
-    policy: ConfidencePolicy = settings.POLICY.confidence
-    return replace(policy, independence=policy.independence and workspace.counts_origins)
+# What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo). What
+# contradicts is so from when its claim says that things changed; what supports, from when it was said (C1).
+_INSERT = """
+WITH RECURSIVE given AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
+        %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
+    ) AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id)
+), shown AS (
+    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
+    WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
+        SELECT e.session FROM given g JOIN memory_episode e ON e.id = g.episode_id
+        WHERE e.source = 'ai' AND e.session <> '')
+    UNION
+    SELECT shown.session, l.child_id, shown.surfaced_at
+    FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
+)
+INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
+                             reason, claim_id, cycle_id, call_id, valid_at, created_at)
+SELECT %(workspace)s, g.belief_id, g.episode_id, g.verdict, CASE WHEN echo.is_one THEN 'echo' ELSE g.kind END,
+       CASE WHEN echo.is_one THEN 0 ELSE g.weight END, %(is_founding)s, g.basis, g.reason, g.claim_id, %(cycle)s,
+       g.call_id, named.valid_at, %(now)s
+FROM given g JOIN memory_episode e ON e.id = g.episode_id LEFT JOIN memory_claim c ON c.id = g.claim_id
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN g.verdict <> 'SUPPORTS' OR since > e.occurred_at THEN since END AS valid_at
+    FROM (SELECT c.holds_from::timestamp AT TIME ZONE 'UTC' AS since) claimed
+) named
+CROSS JOIN LATERAL (
+    SELECT g.kind <> 'curator' AND e.source = 'ai' AND EXISTS (
+        SELECT FROM shown s
+        WHERE s.session = e.session AND s.belief_id = g.belief_id AND s.surfaced_at <= e.created_at) AS is_one
+) echo
+WHERE NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
+ORDER BY g.belief_id, g.episode_id
+ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
+RETURNING belief_id, verdict, base_weight
+"""

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from memory.domain.actor import Actor
 from memory.history.attribution import attribute_changes
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.locks import lock_beliefs, lock_workspace
 from memory.models import Belief
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from memory.domain.actor import Actor
 from memory.domain.gates import Reason
@@ -16,7 +16,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
-from memory.ledger.evidence import LEFT, recompute_beliefs
+from memory.ledger.confidence import LEFT, recompute_beliefs
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.status import change_status
 from memory.models import Belief, Evidence
@@ -52,26 +52,21 @@ def count_without(
 ) -> frozenset[str]:
     """Recompute locked beliefs by what evidence is left; return those that were archived for want of support.
 
-    `supported` are those that lost support. The last that is left says since when nothing reinforced them (B14).
+    `supported` are those that lost support.
     """
     attribute_changes(actor=actor, reason=EVIDENCE_LEFT)
-    last = _last_supports(supported)
-    for belief in supported:
-        newest = last.get(belief.pk)
-        if belief.last_reinforced_at and (newest is None or newest < belief.last_reinforced_at):
-            belief.last_reinforced_at = newest
     recompute_beliefs(beliefs=list(beliefs), now=now)
-    bare = [b for b in supported if b.pk not in last and b.status in LIVE and not b.is_pinned]  # D9
+    supported_still = _with_support(supported)
+    bare = [b for b in supported if b.pk not in supported_still and b.status in LIVE and not b.is_pinned]  # D9
     for belief in bare:
         change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=Reason.UNSUPPORTED, actor=actor, now=now)
     return frozenset(belief.pk for belief in bare)
 
 
-def _last_supports(beliefs: Collection[Belief]) -> dict[str, datetime]:
-    """Return by belief when the newest support came that still counts."""
+def _with_support(beliefs: Collection[Belief]) -> set[str]:
+    """Find the beliefs for which a support is left that counts."""
     left = supports(rows=Evidence.objects.filter(belief__in=[belief.pk for belief in beliefs]))
-    standing = left.exclude(episode__status__in=LEFT)
-    return dict(standing.values_list("belief").annotate(Max("created_at")))
+    return set(left.exclude(episode__status__in=LEFT).values_list("belief", flat=True))
 
 
 def supports(*, rows: QuerySet[Evidence]) -> QuerySet[Evidence]:

@@ -50,6 +50,11 @@ _BELIEF_COLUMNS = (
 )  # fmt: skip
 
 
+def source_of_belief(*, belief: Belief) -> BeliefSource:
+    """Return a belief as it is compared with others."""
+    return BeliefSource(**{name: getattr(belief, name) for name in _BELIEF_COLUMNS})
+
+
 def read_beliefs(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefSource], Vectors]:
     """Read the beliefs that have a vector of this model, by id: rows and vectors (n, 768)."""
     found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
@@ -67,9 +72,9 @@ def claim_key(claim_id: int) -> str:
     return f"{_CLAIM}{claim_id}"
 
 
-def hash_statement(statement: str, subject: str) -> str:
-    """Hash what a verdict was about: the statement and whom it speaks of."""
-    return hashlib.sha256(f"{subject}\n{statement}".encode()).hexdigest()
+def hash_statement(statement: str, subject: str, context: str = "general") -> str:
+    """Hash what a verdict was about, as the prompt has it: the statement, whom it speaks of, and where it holds."""
+    return hashlib.sha256(f"{subject}\n{statement}\n{context}".encode()).hexdigest()
 
 
 def similarities(left: Vectors, right: Vectors) -> Vectors:

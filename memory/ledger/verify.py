@@ -1,13 +1,19 @@
 """Does what is stored equal what the evidence gives (B4)?"""
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import TypedDict
 
-from django.conf import settings
-
-from memory.domain.additive import additive_confidence
-from memory.domain.evidence import weigh_evidence
-from memory.ledger.evidence import confidence_policy, error_of, read_rows
+from memory.ledger.confidence import numbers_of
 from memory.models import Belief, Workspace
+
+_BATCH = 500
+
+# The others (peak, when time archives it) hang on settings besides.
+CHECKED = (
+    "alpha", "beta", "evidence_count", "prediction_error", "additive_confidence", "storage_strength",
+    "last_reinforced_at",
+)  # fmt: skip
 
 
 class Drift(TypedDict):
@@ -15,31 +21,30 @@ class Drift(TypedDict):
 
     id: str
     column: str
-    stored: float
-    given: float
+    stored: float | datetime | None
+    given: float | datetime | None
 
 
 def find_drift(*, workspace: Workspace) -> tuple[int, list[Drift]]:
     """Recompute every belief of a workspace; return how many were checked and what differs."""
-    checked, drifts = 0, []
-    policy = confidence_policy(workspace)
-    for belief in Belief.objects.for_workspace(workspace).order_by("pk").iterator(chunk_size=500):
-        rows = read_rows(belief_id=belief.pk)
-        weighed = weigh_evidence(rows=rows, policy=policy)
-        given = {
-            "alpha": weighed.posterior.alpha,
-            "beta": weighed.posterior.beta,
-            "evidence_count": float(weighed.evidence_count),
-            "prediction_error": error_of(belief=belief, rows=rows, policy=policy),
-        }
-        if belief.additive_confidence is not None:
-            given["additive_confidence"] = additive_confidence(
-                rows=rows, confidence=policy, policy=settings.POLICY.additive
-            )
+    checked, drifts = 0, list[Drift]()
+    for beliefs in _batches(workspace):
+        numbers = numbers_of(beliefs=beliefs)
         drifts += [
-            Drift(id=belief.pk, column=column, stored=float(getattr(belief, column)), given=value)
-            for column, value in given.items()
-            if float(getattr(belief, column)) != value
+            Drift(id=belief.pk, column=column, stored=getattr(belief, column), given=value)
+            for belief in beliefs
+            for column, value in numbers[belief.pk].items()
+            if column in CHECKED
+            and getattr(belief, column) != value
+            and (column, getattr(belief, column)) != ("additive_confidence", None)
         ]
-        checked += 1
+        checked += len(beliefs)
     return checked, drifts
+
+
+def _batches(workspace: Workspace) -> Iterator[list[Belief]]:
+    last = ""
+    beliefs = Belief.objects.for_workspace(workspace).select_related("workspace").defer("search").order_by("pk")
+    while batch := list(beliefs.filter(pk__gt=last)[:_BATCH]):
+        yield batch
+        last = batch[-1].pk

@@ -11,10 +11,11 @@ from memory.access.throttling import TooOften, Usage
 from memory.access.visibility import BeyondProjects
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, NoVector
+from memory.consolidation.handmade import CannotStand
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
+from memory.ledger.beliefs import NoVector
 from memory.ledger.locks import Gone, Occupied
 from memory.mcp import curating, recalling, reflecting, saving
 from memory.mcp.answers import Told

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from memory.consolidation.by_hand import Reshaped
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.handmade import Hand, Wording
+from memory.consolidation.handmade import Wording
 from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
+from memory.ledger.author import Author
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
 from memory.mcp.callers import Caller
 from memory.mcp.saving import DIGITS, MemoryName
@@ -51,7 +52,7 @@ def correct(
     if statement is not None:
         held = Timeframe(timeframe) if timeframe else None
         wording = Wording(statement=statement, context=context, timeframe=held)
-    hand = Hand(actor=caller.actor, reason=reason, now=caller.now)
+    hand = Author(actor=caller.actor, reason=reason, now=caller.now)
     return _corrected(correct_belief(belief=caller.belief_to_change(id), wording=wording, hand=hand))
 
 

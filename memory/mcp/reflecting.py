@@ -7,7 +7,7 @@ from typing import Annotated
 from django.conf import settings
 from pydantic import Field
 
-from memory.consolidation.handmade import Hand
+from memory.ledger.author import Author
 from memory.mcp.answers import FadedTold, PairTold, Reflected, RivalsTold, Tidied
 from memory.mcp.callers import Caller, NothingThere, Refused
 from memory.mcp.curating import told_belief
@@ -88,7 +88,7 @@ def _merge_duplicates(caller: Caller) -> Tidied:
 
 
 def _make_meta_beliefs(caller: Caller) -> Tidied:
-    hand = Hand(actor=caller.actor, reason=META_REASON, now=caller.now)
+    hand = Author(actor=caller.actor, reason=META_REASON, now=caller.now)
     done = make_meta_beliefs(workspace=caller.workspace, hand=hand)
     made = [told_belief(belief) for belief in done.made]
     return Tidied(count=len(made), groups=done.groups, made=made, unanswered=done.unanswered or None)

@@ -118,9 +118,13 @@ class Belief(models.Model):
     promoted_at = models.DateTimeField(null=True, blank=True)
     demoted_at = models.DateTimeField(null=True, blank=True)
     published_confidence = models.FloatField(null=True, blank=True)
-    valid_until = models.DateTimeField(null=True, blank=True)
+    valid_from = models.DateTimeField(null=True, blank=True, help_text="Evidence of earlier times counts nothing.")
+    valid_until = models.DateTimeField(null=True, blank=True, help_text="Nor does evidence of this time or later.")
     born_in = models.ForeignKey(
         "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="beliefs_born"
+    )
+    is_due = models.BooleanField(
+        default=False, db_default=False, help_text="Its counted evidence changed, and no gates have seen it since."
     )
     archive_due_at = models.DateTimeField(
         null=True, blank=True, help_text="When time alone could archive it; the finish step looks at what is due."
@@ -157,6 +161,7 @@ class Belief(models.Model):
                 condition=Q(status__in=sorted(LIVE), archive_due_at__isnull=False),
                 name="belief_archive_due",
             ),
+            models.Index(fields=["workspace"], condition=Q(is_due=True), name="belief_due"),
             GinIndex(fields=["search"], name="belief_search"),
         ]
 
@@ -217,6 +222,7 @@ class BeliefAccess(models.Model):
 class EvidenceKind(models.TextChoices):
     ORDINARY = "ordinary", "ordinary"
     CURATOR = "curator", "a curator's word"
+    ANNOUNCED = "announced", "an announced change"
     ECHO = "echo", "echo of what was surfaced"
 
 
@@ -237,8 +243,10 @@ class Evidence(models.Model):
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="evidence")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="evidence")
     verdict = models.CharField(max_length=11, choices=[(v, v.lower()) for v in EVIDENCE_VERDICTS])
-    kind = models.CharField(max_length=8, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
-    base_weight = models.FloatField(default=1.0, help_text="Before the origin's series: 0 echo, 1 ordinary, 5 curator.")
+    kind = models.CharField(max_length=9, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
+    base_weight = models.FloatField(
+        default=1.0, help_text="Before the origin's series: 0 echo, 1 ordinary, 3 announced, 5 curator."
+    )
     is_founding = models.BooleanField(
         default=False, help_text="The belief was made of it, at birth or by a structural change."
     )
@@ -254,6 +262,9 @@ class Evidence(models.Model):
     )
     cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="evidence")
     call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    valid_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it is so, where its claim names another time than its episode's."
+    )
     created_at = models.DateTimeField()
 
     objects = WorkspaceQuerySet.as_manager()

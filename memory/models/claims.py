@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, time
 from typing import Self
 
 from django.conf import settings
@@ -81,6 +82,14 @@ class Claim(models.Model):
 
     def __str__(self) -> str:
         return self.sentence[:80]
+
+    @property
+    def begins_at(self) -> datetime:
+        """Return since when it says that something holds: the day that it names, else when it was said."""
+        if self.holds_from is None:
+            said_at: datetime = self.episode.occurred_at
+            return said_at
+        return datetime.combine(self.holds_from, time(), tzinfo=UTC)
 
     @property
     def tier(self) -> str:

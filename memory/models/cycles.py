@@ -271,6 +271,9 @@ class JobVerdict(models.Model):
     ends_belief = models.BooleanField(
         default=False, db_default=False, help_text="The claim announces that the belief holds no longer."
     )
+    has_challenged = models.BooleanField(
+        default=False, db_default=False, help_text="What the claim founds takes the place of the belief."
+    )
     statement_hash = models.CharField(max_length=64)
     verdict = models.CharField(max_length=11, choices=choices_of(Verdict))
     basis = models.CharField(max_length=6, choices=Basis.choices)
@@ -305,7 +308,14 @@ class GateDecision(models.Model):
     """What a gate decided about a belief, passed or not, with the facts it saw."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
-    cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="decisions")
+    cycle = models.ForeignKey(
+        Cycle,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="decisions",
+        help_text="In which it was decided; empty where evidence that came by another way asked for it.",
+    )
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="decisions")
     twin = models.ForeignKey(
         Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="Seen by the merge gate."

@@ -17,7 +17,7 @@ from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 # A change of any of these is kept. All else of a belief follows from its evidence or tells of its use.
 TRACKED = (
     "statement", "subject", "predicate", "context", "timeframe", "status", "status_reason", "alpha", "beta",
-    "is_pinned", "valid_until",
+    "is_pinned", "valid_from", "valid_until",
 )  # fmt: skip
 
 # What goes along, so that a belief can be shown as it stood; `updated_at` is the domain time of the change.

@@ -26,6 +26,7 @@ class StructuralKind(models.TextChoices):
     REVISE = "revise", "revision"
     SPLIT = "split", "split"
     MERGE = "merge", "merge"
+    CLOSE = "close", "change"
 
 
 UNDONE = "undone"  # why a job was refused whose cycle was undone before it was made
@@ -127,6 +128,9 @@ class StructuralChild(models.Model):
     vector_model = models.CharField(max_length=100, blank=True, default="")
     refusal = models.CharField(max_length=40, blank=True, default="", help_text="Why it was not made.")
     belief = models.ForeignKey(Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="made_by")
+    is_joined = models.BooleanField(
+        default=False, db_default=False, help_text="A belief said it already, and took its evidence."
+    )
     suppressed_by = models.ForeignKey(
         Belief, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
         help_text="What a person archived or had forgotten, and the child would say again.",
@@ -150,7 +154,7 @@ class ChildVerdict(models.Model):
     child = models.ForeignKey(StructuralChild, on_delete=models.CASCADE, related_name="verdicts")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     verdict = models.CharField(max_length=11, choices=choices_of(Verdict))
-    kind = models.CharField(max_length=8, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
+    kind = models.CharField(max_length=9, choices=EvidenceKind.choices, default=EvidenceKind.ORDINARY)
     base_weight = models.FloatField(default=1.0)
     basis = models.CharField(max_length=6, choices=Basis.choices)
     reason = models.TextField(blank=True, default="")

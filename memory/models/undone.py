@@ -16,11 +16,12 @@ class UndoneEvidence(models.Model):
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     verdict = models.CharField(max_length=11, choices=[(v, v.lower()) for v in EVIDENCE_VERDICTS])
-    kind = models.CharField(max_length=8, choices=EvidenceKind.choices)
+    kind = models.CharField(max_length=9, choices=EvidenceKind.choices)
     base_weight = models.FloatField()
     basis = models.CharField(max_length=6, choices=Basis.choices)
     reason = models.TextField(blank=True, default="")
     cycle = models.ForeignKey("memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    valid_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     undone_at = models.DateTimeField()
 

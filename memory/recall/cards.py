@@ -14,7 +14,7 @@ from memory.domain.beta import Beta
 from memory.domain.evidence import WeighedEvidence, weigh_evidence
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
-from memory.ledger.evidence import confidence_policy, read_rows
+from memory.ledger.confidence import confidence_policy, read_rows
 from memory.models import (
     Belief,
     BeliefEvent,

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from memory.access.visibility import Viewer, visible_beliefs, visible_conversations
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
-from memory.ledger.evidence import confidence_policy, read_rows_of
+from memory.ledger.confidence import confidence_policy, read_rows_of
 from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition, Turn
 from memory.recall.episode_links import Link, read_links, read_names
 from memory.recall.ranking import MemoryType

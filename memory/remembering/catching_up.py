@@ -1,23 +1,25 @@
 """Beliefs that were made while no vector could be had are embedded, and compared then (R2)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from memory.consolidation.handmade import trace_by_hand
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matter import matter_of
 from memory.domain.remembering import Course
-from memory.ledger.evidence import LEFT
+from memory.ledger.beliefs import check_model
+from memory.ledger.confidence import LEFT
+from memory.ledger.equivalents import is_suppressed
+from memory.ledger.lineage import Descent, record_lineage
 from memory.ledger.locks import lock_named
+from memory.ledger.statements import source_of_belief
 from memory.ledger.status import change_status
 from memory.models import Belief, FactOutcome, LineageKind, RememberedFact
 from memory.models.remembrances import SAYS_THE_SAME
 from memory.models.vectors import Vectors, store_belief_vectors
-from memory.remembering.changing import bear_out, check_model
+from memory.remembering.changing import bear_out
 from memory.remembering.holds import Hold
 from memory.remembering.linking import link_neighbours
-from memory.remembering.meeting import Meeting, is_suppressed, without_rivals
+from memory.remembering.meeting import Meeting, without_rivals
 from memory.remembering.reading import Unanswered, embed_texts, own_vector
 from memory.remembering.surroundings import choose_match, find_near, surroundings_of
 
@@ -58,28 +60,28 @@ def catch_up(*, meeting: Meeting, fact: RememberedFact, vector: Vectors) -> None
 def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vectors) -> None:
     within = surroundings_of(belief=belief, is_limited=meeting.remembrance.is_limited)
     near = find_near(within=within, vector=vector, besides=belief.pk)
-    match = choose_match(belief=belief, near=near)
+    candidate = source_of_belief(belief=belief)
+    match = choose_match(candidate=candidate, near=near)
     if match.course is Course.REINFORCE:
         _join(meeting, fact, belief, match.target)
-    elif is_suppressed(belief=belief, vector=vector):
+    elif is_suppressed(workspace_id=belief.workspace_id, candidate=candidate, vector=vector):
         fact.outcome = FactOutcome.SUPPRESSED
         _end(meeting, belief, BeliefStatus.INVALIDATED, PUT_AWAY)
     else:
-        asked = meeting.rule(belief, match) if match.course is Course.CHECK else None
+        asked = meeting.rule(belief, match) if match.candidates else None
         meeting.apply(fact, belief, asked)
         link_neighbours(belief=belief, near=without_rivals(near, asked), now=meeting.now)
 
 
 def _join(meeting: Meeting, fact: RememberedFact, belief: Belief, target: str) -> None:
     """Give a belief's word to the one that was there first, and let it go on in that one."""
-    bear_out(belief_id=target, episode=meeting.remembrance.episode, hand=meeting.hand)
+    bear_out(belief_id=target, episode=meeting.remembrance.episode, author=meeting.author)
     [twin] = lock_named([target])
-    trace_by_hand(
-        child=twin, parents=[belief], kind=LineageKind.MERGE, hand=replace(meeting.hand, reason=SAYS_THE_SAME)
-    )
+    descent = Descent(parents=[belief], kind=LineageKind.MERGE, reason=SAYS_THE_SAME)
+    record_lineage(child=twin, descent=descent, author=meeting.author)
     _end(meeting, belief, BeliefStatus.MERGED, SAYS_THE_SAME)
     fact.outcome, fact.belief = FactOutcome.REINFORCED, twin
 
 
 def _end(meeting: Meeting, belief: Belief, status: BeliefStatus, reason: str) -> None:
-    change_status(belief=belief, new=status, reason=reason, actor=meeting.hand.actor, now=meeting.now)
+    change_status(belief=belief, new=status, reason=reason, actor=meeting.author.actor, now=meeting.now)

@@ -3,173 +3,186 @@
 Nothing here asks a model. The caller holds the workspace's lock; every row names no cycle, as a curator's does.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from django.conf import settings
 
-from memory.consolidation.birth import store_new_belief
-from memory.consolidation.claims import AGREE, ENDED, count_origins_against, find_supported_later
-from memory.consolidation.handmade import Hand, NoVector, Word, give_words, trace_by_hand
-from memory.consolidation.walk import decide_return
+from memory.consolidation.claims import is_overturned, told_at
+from memory.consolidation.testimony import PAST, find_supported_later
 from memory.domain.cards import read_context, read_timeframe
 from memory.domain.evidence import weigh_evidence
-from memory.domain.ids import IdKind
+from memory.domain.gates import Reason
+from memory.domain.gates.decisions import LIVE
 from memory.domain.language import detect_language
-from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Fact
 from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
+from memory.language.modes import Mode
 from memory.language.relations import Relation
-from memory.ledger.evidence import confidence_policy, is_echo, read_rows
+from memory.ledger.author import Author
+from memory.ledger.beliefs import BeliefDraft, Creation, StatementVector, create_belief
+from memory.ledger.challenges import challenge_belief, is_challenged
+from memory.ledger.closing import is_closed
+from memory.ledger.confidence import confidence_policy, read_rows
+from memory.ledger.evidence import CLASH, EvidenceInput, record_evidence
+from memory.ledger.lineage import Descent, record_lineage
 from memory.ledger.locks import lock_named
-from memory.ledger.statements import hash_statement
-from memory.ledger.status import change_status
-from memory.llm.workspace_model import embedder_of
 from memory.models import (
     Basis,
     Belief,
-    BeliefAccess,
     Claim,
-    Cycle,
     Episode,
     EvidenceKind,
     FactOutcome,
     FactType,
+    Lineage,
     LineageKind,
     RivalOutcome,
-    Scope,
 )
 from memory.models.beliefs import Timeframe
-from memory.models.identifiers import draw_unused_id
 from memory.models.remembrances import CONTRADICTED
-from memory.models.vectors import Vectors
 
 
-def conceive(*, episode: Episode, fact: Fact, now: datetime) -> Belief:
-    """Return the belief that a fact of an episode would be, not stored yet: of its project, and its user's."""
+def draft_of(*, episode: Episode, fact: Fact, is_told: bool) -> BeliefDraft:
+    """Return the belief that a fact of an episode would be: of its project, and its user's."""
     language = detect_language(fact.text) or episode.language
-    return Belief(
-        id=draw_unused_id(IdKind.BELIEF, Belief),
+    return BeliefDraft(
         workspace_id=episode.workspace_id,
-        scope=Scope.GLOBAL if episode.project_id is None else Scope.PROJECT,
-        project_id=episode.project_id,
-        user=episode.user,
         statement=fact.text,
-        statement_hash=hash_statement(fact.text, fact.subject),
         subject=fact.subject,
         context=read_context(fact.text),
         timeframe=Timeframe(read_timeframe(fact.text, german=language == "de")),
+        language=language,
+        project_id=episode.project_id,
+        user=episode.user,
         fact_type=FactType(fact.fact_type),
         importance=fact.importance,
-        language=language,
-        created_at=now,
-        updated_at=now,
-        statement_changed_at=now,
+        is_told=is_told,
     )
 
 
 def found(
-    *, belief: Belief, episode: Episode, vector: Vectors | None, model: str, call_id: int | None, hand: Hand
-) -> None:
-    """Store a belief that its episode supports; without a vector it waits for one.
+    *,
+    draft: BeliefDraft,
+    episode: Episode,
+    claim: Claim | None,
+    vector: StatementVector | None,
+    call_id: int | None,
+    author: Author,
+    instead_of: Collection[str] = (),
+) -> Creation:
+    """Make a belief that its episode supports, or let what says the same take its word.
+
+    Where it announces a change, it takes the place of the beliefs that it challenges, from the day that it names.
 
     Raise NoVector where the workspace's model is not the vector's any more.
     """
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    if vector is None:
-        belief.save(force_insert=True)
-        BeliefAccess.objects.create(
-            belief=belief, workspace_id=belief.workspace_id, stability=settings.POLICY.retrieval.initial_stability
-        )
-    else:
-        check_model(workspace_id=belief.workspace_id, model=model)
-        store_new_belief(belief=belief, vector=vector, model=model)
-    word = Word(
+    parents = [belief for belief in lock_named(instead_of) if is_challenged(belief)]
+    announces = claim is not None and claim.mode == Mode.CHANGE
+    word = EvidenceInput(
         episode_id=episode.pk,
         verdict=Verdict.SUPPORTS,
+        kind=EvidenceKind.ANNOUNCED if announces else EvidenceKind.ORDINARY,
         basis=Basis.GUARD if call_id is None else Basis.MODEL,
         call_id=call_id,
+        claim_id=claim.pk if claim else None,
     )
-    give_words(belief=belief, words=[word], now=hand.now, is_founding=True)
+    descent = None
+    if parents:
+        descent = Descent(parents=parents, kind=LineageKind.SUPERSESSION, reason=parents[0].status_reason)
+    if parents and claim and announces:
+        draft = replace(draft, valid_from=claim.begins_at)
+    return create_belief(draft=draft, vector=vector, said=[word], author=author, descent=descent)
 
 
-def check_model(*, workspace_id: int, model: str) -> None:
-    """Raise NoVector where a workspace's vectors are another model's by now."""
-    if model != embedder_of(workspace_id).name:
-        raise NoVector("The workspace has just moved to another embedding model: ask again.")
+def bear_out(*, belief_id: str, episode: Episode, author: Author) -> None:
+    """Let an episode support a belief that says the same, and stand against what that one is to take the place of.
+
+    An archived belief comes back where that allows it (B14).
+    """
+    superseded = Lineage.objects.filter(child=belief_id, kind=LineageKind.SUPERSESSION, parent__status__in=LIVE)
+    rivals = list(superseded.values_list("parent_id", flat=True))
+    words = {
+        belief_id: [EvidenceInput(episode_id=episode.pk, verdict=Verdict.SUPPORTS, basis=Basis.GUARD)],
+        **{
+            key: [
+                EvidenceInput(
+                    episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.GUARD, reason=BEARS_OUT_ANOTHER
+                )
+            ]
+            for key in rivals
+        },
+    }
+    record_evidence(said=words, beliefs=lock_named([belief_id, *rivals]), author=author)
 
 
-def bear_out(*, belief_id: str, episode: Episode, hand: Hand) -> None:
-    """Let an episode support a belief that says the same; an archived one comes back where that allows it (B14)."""
-    [belief] = lock_named([belief_id])
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    word = Word(episode_id=episode.pk, verdict=Verdict.SUPPORTS, basis=Basis.GUARD)
-    give_words(belief=belief, words=[_unless_echo(word, belief, episode)], now=hand.now)
-    if belief.status == BeliefStatus.ARCHIVED:
-        _return(belief, hand)
-
-
-def _return(belief: Belief, hand: Hand) -> None:
-    """Bring a belief back by somebody's word, which protects it as any other restoring does."""
-    belief.refresh_from_db()
-    moment = Cycle(workspace_id=belief.workspace_id, now=hand.now)  # of no cycle: the time alone is asked for
-    decision = decide_return(belief=belief, cycle=moment)
-    if decision.passed:
-        change_status(belief=belief, new=BeliefStatus.ACTIVE, reason=decision.reason, actor=hand.actor, now=hand.now)
-        belief.restored_by_person_at = hand.now
-        belief.save(update_fields=["restored_by_person_at"])
+BEARS_OUT_ANOTHER = "It bears out what contradicts this."
 
 
 def contradict(
-    *, rival_id: str, belief: Belief, episode: Episode, reason: str, call_id: int | None, hand: Hand
+    *, rival_id: str, belief: Belief, episode: Episode, reason: str, call_id: int | None, author: Author
 ) -> RivalOutcome:
     """Let an episode stand against a belief, and let the new one supersede it in the lineage (R3).
 
     What rests on enough supporting episodes lives on beside the new one; so does what is pinned (D9), or belongs to
-    another project or user than what was remembered: it may hold elsewhere. Anything else is invalidated.
+    another project or user than what was remembered: it may hold elsewhere. Anything else is challenged.
     """
     [rival] = lock_named([rival_id])
     supports = _count_supports(rival)
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    word = Word(episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.MODEL, reason=reason, call_id=call_id)
-    give_words(belief=rival, words=[_unless_echo(word, rival, episode)], now=hand.now)
-    trace_by_hand(child=belief, parents=[rival], kind=LineageKind.SUPERSESSION, hand=replace(hand, reason=CONTRADICTED))
-    is_elsewhere = (rival.project_id, rival.user) != (belief.project_id, belief.user)
-    if supports >= settings.POLICY.remember.supported_episodes or rival.is_pinned or is_elsewhere:
-        return RivalOutcome.WEAKENED
-    change_status(belief=rival, new=BeliefStatus.INVALIDATED, reason=CONTRADICTED, actor=hand.actor, now=hand.now)
-    return RivalOutcome.SUPERSEDED
-
-
-def hear(*, belief_id: str, relation: Relation, claim: Claim, episode: Episode, hand: Hand) -> str:
-    """Let a claim count for or against a belief, and challenge what it ends, or what two origins deny; say which."""
-    [belief] = lock_named([belief_id])
-    if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=episode.occurred_at):
-        return ""
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    word = Word(
-        episode_id=episode.pk, verdict=relation.verdict, basis=Basis.SLOT, reason=relation.reason, claim_id=claim.pk
+    word = EvidenceInput(
+        episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.MODEL, reason=reason, call_id=call_id
     )
-    give_words(belief=belief, words=[_unless_echo(word, belief, episode)], now=hand.now)
-    if relation.verdict is not Verdict.CONTRADICTS:
-        return FactOutcome.REINFORCED
-    is_over = relation.ends or count_origins_against(belief) >= AGREE
-    if not is_over or belief.is_pinned or belief.status != BeliefStatus.ACTIVE:
+    gained = record_evidence(said={rival_id: [word]}, beliefs=[rival], author=author)
+    if not gained.get(rival_id):
+        return RivalOutcome.WEAKENED  # what only repeats what it was shown changes nothing
+    descent = Descent(parents=[rival], kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
+    record_lineage(child=belief, descent=descent, author=author)
+    is_elsewhere = (rival.project_id, rival.user) != (belief.project_id, belief.user)
+    if is_elsewhere or supports >= settings.POLICY.remember.supported_episodes:
         return RivalOutcome.WEAKENED
-    belief.refresh_from_db()
-    change_status(belief=belief, new=BeliefStatus.CHALLENGED, reason=ENDED, actor=hand.actor, now=hand.now)
-    return RivalOutcome.SUPERSEDED
+    is_over = challenge_belief(belief=rival, reason=Reason.DISPUTED, at=episode.occurred_at, author=author)
+    return RivalOutcome.SUPERSEDED if is_over else RivalOutcome.WEAKENED
+
+
+def hear(*, belief_id: str, relations: Sequence[tuple[Claim, Relation]], episode: Episode, author: Author) -> str:
+    """Let what an episode claims count for or against a belief, once; challenge what it ends, or what is overturned.
+
+    What was so before something else was says nothing against it: PAST.
+    """
+    [belief] = lock_named([belief_id])
+    claim, relation = _agree(relations)
+    if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
+        return PAST
+    word = EvidenceInput(
+        episode_id=episode.pk,
+        verdict=relation.verdict,
+        kind=EvidenceKind.ANNOUNCED if relation.ends else EvidenceKind.ORDINARY,
+        basis=Basis.SLOT,
+        reason=relation.reason,
+        claim_id=claim.pk,
+    )
+    gained = record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)
+    if not gained.get(belief.pk):
+        return ""
+    if relation.verdict is Verdict.SUPPORTS:
+        return FactOutcome.REINFORCED
+    reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED
+    is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief))
+    if is_over and challenge_belief(belief=belief, reason=reason, at=claim.begins_at, author=author):
+        return RivalOutcome.SUPERSEDED
+    return RivalOutcome.SUPERSEDED if is_challenged(belief) or is_closed(belief) else RivalOutcome.WEAKENED
+
+
+def _agree(relations: Sequence[tuple[Claim, Relation]]) -> tuple[Claim, Relation]:
+    """Return what all claims of an episode come to on a belief: what ends it holds, else two that clash are PARTIAL."""
+    ending = [pair for pair in relations if pair[1].ends]
+    claim, relation = (ending or list(relations))[-1]
+    if not ending and len({one.verdict for _, one in relations}) > 1:
+        relation = replace(relation, verdict=Verdict.PARTIAL, reason=CLASH)
+    return claim, relation
 
 
 def _count_supports(belief: Belief) -> int:
     """Count the episodes that support a belief, echoes left out."""
     rows = read_rows(belief_id=belief.pk)
     return weigh_evidence(rows=rows, policy=confidence_policy(belief.workspace)).rows.get(Verdict.SUPPORTS, 0)
-
-
-def _unless_echo(word: Word, belief: Belief, episode: Episode) -> Word:
-    """Let what an AI says in a session count nothing for what that session was shown (Echo)."""
-    if not is_echo(episode=episode, belief_id=belief.pk):
-        return word
-    return replace(word, kind=EvidenceKind.ECHO, base_weight=0.0)

@@ -1,20 +1,24 @@
 """A remembered text's facts meet what is believed, under the workspace's lock; what must be asked first is named."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory.consolidation.handmade import Hand, as_source
 from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import source_of
+from memory.consolidation.testimony import PAST
 from memory.domain.actor import read_actor
 from memory.domain.remembering import Course, Match, says_something
-from memory.ledger.equivalents import find_tombstone, was_erased
+from memory.language.modes import Mode
+from memory.language.relations import Relation
+from memory.ledger.author import Author
+from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector
 from memory.llm.requests import StatedBelief
 from memory.models import Belief, Claim, FactOutcome, RememberedFact, Remembrance, RivalOutcome
 from memory.models.remembrances import REMEMBERED
 from memory.models.vectors import Vectors
-from memory.remembering.changing import bear_out, conceive, contradict, found, hear
+from memory.remembering.changing import bear_out, contradict, draft_of, found, hear
 from memory.remembering.linking import link_neighbours
 from memory.remembering.reading import ReadFact
 from memory.remembering.surroundings import Likeness, choose_match, find_near, surroundings_of
@@ -57,52 +61,68 @@ class Meeting:
     made: set[str] = field(default_factory=set)
 
     @property
-    def hand(self) -> Hand:
+    def author(self) -> Author:
         """Return who acts, why and when."""
-        return Hand(actor=read_actor(self.remembrance.actor), reason=REMEMBERED, now=self.now)
+        return Author(actor=read_actor(self.remembrance.actor), reason=REMEMBERED, now=self.now)
 
-    def settle(self, number: int, read: ReadFact) -> RememberedFact:
-        """Do what a fact asks for, and return what that was; raise Unasked where something must be asked first."""
-        belief = conceive(episode=self.remembrance.episode, fact=read.fact, now=self.now)
-        belief.is_told = read.claim is not None
+    def settle(self, facts: Sequence[ReadFact]) -> list[RememberedFact]:
+        """Do what facts ask for, and return what that was; raise Unasked where something must be asked first."""
+        heard = self._hear([read.claim for read in facts if read.claim])
+        return [self._settle(number, read, heard) for number, read in enumerate(facts, 1)]
+
+    def _hear(self, claims: Sequence[Claim]) -> Mapping[int, Mapping[str, str]]:
+        """Let claims count for and against what is believed, by slots, values and words (E3).
+
+        Return by claim what became of the beliefs that it is about, by their ids.
+        """
+        if not claims:
+            return {}
+        episode, about = self.remembrance.episode, defaultdict[str, list[tuple[Claim, Relation]]](list)
+        known = KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user)
+        for claim in claims:
+            for belief, relation in known.related(claim, source_of(episode=episode, claim=claim)):
+                if not (self.remembrance.is_limited and belief.project_id is None):
+                    about[belief.pk].append((claim, relation))
+        heard: dict[int, dict[str, str]] = {claim.pk: {} for claim in claims}
+        for key, relations in about.items():
+            outcome = hear(belief_id=key, relations=relations, episode=episode, author=self.author)
+            for claim, _ in relations:
+                heard[claim.pk][key] = outcome
+        return heard
+
+    def _settle(self, number: int, read: ReadFact, heard: Mapping[int, Mapping[str, str]]) -> RememberedFact:
+        draft = draft_of(episode=self.remembrance.episode, fact=read.fact, is_told=read.claim is not None)
         row = self._row(number, read)
         if read.claim is not None:
-            self._hear(row, belief, read, read.claim)
-        elif not says_something(text=read.fact.text, language=belief.language):
+            self._settle_claim(row, draft, read, heard[read.claim.pk])
+        elif not says_something(text=read.fact.text, language=draft.language):
             row.outcome = FactOutcome.REFUSED
         elif read.vector is None:
-            self._found(row, belief, read)
+            self._found(row, draft, read)
             row.is_unmatched = True
         else:
-            self._match(row, belief, read, read.vector)
+            self._match(row, draft, read, read.vector)
         return row
 
-    def _hear(self, row: RememberedFact, belief: Belief, read: ReadFact, claim: Claim) -> None:
-        """Let a claim count for and against what is believed, by slots, values and words (E3), and found what is told.
+    def _settle_claim(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, heard: Mapping[str, str]) -> None:
+        """Found what is told and what no belief bears yet.
 
         Where it names another value of what is believed and announces nothing, it counts against that first (E4).
         """
-        episode = self.remembrance.episode
-        source = source_of(episode=episode, claim=claim)
-        known = KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user)
-        row.outcome, is_held = FactOutcome.HEARD, False
-        for about, relation in list(known.related(claim, source)):
-            if self.remembrance.is_limited and about.project_id is None:
-                continue
-            outcome = hear(belief_id=about.pk, relation=relation, claim=claim, episode=episode, hand=self.hand)
+        assert read.claim is not None
+        row.outcome = FactOutcome.HEARD
+        for key, outcome in heard.items():
             if outcome == FactOutcome.REINFORCED and row.outcome == FactOutcome.HEARD:
-                row.outcome, row.belief_id = outcome, about.pk
+                row.outcome, row.belief_id = outcome, key
             elif outcome in RivalOutcome.values and not row.rival_id:
-                row.rival_id, row.rival_outcome = about.pk, outcome
-                is_held = is_held or outcome == RivalOutcome.WEAKENED
-        if row.outcome == FactOutcome.HEARD and claim.is_told and not is_held:
-            if read.vector is None:
-                self._found(row, belief, read)
-                row.is_unmatched = True
-            else:
-                self._match(row, belief, read, read.vector)
+                row.rival_id, row.rival_outcome = key, outcome
+        is_ahead = read.claim.mode == Mode.CHANGE and read.claim.begins_at > self.now
+        is_held = is_ahead or not {RivalOutcome.WEAKENED.value, PAST}.isdisjoint(heard.values())
+        if row.outcome == FactOutcome.HEARD and read.claim.is_told and not is_held:
+            self._found(row, draft, read, instead_of=[key for key in heard if heard[key] == RivalOutcome.SUPERSEDED])
+            row.is_unmatched = read.vector is None
 
-    def rule(self, belief: Belief, match: Match) -> tuple[Question, Ruling]:
+    def rule(self, belief: BeliefDraft | Belief, match: Match) -> tuple[Question, Ruling]:
         """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""
         question = _question(belief, match)
         if question not in self.rulings:
@@ -125,40 +145,43 @@ class Meeting:
                 episode=self.remembrance.episode,
                 reason=ruling.reason,
                 call_id=ruling.call_id,
-                hand=self.hand,
+                author=self.author,
             )
             for rival in ruling.rivals
         }
         if outcomes:
             row.rival_id, row.rival_outcome = next(iter(outcomes.items()))
 
-    def _match(self, row: RememberedFact, belief: Belief, read: ReadFact, vector: Vectors) -> None:
-        """R2: bear out what says the same; else make a belief, having asked what it contradicts."""
-        near = find_near(within=surroundings_of(belief=belief, is_limited=self.remembrance.is_limited), vector=vector)
-        match = choose_match(belief=belief, near=near, settled=self.made)
+    def _match(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, vector: Vectors) -> None:
+        """R2: bear out what says the same; else make a belief. What is alike and may be contradicted is asked about."""
+        near = find_near(within=surroundings_of(belief=draft, is_limited=self.remembrance.is_limited), vector=vector)
+        match = choose_match(candidate=draft.as_source(), near=near, settled=self.made)
+        asked = self.rule(draft, match) if match.candidates else None
         if match.course is Course.REINFORCE:
             row.outcome, row.belief_id = FactOutcome.REINFORCED, match.target
-            bear_out(belief_id=match.target, episode=self.remembrance.episode, hand=self.hand)
-        elif is_suppressed(belief=belief, vector=vector):
-            row.outcome = FactOutcome.SUPPRESSED
+            bear_out(belief_id=match.target, episode=self.remembrance.episode, author=self.author)
         else:
-            asked = self.rule(belief, match) if match.course is Course.CHECK else None
-            belief.lineage_depth = _depth_after(asked)
-            self._found(row, belief, read)
+            self._found(row, replace(draft, lineage_depth=_depth_after(asked)), read)
+        if row.belief_id:
+            belief = Belief.objects.get(pk=row.belief_id)
             self.apply(row, belief, asked)
-            link_neighbours(belief=belief, near=without_rivals(near, asked), now=self.now)
+            if row.outcome == FactOutcome.CREATED:
+                link_neighbours(belief=belief, near=without_rivals(near, asked), now=self.now)
 
-    def _found(self, row: RememberedFact, belief: Belief, read: ReadFact) -> None:
-        found(
-            belief=belief,
+    def _found(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, instead_of: Sequence[str] = ()) -> None:
+        made = found(
+            draft=draft,
             episode=self.remembrance.episode,
-            vector=read.vector,
-            model=self.model,
+            claim=read.claim,
+            vector=None if read.vector is None else StatementVector(model=self.model, numbers=read.vector),
             call_id=read.call_id,
-            hand=self.hand,
+            author=self.author,
+            instead_of=instead_of,
         )
-        self.made.add(belief.pk)
-        row.outcome, row.belief = FactOutcome.CREATED, belief
+        row.outcome = _OUTCOMES[made.outcome]
+        if made.belief:
+            self.made.add(made.belief.pk)
+            row.belief = made.belief
 
     def _row(self, number: int, read: ReadFact) -> RememberedFact:
         return RememberedFact(
@@ -173,7 +196,15 @@ class Meeting:
         )
 
 
-def _question(belief: Belief, match: Match) -> Question:
+_OUTCOMES = {
+    Outcome.CREATED: FactOutcome.CREATED,
+    Outcome.JOINED: FactOutcome.REINFORCED,
+    Outcome.SUPPRESSED: FactOutcome.SUPPRESSED,
+    Outcome.UNFOUNDED: FactOutcome.REFUSED,
+}
+
+
+def _question(belief: BeliefDraft | Belief, match: Match) -> Question:
     known = {one.pk: one for one in Belief.objects.filter(pk__in=match.candidates)}
     candidates = [known[key] for key in match.candidates]
     return Question(
@@ -181,18 +212,11 @@ def _question(belief: Belief, match: Match) -> Question:
     )
 
 
-def as_stated(belief: Belief) -> StatedBelief:
+def as_stated(belief: BeliefDraft | Belief) -> StatedBelief:
     """Return a belief as a model is asked about it."""
     return StatedBelief(
         statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
     )
-
-
-def is_suppressed(*, belief: Belief, vector: Vectors) -> bool:
-    """Tell whether a person put away or erased what says the same (B22, L4)."""
-    candidate, workspace_id = as_source(belief=belief), belief.workspace_id
-    is_erased = was_erased(workspace_id=workspace_id, candidate=candidate)
-    return is_erased or find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=vector) is not None
 
 
 def _depth_after(asked: tuple[Question, Ruling] | None) -> int:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import structlog
@@ -10,20 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.cycle import budget_policy, check_believing
-from memory.consolidation.handmade import (
-    CannotStand,
-    Hand,
-    NoVector,
-    Word,
-    Wording,
-    WordingVector,
-    as_source,
-    check_statement,
-    conceive_after,
-    embed_wordings,
-    store_handmade,
-    trace_by_hand,
-)
+from memory.consolidation.handmade import CannotStand, Wording, check_statement, draft_worded, embed_wordings
 from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
 from memory.domain.gates.decisions import LIVE
@@ -31,9 +18,12 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.domain.user_names import name_of_user
 from memory.domain.verdicts import Verdict
-from memory.history.attribution import attribute_changes
+from memory.ledger.author import Author
+from memory.ledger.beliefs import BeliefDraft, NoVector, StatementVector, create_belief, find_suppressed
+from memory.ledger.confidence import chosen_confidence
 from memory.ledger.equivalents import find_same
-from memory.ledger.evidence import chosen_confidence
+from memory.ledger.evidence import EvidenceInput
+from memory.ledger.lineage import Descent
 from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
 from memory.ledger.statements import BeliefSource, read_beliefs
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
@@ -46,7 +36,6 @@ from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
 from memory.models.vectors import Vectors
-from memory.remembering.meeting import is_suppressed
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +66,7 @@ class Group:
     vectors: Vectors
 
 
-def make_meta_beliefs(*, workspace: Workspace, hand: Hand) -> MetaRound:
+def make_meta_beliefs(*, workspace: Workspace, hand: Author) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
     Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff, or Occupied
@@ -179,7 +168,7 @@ def _wording_of(workspace: Workspace, group: Group, answer: Answer) -> Wording |
     )
 
 
-def _embed(workspace: Workspace, says: Mapping[int, Wording], budget: CallBudget) -> dict[int, WordingVector]:
+def _embed(workspace: Workspace, says: Mapping[int, Wording], budget: CallBudget) -> dict[int, StatementVector]:
     """Embed all statements in one call, in the time that is left, the largest group first; raise NoVector.
 
     Where too little is left nothing is lost: the replies stand in the ledger, and the next round begins with them.
@@ -234,36 +223,41 @@ def _request(group: Group) -> MetaRequest:
 
 
 @transaction.atomic
-def _store(group: Group, wording: Wording, vector: WordingVector, call_id: int, hand: Hand) -> Belief | None:
+def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int, hand: Author) -> Belief | None:
     """Store a belief about others, unless one of them is believed no more by now, or what it says is known (B22)."""
     ids = [belief.id for belief in group.beliefs]
     sources = {belief.pk: belief for belief in _hold(ids)}
     if any(source.status != BeliefStatus.ACTIVE for source in sources.values()) or len(sources) < len(ids):
         return None
-    first = sources[ids[0]]
-    meta = conceive_after(parents=[first], wording=wording, now=hand.now)
-    meta.fact_type, meta.is_pinned, meta.lineage_depth = FactType.META, False, 0
-    meta.importance = max(source.importance for source in sources.values())
-    if _is_known(meta, vector):
-        log.info("meta_belief_refused", workspace=meta.workspace_id, reason=KNOWN)
+    parents = [sources[key] for key in ids]
+    draft = replace(
+        draft_worded(parents=parents, wording=wording), fact_type=FactType.META, is_pinned=False, lineage_depth=0
+    )
+    if _is_known(draft, vector):
+        log.info("meta_belief_refused", workspace=draft.workspace_id, reason=KNOWN)
         return None
-    attribute_changes(actor=hand.actor, reason=hand.reason)
-    store_handmade(belief=meta, vector=vector, words=list(_unite(ids, call_id)), now=hand.now)
-    BeliefAccess.objects.filter(belief=meta).update(stability=settings.POLICY.reflection.meta_stability)
-    trace_by_hand(child=meta, parents=list(sources.values()), kind=LineageKind.SYNTHESIS, hand=hand)
-    _link(meta, group, vector)
-    log.info("meta_belief_made", belief=meta.pk, sources=len(sources))
-    return meta
+    made = create_belief(
+        draft=draft,
+        vector=vector,
+        said=_unite(ids, call_id),
+        author=hand,
+        descent=Descent(parents=parents, kind=LineageKind.SYNTHESIS, reason=hand.reason),
+    )
+    if made.belief is None:
+        return None
+    BeliefAccess.objects.filter(belief=made.belief).update(stability=settings.POLICY.reflection.meta_stability)
+    _link(made.belief, group, vector)
+    log.info("meta_belief_made", belief=made.belief.pk, sources=len(sources))
+    return made.belief
 
 
-def _is_known(meta: Belief, vector: WordingVector) -> bool:
+def _is_known(draft: BeliefDraft, vector: StatementVector) -> bool:
     """Tell whether a belief says the same already, or a person put away or erased what does."""
-    if is_suppressed(belief=meta, vector=vector.numbers):
+    if find_suppressed(draft=draft, vector=vector):
         return True
-    live = Belief.objects.for_workspace(meta.workspace_id).filter(status__in=LIVE, language=meta.language)
-    seen = live.visible_in(meta.project_id).filter(user__in=("", meta.user))
-    candidate = as_source(belief=meta)
-    same = find_same(workspace_id=meta.workspace_id, candidate=candidate, vector=vector.numbers, among=seen)
+    live = Belief.objects.for_workspace(draft.workspace_id).filter(status__in=LIVE, language=draft.language)
+    seen = live.visible_in(draft.project_id).filter(user__in=("", draft.user))
+    same = find_same(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=seen)
     return same is not None
 
 
@@ -273,7 +267,7 @@ def _hold(ids: Collection[str]) -> list[Belief]:
     return lock_beliefs(ids)
 
 
-def _unite(ids: Sequence[str], call_id: int) -> Iterator[Word]:
+def _unite(ids: Sequence[str], call_id: int) -> Iterator[EvidenceInput]:
     """Unite what was said of several beliefs by episode: the heaviest word, PARTIAL where two clash."""
     by_episode: dict[str, list[Testimony]] = defaultdict(list)
     for said in read_testimony(beliefs=ids, with_echoes=True):
@@ -282,7 +276,7 @@ def _unite(ids: Sequence[str], call_id: int) -> Iterator[Word]:
         heaviest = max(words, key=lambda said: said.base_weight)
         verdicts = {said.verdict for said in words if said.base_weight > 0} or {heaviest.verdict}
         is_clash = len(verdicts) > 1
-        yield Word(
+        yield EvidenceInput(
             episode_id=episode_id,
             verdict=Verdict.PARTIAL if is_clash else next(iter(verdicts)),
             kind=EvidenceKind(heaviest.kind),
@@ -290,10 +284,11 @@ def _unite(ids: Sequence[str], call_id: int) -> Iterator[Word]:
             basis=Basis.UNITED if is_clash else Basis(heaviest.basis),
             reason=CLASH if is_clash else heaviest.reason,
             call_id=call_id,
+            claim_id=heaviest.claim_id,
         )
 
 
-def _link(meta: Belief, group: Group, vector: WordingVector) -> None:
+def _link(meta: Belief, group: Group, vector: StatementVector) -> None:
     profile = embedder_of(meta.workspace_id).profile
     likeness = profile.reference(group.vectors.astype("float64") @ vector.numbers.astype("float64"))
     Link.objects.bulk_create(

@@ -12,7 +12,7 @@ from django.db.models import Max
 from memory.domain.actor import Actor
 from memory.domain.fading import effective_confidence
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.evidence import LEFT, chosen_confidence
+from memory.ledger.confidence import LEFT, chosen_confidence
 from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
 from memory.ledger.status import change_status
 from memory.models import Belief, Evidence, Link, LinkKind, Workspace

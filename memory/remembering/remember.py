@@ -149,4 +149,5 @@ def _further_rivals(fact: RememberedFact) -> Iterator[tuple[str, RivalOutcome]]:
     superseded = Lineage.objects.filter(child=fact.belief_id, kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
     others = superseded.exclude(parent=fact.rival_id).order_by("pk")
     for parent, status in others.values_list("parent", "parent__status"):
-        yield parent, RivalOutcome.SUPERSEDED if status == BeliefStatus.INVALIDATED else RivalOutcome.WEAKENED
+        is_over = status in (BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED)
+        yield parent, RivalOutcome.SUPERSEDED if is_over else RivalOutcome.WEAKENED

@@ -34,6 +34,6 @@ def _backfill(beliefs: list[Belief], now: datetime) -> Iterator[tuple[str, str]]
         subject = split_subject(belief.statement)[0].lower().strip()[:_LONGEST]
         if subject:
             belief.subject, belief.updated_at = subject, now
-            belief.statement_hash = hash_statement(belief.statement, subject)
+            belief.statement_hash = hash_statement(belief.statement, subject, belief.context)
             belief.save(update_fields=["subject", "statement_hash", "updated_at"])
             yield belief.pk, subject

@@ -5,10 +5,11 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from django.conf import settings
 
-from memory.consolidation.handmade import as_source
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Match, Near, choose_course
+from memory.ledger.beliefs import BeliefDraft
 from memory.ledger.guarding import passes_guard
+from memory.ledger.statements import BeliefSource, source_of_belief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief
 from memory.models.nearest import Neighbour, Surroundings, nearest_beliefs
@@ -21,7 +22,7 @@ _JUDGED = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED)
 _MOST = 50
 
 
-def surroundings_of(*, belief: Belief, is_limited: bool) -> Surroundings:
+def surroundings_of(*, belief: BeliefDraft | Belief, is_limited: bool) -> Surroundings:
     """Say where a belief's like is looked for: in its project and among global ones, its user's and nobody's.
 
     Who is limited to projects changes nothing that belongs to none (B21).
@@ -51,17 +52,17 @@ def find_near(*, within: Surroundings, vector: Vectors, besides: str = "") -> Li
     return list(zip(found, [float(value) for value in likeness], strict=True))
 
 
-def choose_match(*, belief: Belief, near: Likeness, settled: Collection[str] = ()) -> Match:
-    """Decide what a belief, not stored yet, does to those near it; what is `settled` is contradicted no more (R2)."""
+def choose_match(*, candidate: BeliefSource, near: Likeness, settled: Collection[str] = ()) -> Match:
+    """Decide what a statement does to those near it; what is `settled` is contradicted no more (R2)."""
     policy = settings.POLICY.remember
     close = [(one, likeness) for one, likeness in near if likeness >= policy.contradiction_similarity]
-    beliefs = {known.pk: known for known in Belief.objects.filter(pk__in=[one.id for one, _ in close])}
-    claim = as_source(belief=belief).claim
+    named = Belief.objects.filter(pk__in=[one.id for one, _ in close])
+    beliefs = {known.pk: source_of_belief(belief=known) for known in named}
     held = [
         Near(
             id=one.id,
             similarity=likeness,
-            passes_guard=passes_guard(left=claim, right=as_source(belief=beliefs[one.id]).claim),
+            passes_guard=passes_guard(left=candidate.claim, right=beliefs[one.id].claim),
             is_live=one.status != BeliefStatus.ARCHIVED and one.id not in settled,
         )
         for one, likeness in close

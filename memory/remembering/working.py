@@ -10,13 +10,13 @@ from django.db import transaction
 
 from memory.consolidation.by_hand import settle_by_hand
 from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
-from memory.consolidation.handmade import NoVector
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.matter import matter_of
 from memory.domain.time_limits import step_seconds
 from memory.domain.user_names import name_of_user
 from memory.ending import is_ending
-from memory.ledger.evidence import LEFT
+from memory.ledger.beliefs import NoVector
+from memory.ledger.confidence import LEFT
 from memory.ledger.locks import Gone, lock_workspace
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
@@ -126,7 +126,7 @@ def apply_reading(*, hold: Hold, reading: Reading, rulings: Mapping[Question, Ru
     _hold_still(hold)
     check_wanted(episode=hold.remembrance.episode)
     meeting = Meeting(remembrance=hold.remembrance, rulings=rulings, model=reading.model, now=now)
-    rows = [meeting.settle(number, read) for number, read in enumerate(reading.facts, 1)]
+    rows = meeting.settle(reading.facts)
     RememberedFact.objects.bulk_create(rows)
     settle_by_hand(episodes=[hold.remembrance.episode_id])
     if any(row.is_unmatched for row in rows):

@@ -13,7 +13,7 @@ from memory.domain.actor import Actor
 from memory.domain.erasure import KEY_BYTES
 from memory.history.attribution import attribute_changes
 from memory.ingest.json_text import NotJson, read_json
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.locks import lock_beliefs, lock_workspace
 from memory.ledger.verify import find_drift
 from memory.models import Project, Workspace

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEvent, Role, Workspace
 from tests import factories

@@ -68,3 +68,9 @@ def decree(settings: Settings) -> Decree:
         settings.POLICY = replace(settings.POLICY, **{stage: changed})
 
     return change
+
+
+@pytest.fixture
+def without_closing(decree: Decree) -> None:
+    """Let no order of words be a change, so that what else they lead to can be seen (C1)."""
+    decree("gate", close_score=1_000.0, close_few_score=1_000.0)

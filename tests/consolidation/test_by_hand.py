@@ -17,13 +17,15 @@ from memory.consolidation.by_hand import (
 )
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, Hand, NoVector, Wording, embed_wordings
+from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
 from memory.consolidation.undo import undo_cycle
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.forgetting.forget import forget_episode
 from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.ledger.author import Author
+from memory.ledger.beliefs import NoVector
 from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
@@ -46,9 +48,9 @@ def unheard(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
 
 
-def hand(world: World, reason: str = "a new kiln") -> Hand:
+def hand(world: World, reason: str = "a new kiln") -> Author:
     world.now += timedelta(minutes=1)
-    return Hand(actor=LENA, reason=reason, now=world.now)
+    return Author(actor=LENA, reason=reason, now=world.now)
 
 
 def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
@@ -320,7 +322,7 @@ def test_a_word_against_a_doubted_belief_archives_it_at_the_next_cycle(world: Wo
     correct(world, belief)
     correct_belief(
         belief=world.now_of(belief), wording=None,
-        hand=Hand(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=hand(world).now),
+        hand=Author(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=hand(world).now),
     )  # fmt: skip
     cycle = world.cycle(after=timedelta(hours=1))
 

@@ -6,7 +6,6 @@ import pytest
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memory.consolidation import birth
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, step_of_cycle, take_up_cycle
@@ -15,9 +14,9 @@ from memory.consolidation.gate import apply_job
 from memory.consolidation.leases import leased_job
 from memory.consolidation.sweep import sweep
 from memory.consolidation.synthesize import synthesize_cluster
+from memory.consolidation.testimony import give_evidence
 from memory.domain.lifecycle import JobState
 from memory.domain.verdicts import Verdict
-from memory.ledger.evidence import insert_evidence
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
@@ -182,7 +181,7 @@ def test_evidence_that_is_there_is_not_inserted_again(world: World, cycle: Cycle
     job = ClusterJob.objects.get(kind="singles")
     before = world.rows()
 
-    assert insert_evidence(job_id=job.pk, cycle=cycle, beliefs=[str(job.belief_id)]) == {}
+    assert give_evidence(cycle=cycle, job=job) == []
 
     assert world.rows() == before
 
@@ -260,7 +259,7 @@ def test_a_job_that_cannot_be_applied_keeps_no_other_from_it(
     world: World, cycle: Cycle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate: its transaction is undone, it fails alone, and the next cycle tries again."""
-    monkeypatch.setattr(birth, "_create", lambda **_: 1 / 0)
+    monkeypatch.setattr("memory.consolidation.birth.create_belief", lambda **_: 1 / 0)
 
     run_steps(cycle)
 

@@ -35,6 +35,7 @@ def decisions(world: World) -> list[tuple[str, bool, str]]:
     return list(rows.order_by("cycle__now", "gate").values_list("gate", "passed", "reason"))
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("likeness", [0.75, 0.95], ids=["singles", "one cluster"])
 @pytest.mark.parametrize(
     ("supports", "status", "reason"),
@@ -54,6 +55,7 @@ def test_a_storm_of_ten_contradictions(world: World, likeness: float, supports: 
     assert world.only_belief() == belief
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_a_storm_over_several_jobs_is_decided_once(world: World, decree: Decree) -> None:
     """B8.5, B23: gates come after all jobs, so the decision that archived is the one that is kept."""
     decree("consolidation", classify_episodes=3)
@@ -210,6 +212,7 @@ def test_a_first_cycle_of_strangers_makes_no_belief(world: World) -> None:
     assert {call.purpose for call in world.server.log} == {"embed"}
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_a_gate_message_that_comes_twice_leaves_the_decision_that_archived(world: World) -> None:
     """B14, exactly once: a second walk would find the belief archived and write over why."""
     world.hold(KILN, about="kiln", supports=2)
@@ -226,6 +229,7 @@ def test_a_gate_message_that_comes_twice_leaves_the_decision_that_archived(world
     assert cycle.counts["archived"] == 1
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_what_died_between_evidence_and_gates_is_decided_by_the_next_attempt(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

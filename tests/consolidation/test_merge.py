@@ -76,7 +76,7 @@ def test_a_merge_hands_on_how_each_verdict_was_found(world: World) -> None:
 
 
 def _recompute(belief: Belief) -> None:
-    from memory.ledger.evidence import recompute_beliefs
+    from memory.ledger.confidence import recompute_beliefs
 
     recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
 
@@ -158,12 +158,12 @@ def test_beliefs_of_two_projects_or_users_are_no_twins(world: World) -> None:
 
 
 def test_three_alike_merge_two_a_cycle(world: World) -> None:
-    """B13: a belief merges at most once a cycle; what came of it rests for seven days."""
+    """B13, C3: what two become joins the third, which says the same already."""
     twins(world)
     world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", likeness=0.97, supports=3)
     world.unions[OLD] = ""
 
     counts = [world.cycle(after=timedelta(days=days)).counts["merged"] for days in (0, 1, 7)]
 
-    assert counts == [1, 0, 1]
+    assert counts == [1, 0, 0]
     assert Belief.objects.get(status="active").evidence_count == 5 + 3 + 3

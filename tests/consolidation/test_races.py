@@ -45,6 +45,7 @@ def at_once(count: int, work: Callable[[], object]) -> None:
     assert errors == []
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_four_workers_with_the_same_messages_count_everything_once(world: World) -> None:
     """B8.5: four times every message at once: the evidence of one run, no call made twice."""
     world.server.latency = 0.02

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.status import change_episode_status
@@ -71,7 +73,10 @@ def test_a_belief_founded_on_a_forgotten_episode_stays(world: World) -> None:
 
     [difference] = rebuild(world).differences
 
-    assert (difference.is_lost, set(difference.columns)) == (False, {"alpha", "evidence_count", "archive_due_at"})
+    assert (difference.is_lost, set(difference.columns)) == (
+        False,
+        {"alpha", "evidence_count", "archive_due_at", "peak_confidence"},
+    )
     assert (state(FIVE), Episode.objects.filter(state="new").count()) == ((5.0, 1.0, 4, 0, "active"), 0)
 
 
@@ -87,6 +92,7 @@ def test_a_belief_that_lost_evidence_alone_stays_with_the_rest(world: World) -> 
     assert (kiln.alpha, kiln.evidence.count()) == (5.0, 4)
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_a_change_that_rests_on_lost_evidence_is_decided_anew(world: World) -> None:
     """B15: the revised belief stands again, what came of it goes, and the next cycle revises it on what is left."""
     live(world)

@@ -36,6 +36,7 @@ from tests.model_server import refuse
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_the_contradictions_come_one_by_one_and_the_ninth_revises(world: World) -> None:
     """B6, B15: 5 supports, 80 days old: destabilised at the 5th contradiction, under 0.4 at the 9th."""
     belief = world.hold(OLD, about="kiln", supports=5, created_at=world.now - timedelta(days=80))
@@ -85,6 +86,7 @@ def test_a_job_keeps_what_it_takes_to_do_it_again_without_a_model(world: World) 
     assert set(child.verdicts.values_list("call__purpose", flat=True)) == {"classify"}
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_the_old_evidence_is_asked_about_twelve_to_a_call(world: World) -> None:
     """B8.6: fourteen episodes are two calls about the child."""
     doubted(world, supports=5, against=8)
@@ -108,6 +110,7 @@ def test_a_storm_makes_one_revision_and_the_next_cycle_none(world: World) -> Non
     assert Belief.objects.count() == 2
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize(
     ("supports", "against", "speaks_for_new", "refusal"),
     [(3, 5, 1, "too_few_supports"), (8, 12, 5, "not_confident")],

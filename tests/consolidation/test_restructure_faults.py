@@ -10,7 +10,7 @@ from memory.consolidation.cycle import begin_attempt, open_cycle, take_up_cycle
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.restructure import restructure_belief
 from memory.consolidation.sweep import sweep
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, Trigger
 from tests import factories
 from tests.consolidation.conftest import Decree

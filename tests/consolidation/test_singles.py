@@ -46,6 +46,7 @@ def test_singles_are_gathered_into_calls(world: World) -> None:
     assert set(world.states(*kilns, *ovens)) == {"settled"}
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_what_finds_no_call_this_cycle_is_asked_in_the_next(world: World, decree: Decree) -> None:
     """B8.3: at most ten calls, here two; the most similar first, the rest as new as before."""
     decree("consolidation", gathered_calls=2, classify_episodes=2)

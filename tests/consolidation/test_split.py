@@ -125,7 +125,7 @@ def test_what_is_evidence_of_another_live_belief_too_stays_settled(world: World)
 
 
 def _recompute(belief: Belief) -> None:
-    from memory.ledger.evidence import recompute_beliefs
+    from memory.ledger.confidence import recompute_beliefs
 
     recompute_beliefs(beliefs=[Belief.objects.get(pk=belief.pk)], now=belief.updated_at)
 
@@ -160,6 +160,7 @@ def test_no_pair_is_asked_about_twice(world: World) -> None:
     """B7: neither what is left over against the child that was made, nor the refused statement said anew."""
     disputed(world)
     qualify(world)
+    world.contexts[SUMMER] = "in summer"  # as the refused one has it: another context is another question
     world.cycle(after=DAY)
     new = "Potter's summer log 9: 6 hours."
     world.verdicts |= {f"{WINTER}|{new}": Verdict.IRRELEVANT, f"{SUMMER}|{new}": Verdict.SUPPORTS}

@@ -252,9 +252,10 @@ def test_a_cycle_is_undone_once(world: World) -> None:
 
 
 def test_what_is_older_than_the_history_cannot_be_set_back(world: World) -> None:
-    """R10, B22: without a record of before, it says so and changes nothing."""
+    """R10, B22: without a record of the status before, it says so and changes nothing."""
     created(world)
-    cycle = reinforced(world)
+    cycle = world.cycle(after=91 * DAY)
+    assert world.only_belief().status == "archived"
     BeliefEvent.objects.all().delete()
 
     with pytest.raises(CannotBeUndone, match="is not recorded"):

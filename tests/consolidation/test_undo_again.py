@@ -86,6 +86,7 @@ def test_evidence_of_an_earlier_cycle_stays_settled(world: World) -> None:
     assert set(Episode.objects.filter(evidence__belief=old).values_list("state", flat=True)) == {"settled"}
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize(("bring_about", "gate"), [(doubted, "revise"), (divided, "split")])
 def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
     world: World, bring_about: Callable[[World], Belief], gate: str
@@ -104,8 +105,9 @@ def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
     assert decision.facts["days_since_undone"] == pytest.approx(1 / 24)
     assert (world.now_of(belief).status, StructuralJob.objects.count()) == ("active", 1)
 
-    # One word more, so that the gate is asked.
+    # A word or two more, so that the gate is asked.
     if gate == "revise":
+        contradict(world)
         contradict(world)
     else:
         world.say("Potter's log: a word in favour.", about="kiln", likeness=0.8)

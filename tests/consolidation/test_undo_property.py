@@ -152,7 +152,7 @@ def return_and(occasion: Callable[[World, Draw], object]) -> Callable[[World, Dr
 
 
 def heavy_storm(world: World, draw: Draw) -> None:
-    for _ in range(draw(st.integers(3, 4))):
+    for _ in range(draw(st.integers(7, 8))):
         contradict(world)
 
 
@@ -187,6 +187,7 @@ def pairs_of(cycle: Cycle) -> Pairs:
     return set(rows.values_list("belief_id", "episode_id"))
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("name", KINDS)
 @settings(
     max_examples=4,

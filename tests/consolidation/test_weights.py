@@ -80,6 +80,7 @@ def test_the_same_sentence_in_twenty_sessions_is_twenty_supports(world: World) -
 TABS, SPACES = "Ana prefers tabs over spaces.", "Ana prefers spaces over tabs."
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("together", [True, False])
 def test_spaces_over_tabs_never_reinforces_tabs_over_spaces(world: World, together: bool) -> None:
     """B4, B8: the cosine is .995; the guard refuses, the model is asked, α stays and β rises."""

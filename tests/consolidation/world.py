@@ -11,7 +11,7 @@ from django.db.models import Model
 from numpy.typing import NDArray
 
 from memory.domain.verdicts import Verdict
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.statements import hash_statement
 from memory.ledger.verify import find_drift
 from memory.llm.embeddings import DIMENSIONS, embedder
@@ -154,6 +154,7 @@ class World:
     revisions: dict[str, str] = field(default_factory=dict)  # by statement; "" for none
     divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
+    contexts: dict[str, str] = field(default_factory=dict)  # of statements that a cluster supports; else general
     facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
     contradictions: dict[str, str | list[str]] = field(default_factory=dict)  # by fact: what it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
@@ -184,7 +185,8 @@ class World:
         statement = self.statements.get(self.directions.matter_of(text), text)
         if statement in self.spoilt:
             return garbage()
-        return _stated(statement, subject=asked.first.get("speaker", "Ana"))
+        context = self.contexts.get(statement, "general")
+        return _stated(statement, subject=asked.first.get("speaker", "Ana"), context=context)
 
     def _fact(self, text: str) -> dict[str, Any]:
         return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
@@ -243,11 +245,14 @@ class World:
         store_belief_vectors(workspace_id=self.workspace.pk, model=MODEL, vectors={belief.pk: vector})
         self._evidence(belief, [Verdict.SUPPORTS] * supports + [Verdict.CONTRADICTS] * contradicts)
         recompute_beliefs(beliefs=[belief], now=self.now)
+        Belief.objects.filter(pk=belief.pk).update(is_due=False)  # the gates have seen it
         return belief
 
     def _evidence(self, belief: Belief, verdicts: Sequence[Verdict]) -> None:
+        """Store earlier words; the last support comes last, so that no change is seen in their order (C1)."""
+        in_order = sorted(range(len(verdicts)), key=lambda number: number == verdicts.count(Verdict.SUPPORTS) - 1)
         for number, verdict in enumerate(verdicts):
-            occurred_at = self.now - timedelta(minutes=len(verdicts) - number)  # in this order, before all that follows
+            occurred_at = self.now - timedelta(minutes=len(verdicts) - in_order.index(number))
             episode = factories.episode(
                 workspace=self.workspace,
                 text=f"Earlier word {number} on: {belief.statement}",

@@ -16,6 +16,7 @@ STALE = replace(SOUND, evidence_count=4, since_reinforced=timedelta(days=91))
 DOUBTED = replace(SOUND, confidence=0.49, since_reinforced=timedelta(days=181))
 
 GROUNDS = {
+    GateName.CLOSE: {Reason.CHANGED},
     GateName.REVISE: {Reason.DISPROVED},
     GateName.SPLIT: {Reason.TRUE_IN_PART},
     GateName.MERGE: {Reason.SAYS_THE_SAME},
@@ -105,8 +106,8 @@ def test_every_decision_carries_its_reason_and_numbers(facts: BeliefFacts) -> No
 
 
 def test_gates_are_walked_in_their_order() -> None:
-    """B8.5: revise, split, merge, archive."""
-    assert [gate.name for gate in GATES] == ["revise", "split", "merge", "archive"]
+    """B8.5, C1: close, revise, split, merge, archive."""
+    assert [gate.name for gate in GATES] == ["close", "revise", "split", "merge", "archive"]
 
 
 ARCHIVED = replace(SOUND, status=BeliefStatus.ARCHIVED, since_reinforced=timedelta(0))

@@ -59,7 +59,7 @@ def test_constants_that_contradict_each_other_are_refused_with_both_names() -> N
 def test_every_setting_is_described_with_its_row() -> None:
     descriptions = [setting.description for setting in iter_settings()]
 
-    assert all(description[0] in "BDELR" and ": " in description for description in descriptions)
+    assert all(description[0] in "BCDELR" and ": " in description for description in descriptions)
     assert len(set(descriptions)) == len(descriptions)
 
 

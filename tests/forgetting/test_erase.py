@@ -104,6 +104,7 @@ def test_what_models_said_of_it_is_gone_and_what_it_cost_stays(world: World) -> 
     assert Evidence.objects.filter(call__in=saw, reason="").count() == 1
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("text", [EARLY[0], EARLY[4], NOTES[1], STORM[3], BOTH[0]])
 def test_a_whole_life_is_as_if_it_had_never_been_said(world: World, text: str) -> None:
     """B19, B22: revised, split, merged and archived beliefs too; the next cycle takes up what they were made of."""
@@ -115,6 +116,7 @@ def test_a_whole_life_is_as_if_it_had_never_been_said(world: World, text: str) -
     assert not Episode.objects.filter(state="new").exists()
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_what_a_revision_took_the_place_of_stands_again(world: World) -> None:
     """B15: one of the storm is erased: its revision falls with it, and is decided anew on the rest."""
     live(world)

@@ -122,6 +122,7 @@ def test_searches_do_not_see_it(world: World) -> None:
     assert EpisodeEmbedding.objects.get(episode=episode).is_active is False
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("text", [EARLY[0], EARLY[4], NOTES[1], STORM[3], BOTH[0]])
 def test_a_whole_life_is_rebuilt_as_it_stands(world: World, text: str) -> None:
     """B22: revised, split, merged and archived beliefs too: the forgetting has its place among the cycles."""
@@ -132,6 +133,7 @@ def test_a_whole_life_is_rebuilt_as_it_stands(world: World, text: str) -> None:
     assert {(belief.pk, belief.status) for belief in Belief.objects.all()} == beliefs
 
 
+@pytest.mark.usefixtures("without_closing")
 def test_what_cycles_do_afterwards_is_rebuilt_too(world: World) -> None:
     """B22: the storm's revision rests on the evidence that was left then."""
     live(world)

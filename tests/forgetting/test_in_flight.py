@@ -76,6 +76,7 @@ def test_a_single_episode_near_a_belief(world: World, step: str) -> None:
     assert (belief.alpha, belief.beta, belief.evidence_count) == (5.0, 1.0, 4)
 
 
+@pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("step", ["gate", "restructure", "finish"])
 def test_evidence_that_a_revision_rests_on(world: World, step: str) -> None:
     """B15: what was decided on other evidence is decided anew; the child never leans on what was forgotten."""

@@ -11,7 +11,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import beliefs_as_of
 from memory.history.attribution import attribute_changes
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.status import change_episode_status
 from memory.models import Belief, Evidence, Workspace
 from memory.recall.cards import BeliefCard, read_card_as_of

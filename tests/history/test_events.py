@@ -9,7 +9,7 @@ from django.db.utils import ProgrammingError
 
 from memory.domain.actor import Actor, ActorKind, cycle_actor
 from memory.history.attribution import attribute_changes
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, BeliefEvent
 from tests import factories
 

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, Evidence, Workspace
 from tests import factories
 

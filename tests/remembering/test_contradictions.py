@@ -34,10 +34,10 @@ def test_what_is_like_nothing_becomes_a_belief(world: World) -> None:
 
 
 def test_what_says_the_same_reinforces(world: World) -> None:
-    """R2: above 0.85 with the guard, without a call: 4 supports become 5, 5/6 becomes 6/7."""
+    """R2: above 0.92 with the guard, without a call: 4 supports become 5, 5/6 becomes 6/7."""
     belief = world.hold(TABS, about="tabs", supports=4)
     world.facts["again"] = ["Ana prefers tabs over spaces!"]
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.88})
+    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.93})
     told = tell(world, "again")
     assert actions(told) == [(belief.pk, "reinforced")]
     assert numbers(belief) == (6.0, 1.0)
@@ -46,9 +46,9 @@ def test_what_says_the_same_reinforces(world: World) -> None:
     assert world.states(remembrance_of(told).episode) == ["settled"]
 
 
-@pytest.mark.parametrize(("likeness", "asked"), [(0.84, 1), (0.71, 1), (0.69, 0)])
+@pytest.mark.parametrize(("likeness", "asked"), [(0.91, 1), (0.71, 1), (0.69, 0)])
 def test_what_is_only_near_is_asked_about(world: World, likeness: float, asked: int) -> None:
-    """R2: 0.70 to 0.85 is checked for a contradiction, below it nothing is; without one it stands beside."""
+    """R2: 0.70 to 0.92 is checked for a contradiction, below it nothing is; without one it stands beside."""
     belief = world.hold(TABS, about="tabs")
     world.directions.place("Ana prefers tabs over spaces in Go.", {"tabs": likeness})
     told = tell(world, "Ana prefers tabs over spaces in Go.")
@@ -87,16 +87,16 @@ def test_a_belief_of_three_episodes_lives_on_beside_the_new_one(world: World) ->
     assert find_drift(workspace=world.workspace)[1] == []
 
 
-def test_a_belief_of_two_episodes_is_invalidated(world: World) -> None:
-    """R3, B4: what spoke against it counts as well, 3/4 becomes 3/5; the new one stands alone."""
+def test_a_belief_of_two_episodes_is_challenged(world: World) -> None:
+    """R3, C3: what spoke against it counts as well, 3/4 becomes 3/5; the new one stands alone."""
     belief = contradicted(world, supports=2)
     told = tell(world, SPACES)
     new = other(world, belief)
     assert actions(told) == [(new.pk, "created"), (belief.pk, "superseded")]
-    assert world.now_of(belief).status == "invalidated"
+    assert world.now_of(belief).status == "challenged"
     assert numbers(belief) == (3.0, 2.0)
     transition = belief.transitions.get()
-    assert (transition.new, transition.actor) == ("invalidated", str(TELLER))
+    assert (transition.new, transition.actor) == ("challenged", str(TELLER))
     assert list(Lineage.objects.values_list("parent", "child", "kind")) == [(belief.pk, new.pk, "supersession")]
 
 
@@ -111,12 +111,12 @@ def test_in_the_additive_model_a_contradiction_takes_a_fifth(world: World) -> No
     assert world.now_of(belief).status == "active"
 
 
-def test_in_the_additive_model_too_few_episodes_invalidate(world: World) -> None:
+def test_in_the_additive_model_too_few_episodes_are_challenged(world: World) -> None:
     """R3, R10a: 0.6 + 2 × 0.1 − 0.2 = 0.6; reinforcing the new one adds 0.1."""
     Workspace.objects.update(confidence_model=ConfidenceModel.ADDITIVE)
     belief = contradicted(world, supports=2)
     tell(world, SPACES)
-    assert (world.now_of(belief).status, world.now_of(belief).additive_confidence) == ("invalidated", 0.6)
+    assert (world.now_of(belief).status, world.now_of(belief).additive_confidence) == ("challenged", 0.6)
     tell(world, SPACES, session="another")
     assert other(world, belief).additive_confidence == 0.7
 
@@ -126,7 +126,7 @@ def test_echoes_are_no_supporting_episodes(world: World) -> None:
     belief = contradicted(world, supports=3)
     belief.evidence.filter(pk__in=belief.evidence.values("pk")[:1]).update(base_weight=0.0)
     tell(world, SPACES)
-    assert world.now_of(belief).status == "invalidated"
+    assert world.now_of(belief).status == "challenged"
 
 
 def test_a_pinned_belief_is_weakened_and_never_invalidated(world: World) -> None:
@@ -193,7 +193,7 @@ def test_one_fact_may_contradict_several_beliefs(world: World) -> None:
     world.directions.place("Ana never uses tabs.", {"tabs": 0.86})
     world.contradictions["Ana never uses tabs."] = [held[0].statement, held[1].statement]
     told = tell(world, "Ana never uses tabs.")
-    assert [world.now_of(belief).status for belief in held] == ["invalidated", "invalidated", "active"]
+    assert [world.now_of(belief).status for belief in held] == ["challenged", "challenged", "active"]
     assert [numbers(belief)[1] for belief in held] == [2.0, 2.0, 1.0]
     new = Belief.objects.get(statement="Ana never uses tabs.")
     assert set(Lineage.objects.filter(child=new).values_list("parent", flat=True)) == {held[0].pk, held[1].pk}

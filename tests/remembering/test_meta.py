@@ -7,7 +7,7 @@ from django.core.management import CommandError
 from pytest_django import Settings
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.handmade import Hand
+from memory.ledger.author import Author
 from memory.ledger.verify import find_drift
 from memory.models import Belief, BeliefAccess, Link, LinkKind
 from memory.remembering.meta import make_meta_beliefs
@@ -22,7 +22,7 @@ GENERAL = "Ana is particular about how code looks."
 
 
 def made(world: World) -> list[Belief]:
-    hand = Hand(actor=TELLER, reason="as asked", now=world.now)
+    hand = Author(actor=TELLER, reason="as asked", now=world.now)
     return list(make_meta_beliefs(workspace=world.workspace, hand=hand).made)
 
 
@@ -88,7 +88,7 @@ def test_what_says_no_more_than_a_source_is_not_made(world: World, group: list[B
 def test_rules_make_none(world: World, group: list[Belief], settings: Settings) -> None:
     """R7."""
     settings.ENGRAM_LLM = "offline"
-    hand = Hand(actor=TELLER, reason="as asked", now=world.now)
+    hand = Author(actor=TELLER, reason="as asked", now=world.now)
     done = make_meta_beliefs(workspace=world.workspace, hand=hand)
     assert (done.groups, done.made) == (1, [])
     assert done.unanswered == "Rules make no beliefs about others: that takes a language model."

@@ -41,12 +41,12 @@ def test_rules_follow_by_a_worker(world: World, offline: None, sent: list[int]) 
 
 
 def test_a_change_of_mind_is_understood_by_rules(world: World, offline: None, sent: list[int]) -> None:
-    """R3: offline, a belief of one episode is superseded."""
+    """R3, C3: offline, a belief of one episode is challenged."""
     for text in (TABS, SPACES):
         tell(world, text)
         work_all(world)
     statuses = dict(Belief.objects.values_list("statement", "status"))
-    assert statuses == {TABS: "invalidated", SPACES: "active"}
+    assert statuses == {TABS: "challenged", SPACES: "active"}
 
 
 def test_the_same_words_again_change_nothing(world: World) -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from memory.consolidation.handmade import Hand, Wording
+from memory.consolidation.handmade import Wording
 from memory.domain.actor import Actor, ActorKind
 from memory.ingest.corrections import correct_belief
+from memory.ledger.author import Author
 from memory.models import Belief
 from memory.remembering.working import work_remembrance
 from tests.consolidation.world import World
@@ -22,7 +23,7 @@ def test_a_correction_stands_before_what_it_corrects(world: World, query: str) -
     """B16, R7: though the question has the very words of what was said before."""
     said = tell(world, "Mia lives in Bergen.")
     work_remembrance(remembrance_id=remembrance_of(said).pk, now=world.now)
-    hand = Hand(actor=LENA, reason="she moved", now=world.now)
+    hand = Author(actor=LENA, reason="she moved", now=world.now)
     correct_belief(belief=Belief.objects.get(), wording=Wording(statement="Mia lives in Rome."), hand=hand)
     results = ask(query, workspace=world.workspace, now=world.now).results
     corrected = Belief.objects.get(statement="Mia lives in Rome.")

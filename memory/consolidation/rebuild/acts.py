@@ -3,9 +3,9 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
@@ -15,9 +15,13 @@ from memory.consolidation.rebuild.leavings import Leaving, is_bereavement, read_
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
+from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
-from memory.domain.verdicts import Verdict
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.author import Author
+from memory.ledger.beliefs import repeat_making
+from memory.ledger.challenges import hold_until
+from memory.ledger.decisions import FOLLOWING_EVIDENCE
+from memory.ledger.evidence import repeat_evidence
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.statements import hash_statement
 from memory.ledger.status import change_status
@@ -47,11 +51,18 @@ class RecordedAct:
     is_undoing: bool = False  # the status went back with a cycle that was undone
     word: Evidence | None = None  # that no cycle gave
     subject: str = ""  # that was read off the statement (R13)
+    making: tuple[Belief, Any] | None = None  # the belief as it stands, and the event of its making
+    until: datetime | None = None  # when what it says ends, as was announced
 
     @property
     def of(self) -> str:
         """Name whose it is."""
         return self.belief_id
+
+    @property
+    def author(self) -> Author:
+        """Return whose it was, as whoever does it again."""
+        return Author(actor=self.actor, reason=self.reason or REMEMBERED, now=self.at)
 
 
 Slots = Mapping[int, Sequence[RecordedAct | Leaving]]  # by how many of the recorded cycles came before
@@ -64,6 +75,8 @@ def read_acts(*, record: Record) -> Slots:
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
     leavings = read_leavings(record=record)
     acts: list[RecordedAct | Leaving] = [
+        *_makings(record),
+        *_announced_ends(record),
         *_changes_of_status(record, leavings),
         *_changes_of_pins(record),
         *_backfilled_subjects(record),
@@ -78,13 +91,44 @@ def read_acts(*, record: Record) -> Slots:
     return slots
 
 
+def _makings(record: Record) -> Iterator[RecordedAct]:
+    """Yield the makings of beliefs that no cycle made."""
+    for key, event in record.by_hand.items():
+        yield RecordedAct(
+            belief_id=key,
+            act=None,
+            reason="",
+            actor=REBUILDING,
+            at=event.created_at,
+            moment=event.pgh_created_at,
+            making=(record.made[key], event),
+        )
+
+
+def _announced_ends(record: Record) -> Iterator[RecordedAct]:
+    """Yield the days that remembered texts announced, on which what is believed ends (C1)."""
+    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made), pgh_context__reason=Reason.ANNOUNCED)
+    for event in events.exclude(valid_until=None).order_by("pgh_id"):
+        actor = read_actor(event.pgh_context["actor"])
+        if actor.kind != ActorKind.CYCLE:
+            yield RecordedAct(
+                belief_id=event.pgh_obj_id,
+                act=None,
+                reason=Reason.ANNOUNCED,
+                actor=actor,
+                at=event.updated_at,
+                moment=event.pgh_created_at,
+                until=event.valid_until,
+            )
+
+
 def _changes_of_status(record: Record, leavings: Sequence[Leaving]) -> Iterator[RecordedAct]:
     left = {(leaving.actor, leaving.at) for leaving in leavings}
     undoings = read_undoings(workspace_id=record.workspace.pk)
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
     by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
     for change in by_hand.order_by("pk"):
-        if is_bereavement(change=change, leavings=left):
+        if is_bereavement(change=change, leavings=left) or change.reason in FOLLOWING_EVIDENCE:
             continue
         yield RecordedAct(
             belief_id=str(change.belief_id),
@@ -137,7 +181,8 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
     for row in words_by_hand(beliefs=record.made).order_by("pk"):
         changes = BeliefEvent.objects.filter(pgh_obj=row.belief_id, updated_at=row.created_at)
         why = row.reason if row.basis == Basis.PERSON else REMEMBERED
-        made = changes.filter(pgh_context__reason=why).order_by("pgh_id").first()
+        signed = changes.filter(pgh_context__isnull=False).order_by("pgh_id")
+        made = signed.filter(pgh_context__reason=why).first() or signed.first()
         yield RecordedAct(
             belief_id=row.belief_id,
             act=None,
@@ -184,14 +229,20 @@ def _changed_at(act: RecordedAct, cycle: Cycle) -> datetime | None:
 
 def repeat_act(*, act: RecordedAct) -> None:
     """Do it again where the belief is there and allows it."""
+    if act.making is not None:
+        stood, event = act.making
+        repeat_making(stood=stood, event=event)
+        return
     belief = next(iter(lock_beliefs([act.belief_id])), None)
     if belief is None:
         return
     try:
         if act.subject:
             _name_again(act, belief)
+        elif act.until is not None:
+            hold_until(belief=belief, at=act.until, author=act.author)
         elif act.word is not None:
-            _say_again(act.word, belief)
+            repeat_evidence(row=act.word, belief=belief, author=act.author)
         elif act.is_undoing or belief.status == act.new:
             _keep_times(act, belief)
         else:
@@ -203,16 +254,9 @@ def repeat_act(*, act: RecordedAct) -> None:
 def _name_again(act: RecordedAct, belief: Belief) -> None:
     """Give a belief that has none this time either the subject that was read off its statement."""
     if not belief.subject:
-        belief.subject, belief.statement_hash = act.subject, hash_statement(belief.statement, act.subject)
+        belief.subject = act.subject
+        belief.statement_hash = hash_statement(belief.statement, act.subject, belief.context)
         belief.save(update_fields=["subject", "statement_hash"])
-
-
-def _say_again(word: Evidence, belief: Belief) -> None:
-    """Give a belief a curator's word once more, by a copy of the row that was taken away."""
-    row = copy(word)
-    row.pk, row._state.adding = None, True
-    row.save(force_insert=True)
-    recompute_beliefs(beliefs=[belief], now=row.created_at, gained={belief.pk: [Verdict(row.verdict)]})
 
 
 def _keep_times(act: RecordedAct, belief: Belief) -> None:

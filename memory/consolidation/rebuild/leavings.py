@@ -9,7 +9,7 @@ from memory.consolidation.rebuild.record import Record
 from memory.domain.actor import Actor, read_actor
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.evidence import LEFT, recompute_beliefs
+from memory.ledger.confidence import LEFT, recompute_beliefs
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.removal import take_from_evidence
 from memory.ledger.status import set_status_aside

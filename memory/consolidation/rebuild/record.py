@@ -3,10 +3,13 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
 
 from memory.consolidation.sources import hash_members
 from memory.domain.lifecycle import JobState
-from memory.models import Belief, ClusterJob, ClusterMember, Cycle, StructuralChild, Workspace
+from memory.models import Belief, BeliefEvent, ClusterJob, ClusterMember, Cycle, StructuralChild, Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +20,8 @@ class Record:
     cycles: Sequence[Cycle]
     made: Mapping[str, Belief]  # by id
     unfounded: Collection[str]  # made of a cluster that has lost a member since
-    others: Collection[str]  # beliefs that no recorded cycle made, those of undone cycles left out
+    by_hand: Mapping[str, Any]  # those of them that no cycle made, with the event of their making
+    others: Collection[str]  # beliefs that are not made again
 
     @property
     def foundable(self) -> set[str]:
@@ -37,15 +41,17 @@ def read_record(*, workspace: Workspace) -> Record:
     makers = [cycle.pk for cycle in cycles]
     founded = _founding_jobs(makers)
     born_of_change = StructuralChild.objects.filter(
-        job__cycle__in=makers, job__state=JobState.APPLIED, belief__isnull=False
+        job__cycle__in=makers, job__state=JobState.APPLIED, belief__isnull=False, is_joined=False
     )
-    made = {*founded, *born_of_change.values_list("belief_id", flat=True)}
+    by_hand = _made_by_hand(beliefs)
+    made = {*founded, *born_of_change.values_list("belief_id", flat=True), *by_hand}
     return Record(
         workspace=workspace,
         cycles=cycles,
         made={belief.pk: belief for belief in beliefs.filter(pk__in=made)},
         unfounded=_without_a_member(founded),
-        others=set(beliefs.exclude(pk__in=made).exclude(born_in__undone_at__isnull=False).values_list("pk", flat=True)),
+        by_hand=by_hand,
+        others=set(beliefs.exclude(pk__in=made).values_list("pk", flat=True)),
     )
 
 
@@ -53,6 +59,12 @@ def recorded_cycles(*, workspace: Workspace) -> list[Cycle]:
     """List the cycles that have ended and were not undone, in their order."""
     ended = Cycle.objects.for_workspace(workspace.pk).filter(finished_at__isnull=False, undone_at=None)
     return list(ended.select_related("workspace").order_by("opened_at", "finished_at"))
+
+
+def _made_by_hand(beliefs: QuerySet[Belief]) -> dict[str, Any]:
+    """Read how beliefs stood when somebody who is no cycle made them; of those older than the history nobody can tell."""
+    events = BeliefEvent.objects.filter(pgh_obj__in=beliefs.filter(born_in=None).values("pk"), pgh_label="created")
+    return {event.pgh_obj_id: event for event in events.order_by("pgh_id")}
 
 
 def _founding_jobs(cycles: Collection[str]) -> dict[str, ClusterJob]:

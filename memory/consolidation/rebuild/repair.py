@@ -9,6 +9,7 @@ from memory.domain.actor import REBUILDING
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.history.attribution import attribute_changes, record_change
+from memory.ledger.evidence import restore_evidence
 from memory.ledger.status import set_right_status
 from memory.models import (
     Belief,
@@ -27,18 +28,19 @@ REBUILT = "rebuilt from the recorded cycles"
 LOST = "lost"  # what became of a job whose belief cannot be made again
 
 
-def repair(*, differences: Sequence[Difference], now: datetime) -> None:
-    """Let every belief that could be made again stand as it was recorded."""
+def repair(*, differences: Sequence[Difference], now: datetime, is_due: bool = False) -> None:
+    """Let every belief that could be made again stand as it was recorded; after a loss it is due for the gates."""
     attribute_changes(actor=REBUILDING, reason=REBUILT)
     for difference in differences:
         if not difference.is_lost:
-            _repair(difference, now)
+            _repair(difference, now, is_due)
 
 
-def _repair(difference: Difference, now: datetime) -> None:
+def _repair(difference: Difference, now: datetime, is_due: bool) -> None:
     _put_rows_right(difference)
     columns = {name: recorded for name, (_, recorded) in difference.columns.items() if name != "status"}
-    Belief.objects.filter(pk=difference.id).update(updated_at=now, **columns)
+    due = {"is_due": True} if is_due else {}
+    Belief.objects.filter(pk=difference.id).update(updated_at=now, **due, **columns)
     belief = Belief.objects.get(pk=difference.id)
     if "status" in difference.columns:
         recorded = BeliefStatus(difference.columns["status"][1])
@@ -57,7 +59,7 @@ def _repair(difference: Difference, now: datetime) -> None:
 def _put_rows_right(difference: Difference) -> None:
     episodes = [row["episode_id"] for row in difference.evidence.surplus]
     Evidence.objects.filter(belief=difference.id, episode__in=episodes).delete()
-    Evidence.objects.bulk_create(Evidence(**row) for row in difference.evidence.missing)
+    restore_evidence(rows=difference.evidence.missing)
     for row in difference.lineage.surplus:
         Lineage.objects.filter(child=difference.id, parent=row["parent_id"], kind=row["kind"]).delete()
     Lineage.objects.bulk_create(Lineage(**row) for row in difference.lineage.missing)

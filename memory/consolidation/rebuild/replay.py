@@ -1,28 +1,33 @@
 """The recorded cycles once more, in their order, through the code that applied them; no model is asked."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from memory.consolidation.birth import CREATED, JOINED_TWIN, conceive, take_testimony
+from memory.consolidation.birth import FOUNDED, descent_of, draft_of
 from memory.consolidation.claims import end_beliefs
 from memory.consolidation.classify import as_belief
-from memory.consolidation.facts import read_facts_of
-from memory.consolidation.finish import beliefs_due
-from memory.consolidation.gate import give_evidence
-from memory.consolidation.offspring import ENDS, conceive_child, endow, trace
+from memory.consolidation.finish import beliefs_due, close_expired
+from memory.consolidation.offspring import ENDS, draft_child, inherited_evidence
 from memory.consolidation.rebuild.acts import Slots, repeat_act, words_by_hand
 from memory.consolidation.rebuild.leavings import Leaving, bring_back, repeat_leaving
 from memory.consolidation.rebuild.record import Record
-from memory.consolidation.structural import versions_of
+from memory.consolidation.structural import version_of
+from memory.consolidation.testimony import give_evidence, read_job_evidence
 from memory.domain.actor import cycle_actor
-from memory.domain.gates import ArchiveGate, GateName, Reason
+from memory.domain.gates import ArchiveGate, BeliefFacts, GateName, Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.author import Author
+from memory.ledger.beliefs import Outcome, repeat_belief
+from memory.ledger.confidence import recompute_beliefs
+from memory.ledger.decisions import decide_closing
+from memory.ledger.evidence import record_evidence
+from memory.ledger.facts import read_facts_of
+from memory.ledger.lineage import Descent, record_lineage
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.status import change_status
 from memory.models import (
@@ -43,6 +48,7 @@ _REASONS: Mapping[str, Reason] = {
     StructuralKind.REVISE: Reason.DISPROVED,
     StructuralKind.SPLIT: Reason.TRUE_IN_PART,
     StructuralKind.MERGE: Reason.SAYS_THE_SAME,
+    StructuralKind.CLOSE: Reason.CHANGED,
 }
 _WALKED = (CycleState.FINISHED, CycleState.OVER_BUDGET, CycleState.CANCELLED)  # ends at which what is due was looked at
 
@@ -103,8 +109,11 @@ def _replay_cycle(cycle: Cycle, record: Record) -> list[StructuralJob]:
     jobs = ClusterJob.objects.filter(cycle=cycle, state=JobState.APPLIED).select_related("workspace")
     for job in jobs.defer("candidate_vector").order_by("number"):
         _replay_job(job, cycle, record)
+    _close(cycle, record)
     changes = StructuralJob.objects.filter(cycle=cycle, state=JobState.APPLIED).order_by("pk")
     unrepeated = [job for job in changes if not _replay_change(job, cycle, record)]
+    if cycle.state in _WALKED:
+        close_expired(cycle=cycle, among=list(record.made))
     _archive(cycle, record)
     return unrepeated
 
@@ -113,22 +122,25 @@ def _replay_job(job: ClusterJob, cycle: Cycle, record: Record) -> None:
     outcome = job.outcome
     give_evidence(cycle=cycle, job=job)
     end_beliefs(cycle=cycle, job=job)
-    if outcome == JOINED_TWIN:
-        for twin in lock_beliefs([job.joined_belief_id] if job.joined_belief_id else []):
-            take_testimony(cycle=cycle, job=job, belief=twin, is_birth=False)
-    elif outcome == CREATED and job.created_belief_id in record.foundable:
-        belief = _found_again(job, cycle, record.made[job.created_belief_id])
-        take_testimony(cycle=cycle, job=job, belief=belief, is_birth=True)
+    said = read_job_evidence(job=job).get(None, [])
+    author, descent = Author.of_cycle(cycle, reason=FOUNDED), descent_of(job=job)
+    found: list[Belief] = []
+    if outcome == Outcome.JOINED and job.joined_belief_id:
+        found = lock_beliefs([job.joined_belief_id])
+    elif outcome == Outcome.CREATED and job.created_belief_id in record.foundable:
+        found = [_found_again(job, author, record.made[job.created_belief_id])]
+    for belief in found:
+        is_new = outcome == Outcome.CREATED
+        record_evidence(said={belief.pk: said}, beliefs=[belief], author=author, is_founding=is_new)
+        if descent:
+            record_lineage(child=belief, descent=descent, author=author)
 
 
-def _found_again(job: ClusterJob, cycle: Cycle, stood: Belief) -> Belief:
+def _found_again(job: ClusterJob, author: Author, stood: Belief) -> Belief:
     """Store a job's belief as at its birth; whose it is was told by the members, some of which may be archived now."""
     candidate = replace(as_belief(job=job, members=()), project_id=stood.project_id, user=stood.user)
-    belief = conceive(
-        belief_id=stood.pk, cycle=cycle, job=job, candidate=candidate, fact_type=FactType(stood.fact_type)
-    )
-    belief.save(force_insert=True)
-    return belief
+    draft = draft_of(job=job, candidate=candidate, fact_type=FactType(stood.fact_type))
+    return repeat_belief(draft=draft, author=author, belief_id=stood.pk)
 
 
 def _replay_change(job: StructuralJob, cycle: Cycle, record: Record) -> bool:
@@ -154,36 +166,39 @@ def _are_as_decided(job: StructuralJob, parents: Sequence[Belief], record: Recor
 def _versions(parent: Belief, job: StructuralJob, record: Record) -> set[str]:
     """Return the belief's version; of one that is not replayed, and is therefore changed already, as it was before."""
     is_changed = parent.pk in record.others and parent.status == ENDS[job.kind][0]
-    statuses = LIVE if is_changed else {parent.status}
-    alike = [Belief(pk=parent.pk, status=status, statement_hash=parent.statement_hash) for status in statuses]
-    return {version for belief in alike for version in versions_of([belief]).values()}
+    statuses = LIVE if is_changed else {BeliefStatus(parent.status)}
+    return {version_of(belief=parent, status=status) for status in statuses}
 
 
 def _replace(job: StructuralJob, cycle: Cycle, parents: Sequence[Belief], children: Sequence[StructuralChild]) -> None:
     reason, (status, kind) = _REASONS[job.kind], ENDS[job.kind]
+    author = Author.of_cycle(cycle, reason=f"{kind.label}: {reason}")
     for child in children:
-        belief = conceive_child(belief_id=str(child.belief_id), parents=parents, child=child, cycle=cycle)
-        belief.save(force_insert=True)
-        endow(belief=belief, child=child, cycle=cycle)
-        trace(child=belief, parents=parents, kind=kind, reason=reason, cycle=cycle)
+        said = inherited_evidence(parents=parents, child=child)
+        if child.is_joined:
+            belief = next(iter(lock_beliefs([str(child.belief_id)])), None)
+        else:
+            draft = draft_child(parents=parents, child=child)
+            belief = repeat_belief(draft=draft, author=author, belief_id=str(child.belief_id))
+        if belief:
+            record_evidence(said={belief.pk: said}, beliefs=[belief], author=author, is_founding=not child.is_joined)
+            record_lineage(child=belief, descent=Descent(parents=parents, kind=kind, reason=reason), author=author)
     for parent in parents:
         if parent.status in LIVE:
-            change_status(belief=parent, new=status, reason=reason, actor=cycle_actor(cycle.pk), now=cycle.now)
+            change_status(belief=parent, new=status, reason=reason, actor=author.actor, now=cycle.now)
+
+
+def _close(cycle: Cycle, record: Record) -> None:
+    """Ask once more whether what beliefs say has changed (C1)."""
+    for belief, facts in _asked_again(GateName.CLOSE, cycle, record):
+        author = Author.of_cycle(cycle, reason=Reason.CHANGED)
+        decide_closing(belief=belief, facts=facts, author=author)
 
 
 def _archive(cycle: Cycle, record: Record) -> None:
     """Ask the archive gate once more about all that the cycle asked it about, and what it would have now."""
-    recorded = GateDecision.objects.filter(cycle=cycle, gate=GateName.ARCHIVE).values_list("belief_id", "facts")
-    was_busy = {key: bool(facts["has_open_structural_job"]) for key, facts in recorded}
-    asked = {*was_busy, *_would_be_asked(cycle)} & set(record.made)
-    beliefs = lock_beliefs(asked)
-    facts = read_facts_of(beliefs=beliefs, cycle=cycle)
-    waiting = _busy_after(cycle, record, asked - set(was_busy))
-    for belief in beliefs:
-        # Structural jobs have ended that were open then.
-        is_busy = was_busy.get(belief.pk, belief.pk in waiting)
-        seen = replace(facts[belief.pk], has_open_structural_job=is_busy)
-        decision = ArchiveGate().decide(facts=seen, policy=settings.POLICY.gate)
+    for belief, facts in _asked_again(GateName.ARCHIVE, cycle, record):
+        decision = ArchiveGate().decide(facts=facts, policy=settings.POLICY.gate)
         if decision.passed:
             change_status(
                 belief=belief,
@@ -192,6 +207,20 @@ def _archive(cycle: Cycle, record: Record) -> None:
                 actor=cycle_actor(cycle.pk),
                 now=cycle.now,
             )
+
+
+def _asked_again(gate: GateName, cycle: Cycle, record: Record) -> Iterator[tuple[Belief, BeliefFacts]]:
+    """Yield the beliefs that a gate was asked about, or would be now, with what it may know of them."""
+    recorded = GateDecision.objects.filter(cycle=cycle, gate=gate).values_list("belief_id", "facts")
+    was_busy = {key: bool(facts["has_open_structural_job"]) for key, facts in recorded}
+    asked = {*was_busy, *_would_be_asked(cycle)} & set(record.made)
+    beliefs = lock_beliefs(asked)
+    facts = read_facts_of(beliefs=beliefs, now=cycle.now, cycle=cycle)
+    waiting = _busy_after(cycle, record, asked - set(was_busy))
+    for belief in beliefs:
+        # Structural jobs have ended that were open then.
+        is_busy = was_busy.get(belief.pk, belief.pk in waiting)
+        yield belief, replace(facts[belief.pk], has_open_structural_job=is_busy)
 
 
 def _would_be_asked(cycle: Cycle) -> set[str]:

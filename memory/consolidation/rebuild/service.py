@@ -84,7 +84,7 @@ def rebuild_some(
     tombstones = Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True)
     found = compare(stands=stands, recorded=recorded, tombstones=set(tombstones))
     differences = [difference for difference in found if difference.id in beliefs]
-    repair(differences=differences, now=now)
+    repair(differences=differences, now=now, is_due=True)
     give_up(lost={difference.id for difference in differences if difference.is_lost}, stood=stands)
     decide_anew(unrepeated=[*fallen, *(job for job in unrepeated if job.belief_id in beliefs)])
     return frozenset(difference.id for difference in differences)

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.ledger.evidence import LEFT
+from memory.ledger.confidence import LEFT
+from memory.ledger.evidence import EVIDENCE_COLUMNS
 from memory.models import Belief, Evidence, Lineage
 
 Row = dict[str, Any]
@@ -13,12 +14,9 @@ Row = dict[str, Any]
 TOLD = (
     "statement", "statement_hash", "subject", "predicate", "context", "timeframe", "language", "status",
     "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
-    "storage_strength", "lineage_depth", "is_pinned", "restored_by_person_at", "archived_by_person_at",
-    "created_at", "statement_changed_at", "last_reinforced_at", "archive_due_at",
-)  # fmt: skip
-_EVIDENCE = (
-    "workspace_id", "belief_id", "episode_id", "verdict", "kind", "base_weight", "is_founding", "basis", "reason",
-    "claim_id", "cycle_id", "call_id", "created_at",
+    "storage_strength", "lineage_depth", "is_pinned", "valid_from", "valid_until",
+    "restored_by_person_at", "archived_by_person_at", "created_at", "statement_changed_at",
+    "last_reinforced_at", "archive_due_at",
 )  # fmt: skip
 _LINEAGE = ("workspace_id", "parent_id", "child_id", "kind", "reason", "cycle_id", "created_at")
 
@@ -63,7 +61,7 @@ def take_stock(*, beliefs: Collection[str]) -> Stock:
     came_from = Lineage.objects.filter(child__in=ids)
     return Stock(
         beliefs={row["id"]: row for row in Belief.objects.filter(pk__in=ids).values("id", "status_reason", *TOLD)},
-        evidence={(row["belief_id"], row["episode_id"]): row for row in rows.values(*_EVIDENCE)},
+        evidence={(row["belief_id"], row["episode_id"]): row for row in rows.values(*EVIDENCE_COLUMNS)},
         lineage={(row["child_id"], row["parent_id"], row["kind"]): row for row in came_from.values(*_LINEAGE)},
     )
 

@@ -62,6 +62,8 @@ def _archive_exemption(facts: BeliefFacts, policy: GatePolicy) -> Reason | None:
     restored = facts.since_restored_by_person
     if restored is not None and restored <= policy.archive_restored_days * DAY:
         return Reason.RESTORED_BY_PERSON
+    if facts.is_challenged:
+        return Reason.OPEN_CHALLENGE
     return Reason.OPEN_STRUCTURAL_JOB if facts.has_open_structural_job else None
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from memory.domain.changes import ChangePoint
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.policy import GatePolicy
 
@@ -16,6 +17,7 @@ LIVE = frozenset({BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED})
 class GateName(StrEnum):
     """The gates, in the order in which they are walked."""
 
+    CLOSE = "close"
     REVISE = "revise"
     SPLIT = "split"
     MERGE = "merge"
@@ -26,6 +28,16 @@ class GateName(StrEnum):
 class Reason(StrEnum):
     """Why a gate opened or stayed shut."""
 
+    # close
+    CHANGED = "changed"
+    NO_CHANGE = "no_change"
+    UNLIKELY_CHANGE = "unlikely_change"
+    # challenges
+    ANNOUNCED = "announced"
+    DISPUTED = "disputed"
+    UPHELD = "upheld"
+    UNCONFIRMED = "unconfirmed"
+    OPEN_CHALLENGE = "open_challenge"
     # revise
     DISPROVED = "disproved"
     STILL_CONFIDENT = "still_confident"
@@ -68,6 +80,9 @@ class Reason(StrEnum):
     OPEN_STRUCTURAL_JOB = "open_structural_job"
     CHANGED_THIS_CYCLE = "changed_this_cycle"
     UNDONE_LATELY = "undone_lately"
+
+
+CHALLENGES = frozenset({Reason.ANNOUNCED, Reason.DISPUTED})  # why a belief is challenged by what was said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +133,14 @@ class BeliefFacts:
     is_pinned: bool = False
     is_additive: bool = False  # the workspace counts by R10a
     is_told: bool = False  # somebody said it plainly (E4)
+    is_challenged: bool = False  # by what was said, and nothing has borne out either side yet (C1)
     since_restored_by_person: timedelta | None = None
     has_open_structural_job: bool = False
     was_changed_this_cycle: bool = False
     since_revision_undone: timedelta | None = None  # since a person had it undone (B22)
     since_split_undone: timedelta | None = None
+    since_close_undone: timedelta | None = None
+    change: ChangePoint | None = None
     twin: TwinFacts | None = None
 
     @property

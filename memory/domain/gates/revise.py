@@ -23,6 +23,7 @@ class ReviseGate:
         """Return whether the belief is revised, or the first condition that keeps it as it is."""
         obstacle = first_unmet(
             *free_to_change(facts),
+            (not facts.is_challenged, Reason.OPEN_CHALLENGE),
             (facts.confidence < policy.revise_confidence, Reason.STILL_CONFIDENT),
             (facts.peak_confidence > policy.revise_peak, Reason.NEVER_CONFIDENT),
             (facts.contradicting >= policy.revise_contradictions, Reason.TOO_FEW_CONTRADICTIONS),

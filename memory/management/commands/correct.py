@@ -7,9 +7,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, Hand, NoVector, Wording
+from memory.consolidation.handmade import CannotStand, Wording
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.ledger.author import Author
+from memory.ledger.beliefs import NoVector
 from memory.ledger.locks import Gone
 from memory.management.acting import acting
 from memory.management.failures import usage_error
@@ -36,7 +38,7 @@ class Command(BaseCommand):
         if not isinstance(belief, Belief):
             raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
         wording = Wording(statement=statement) if statement else None
-        hand = Hand(actor=acting("correct"), reason=reason, now=timezone.now())
+        hand = Author(actor=acting("correct"), reason=reason, now=timezone.now())
         try:
             reshaped = correct_belief(belief=belief, wording=wording, hand=hand)
         except _FAILURES as error:

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import Hand
+from memory.ledger.author import Author
 from memory.ledger.locks import Occupied
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        hand = Hand(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
+        hand = Author(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
             done = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
         except (BeliefsAreOff, Occupied) as error:

@@ -14,7 +14,7 @@ from django.db import connection
 from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from memory.ledger.evidence import recompute_beliefs
+from memory.ledger.confidence import recompute_beliefs
 from memory.models import DIMENSIONS
 from memory.models.vectors import store_belief_vectors
 from tests import factories

@@ -1,37 +1,34 @@
-"""What gates may know of beliefs, read from the rows in the cycle's domain time."""
+"""What gates may know of beliefs, read from their rows at a time."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Q
 
-from memory.consolidation.twins import Twin
+from memory.domain.changes import find_change_point
 from memory.domain.destabilization import error_threshold, is_destabilised
 from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.gates import BeliefFacts, TwinFacts
+from memory.domain.gates import BeliefFacts
+from memory.domain.gates.decisions import CHALLENGES
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.ledger.evidence import chosen_confidence, confidence_policy, read_rows_of
+from memory.ledger.confidence import chosen_confidence, confidence_policy, read_rows_of
 from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob, StructuralKind
 
 
-def read_facts(*, belief: Belief, cycle: Cycle) -> BeliefFacts:
-    """Return what gates may know of one belief."""
-    return read_facts_of(beliefs=[belief], cycle=cycle)[belief.pk]
-
-
-def read_facts_of(*, beliefs: Sequence[Belief], cycle: Cycle) -> dict[str, BeliefFacts]:
-    """Return what gates may know of several beliefs, their twins aside, by id; the caller holds their locks."""
+def read_facts_of(*, beliefs: Sequence[Belief], now: datetime, cycle: Cycle | None) -> dict[str, BeliefFacts]:
+    """Return what gates may know of beliefs, their twins aside, by id; the caller holds their locks."""
     ids = [belief.pk for belief in beliefs]
     rows, busy, undone = read_rows_of(beliefs=ids), busy_beliefs(ids), _undone_changes(ids)
     return {
         belief.pk: replace(
-            _facts(belief, rows[belief.pk], cycle),
+            _facts(belief, rows[belief.pk], now, cycle),
             has_open_structural_job=belief.pk in busy,
-            since_revision_undone=_since(undone.get((belief.pk, StructuralKind.REVISE)), cycle.now),
-            since_split_undone=_since(undone.get((belief.pk, StructuralKind.SPLIT)), cycle.now),
+            since_revision_undone=_since(undone.get((belief.pk, StructuralKind.REVISE)), now),
+            since_close_undone=_since(undone.get((belief.pk, StructuralKind.CLOSE)), now),
+            since_split_undone=_since(undone.get((belief.pk, StructuralKind.SPLIT)), now),
         )
         for belief in beliefs
     }
@@ -49,54 +46,36 @@ def _undone_changes(ids: Collection[str]) -> dict[tuple[str, str], datetime]:
     return {(belief, kind): at for belief, kind, at in jobs.values_list("belief_id", "kind", "undone_at")}
 
 
-def with_twin(*, facts: BeliefFacts, twin: Twin | None, of: Mapping[str, BeliefFacts]) -> BeliefFacts:
-    """Add what is to be known of a belief's nearest neighbour."""
-    if twin is None or twin.id not in of:
-        return facts
-    other = of[twin.id]
-    return replace(
-        facts,
-        twin=TwinFacts(
-            similarity=twin.similarity,
-            passes_guard=twin.passes_guard,
-            is_live=other.is_live,
-            confidence=other.confidence,
-            is_pinned=other.is_pinned,
-            has_open_structural_job=other.has_open_structural_job,
-            since_changed=other.since_changed,
-            was_found_different=twin.was_found_different,
-            since_undone=twin.since_undone,
-        ),
-    )
-
-
-def _facts(belief: Belief, rows: Sequence[EvidenceRow], cycle: Cycle) -> BeliefFacts:
-    weighed = weigh_evidence(rows=rows, policy=confidence_policy(belief.workspace))
-    age = max(cycle.now - belief.created_at, timedelta())
+def _facts(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, cycle: Cycle | None) -> BeliefFacts:
+    confidence = confidence_policy(belief.workspace)
+    weighed = weigh_evidence(rows=rows, policy=confidence)
+    age = max(now - belief.created_at, timedelta())
     numbers, error = settings.POLICY.destabilization, belief.prediction_error
     evidence_count = weighed.evidence_count
     return BeliefFacts(
         status=BeliefStatus(belief.status),
         confidence=chosen_confidence(belief),
         evidence_count=evidence_count,
-        since_reinforced=max(cycle.now - (belief.last_reinforced_at or belief.created_at), timedelta()),
+        since_reinforced=max(now - (belief.last_reinforced_at or belief.created_at), timedelta()),
         peak_confidence=belief.peak_confidence,
         prediction_error=error,
         error_threshold=error_threshold(evidence_count=evidence_count, age=age, policy=numbers),
         is_destabilised=is_destabilised(error=error, evidence_count=evidence_count, age=age, policy=numbers),
         lineage_depth=belief.lineage_depth,
-        since_changed=_since_changed(belief, cycle.now),
+        since_changed=_since_changed(belief, now),
         is_pinned=belief.is_pinned,
         is_told=belief.is_told,
+        is_challenged=belief.status == BeliefStatus.CHALLENGED and belief.status_reason in CHALLENGES,
         is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
-        since_restored_by_person=_since(belief.restored_by_person_at, cycle.now),
-        was_changed_this_cycle=belief.lineage_depth > 0 and belief.born_in_id == cycle.pk,
+        since_restored_by_person=_since(belief.restored_by_person_at, now),
+        was_changed_this_cycle=belief.lineage_depth > 0 and cycle is not None and belief.born_in_id == cycle.pk,
         supporting=weighed.rows.get(Verdict.SUPPORTS, 0),
         contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0),
         partial=weighed.rows.get(Verdict.PARTIAL, 0),
         supporting_origins=weighed.origins.get(Verdict.SUPPORTS, 0),
         contradicting_origins=weighed.origins.get(Verdict.CONTRADICTS, 0),
         origins_against=weighed.origins_against,
+        change=find_change_point(rows=rows, policy=confidence) if weighed.origins_against > 1 else None,
     )
 
 

@@ -1,0 +1,103 @@
+"""Since when, or from when on, a sentence says that something holds: "since February", "from 1 April", "ab Juli"."""
+
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar jänner", "february feb februar", "march mar märz", "april apr", "may mai",
+            "june jun juni", "july jul juli", "august aug", "september sep sept", "october oct oktober okt",
+            "november nov", "december dec dezember dez",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_DAYS = (
+    "monday montag", "tuesday dienstag", "wednesday mittwoch", "thursday donnerstag", "friday freitag",
+    "saturday samstag sonnabend", "sunday sonntag",
+)  # fmt: skip
+_WEEKDAYS = {name: place for place, names in enumerate(_DAYS) for name in names.split()}
+
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+_YEAR = r"(?:,? (?P<year>(?:19|20)\d\d))?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
+_AHEAD = r"(?:from|starting(?: in| on| from)?|beginning(?: in| on)?|as of|effective|ab|von)(?: the| dem| den)?"
+_BACK = r"(?:since|seit)(?: the| dem| den)?"
+
+_Reading = Callable[[date, re.Match[str], bool], date]
+
+
+def holds_since(*, sentence: str, said_on: date | None) -> date | None:
+    """Return the day from which a sentence says that something holds, None where it names none.
+
+    A month or weekday without a year is the nearest one: back from the day of speaking where the sentence looks back
+    ("since"), ahead of it where it looks ahead ("from", "starting in").
+    """
+    if said_on is None:
+        return None
+    for cue, is_ahead in ((_BACK, False), (_AHEAD, True)):
+        for pattern, read in _READINGS:
+            found = re.search(rf"\b{cue} {pattern}(?![\w-])", sentence, re.IGNORECASE)
+            if found and not (is_ahead and _is_a_way(sentence, found)):
+                try:
+                    return read(said_on, found, is_ahead)
+                except ValueError:  # no such day
+                    return None
+    return None
+
+
+def _is_a_way(sentence: str, found: re.Match[str]) -> bool:
+    """Tell whether it leads from one to another ("from Friday to Monday"), which names no beginning."""
+    return re.match(r" (?:to|until|till|bis|through|auf) ", sentence[found.end() :], re.IGNORECASE) is not None
+
+
+def _by_iso(_: date, found: re.Match[str], __: bool) -> date:
+    return date.fromisoformat(found["iso"])
+
+
+def _by_month(said_on: date, found: re.Match[str], is_ahead: bool) -> date:
+    parts = found.groupdict()
+    month, day = _MONTHS[parts["month"].lower()], int(parts.get("day") or 1)
+    if parts.get("year"):
+        return date(int(parts["year"]), month, day)
+    if (month, day) == (said_on.month, 1) and not parts.get("day"):
+        return date(said_on.year, month, 1)
+    this_year = date(said_on.year, month, day)
+    if is_ahead:
+        return this_year if this_year >= said_on else date(said_on.year + 1, month, day)
+    return this_year if this_year <= said_on else date(said_on.year - 1, month, day)
+
+
+def _by_weekday(said_on: date, found: re.Match[str], is_ahead: bool) -> date:
+    wanted = _WEEKDAYS[found["weekday"].lower()]
+    if is_ahead:
+        return said_on + timedelta(days=(wanted - said_on.weekday() - 1) % 7 + 1)
+    return said_on - timedelta(days=(said_on.weekday() - wanted - 1) % 7 + 1)
+
+
+def _tomorrow(said_on: date, _: re.Match[str], __: bool) -> date:
+    return said_on + timedelta(days=1)
+
+
+def _next(said_on: date, found: re.Match[str], _: bool) -> date:
+    unit = found["unit"].lower()
+    if unit in ("week", "woche"):
+        return said_on + timedelta(days=7 - said_on.weekday())
+    if unit in ("month", "monat"):
+        return date(said_on.year + said_on.month // 12, said_on.month % 12 + 1, 1)
+    return date(said_on.year + 1, 1, 1)
+
+
+_READINGS: tuple[tuple[str, _Reading], ...] = (
+    (r"(?P<iso>\d{4}-\d\d-\d\d)", _by_iso),
+    (rf"{_MONTH} {_DAY}{_YEAR}", _by_month),
+    (rf"{_DAY}(?: of)? {_MONTH}{_YEAR}", _by_month),
+    (rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}", _by_month),
+    (r"(?:tomorrow|morgen)", _tomorrow),
+    (r"(?:next|nächste[rnm]?|kommende[rnm]?) (?P<unit>week|month|year|woche|monat|jahr)", _next),
+    (rf"(?:next |last |nächste[nm] |letzte[nm] )?(?P<weekday>{'|'.join(_WEEKDAYS)})", _by_weekday),
+)

@@ -1,0 +1,152 @@
+"""A belief's numbers come from all of its evidence rows, and from nothing else (B4).
+
+Nothing here adds a difference to α or β. What a row weighs depends on the other rows of its origin, and recomputing
+gives the same result however often a message is delivered.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count
+
+from memory.domain.additive import additive_path
+from memory.domain.destabilization import prediction_error
+from memory.domain.evidence import EvidenceRow, peak_confidence, weigh_evidence
+from memory.domain.gates import archive_due_after
+from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.policy import ConfidencePolicy
+from memory.domain.verdicts import Verdict
+from memory.models import Belief, ConfidenceModel, Evidence, EvidenceKind, Workspace
+
+# Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
+LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
+
+
+def recompute_beliefs(*, beliefs: Sequence[Belief], now: datetime) -> None:
+    """Set α, β and all that follows from them by the rows there are; the caller holds the beliefs' locks.
+
+    A belief whose counted evidence has changed is due for the gates, whoever changed it (C3).
+    """
+    numbers = numbers_of(beliefs=beliefs)
+    for belief in beliefs:
+        counted = belief.alpha, belief.beta
+        for name, value in numbers[belief.pk].items():
+            setattr(belief, name, value)
+        belief.confidence = belief.alpha / (belief.alpha + belief.beta)  # as the database computes it
+        belief.is_due = belief.is_due or counted != (belief.alpha, belief.beta)
+        belief.updated_at = now
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            _UPDATE, [{name: getattr(belief, name) for name in ("id", *_RECOMPUTED)} for belief in beliefs]
+        )
+
+
+def numbers_of(*, beliefs: Sequence[Belief]) -> dict[str, dict[str, Any]]:
+    """Return by belief every number that its evidence gives, by the name of its column."""
+    ids = [belief.pk for belief in beliefs]
+    rows = read_rows_of(beliefs=ids)
+    ever = Evidence.objects.filter(belief__in=ids, base_weight__gt=0).values_list("belief")
+    strengths = dict(ever.annotate(Count("pk")).order_by())
+    return {
+        belief.pk: _numbers(belief, rows[belief.pk]) | {"storage_strength": strengths.get(belief.pk, 0)}
+        for belief in beliefs
+    }
+
+
+def _numbers(belief: Belief, rows: Sequence[EvidenceRow]) -> dict[str, Any]:
+    policy = confidence_policy(belief.workspace)
+    weighed = weigh_evidence(rows=rows, policy=policy)
+    additive = additive_path(rows=rows, confidence=policy, policy=settings.POLICY.additive)
+    is_additive = belief.workspace.confidence_model == ConfidenceModel.ADDITIVE
+    supports = [row.recorded_at for row in rows if row.verdict is Verdict.SUPPORTS and row.base_weight > 0]
+    reinforced_at = max((at for at in supports if at), default=None)
+    wait = archive_due_after(
+        confidence=additive[-1] if is_additive else weighed.posterior.mean,
+        evidence_count=weighed.evidence_count,
+        contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0) if is_additive else None,
+        policy=settings.POLICY.gate,
+        is_told=belief.is_told,
+    )
+    return {
+        "alpha": weighed.posterior.alpha,
+        "beta": weighed.posterior.beta,
+        "additive_confidence": additive[-1],
+        "evidence_count": weighed.evidence_count,
+        "peak_confidence": max(additive) if is_additive else peak_confidence(rows=rows, policy=policy),
+        "prediction_error": _error_of(belief, rows, policy),
+        "last_reinforced_at": reinforced_at,
+        "archive_due_at": None if wait is None else (reinforced_at or belief.created_at) + wait,
+    }
+
+
+def _error_of(belief: Belief, rows: Sequence[EvidenceRow], policy: ConfidencePolicy) -> float:
+    """Return a belief's prediction error; what a structural change made it of surprises it no more (B6)."""
+    changed = belief.lineage_depth > 0
+    founding = {row.episode_id for row in rows if row.is_founding} if changed else frozenset[str]()
+    return prediction_error(rows=rows, policy=policy, founding=founding)
+
+
+def chosen_confidence(belief: Belief) -> float:
+    """Return the confidence by the model that the belief's workspace has chosen (R10a)."""
+    if belief.workspace.confidence_model == ConfidenceModel.ADDITIVE and belief.additive_confidence is not None:
+        return belief.additive_confidence
+    return belief.alpha / (belief.alpha + belief.beta)
+
+
+_RECOMPUTED = (
+    "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
+    "storage_strength", "updated_at", "last_reinforced_at", "archive_due_at", "is_due",
+)  # fmt: skip
+# Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
+_UPDATE = f"""
+UPDATE memory_belief SET {", ".join(f"{name} = %({name})s" for name in _RECOMPUTED)} WHERE id = %(id)s
+"""  # noqa: S608  (names of columns)
+
+
+def read_rows(*, belief_id: str) -> list[EvidenceRow]:
+    """Read a belief's evidence as values, without what has left it."""
+    return read_rows_of(beliefs=[belief_id])[belief_id]
+
+
+def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
+    """Read the evidence of several beliefs, by belief; what lies outside of the time of one weighs nothing (C2)."""
+    found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
+    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=LEFT)
+    for row in rows.values(*_ROW):
+        at = row["valid_at"] or row["episode__occurred_at"]
+        found[row["belief_id"]].append(
+            EvidenceRow(
+                episode_id=row["episode_id"],
+                verdict=Verdict(row["verdict"]),
+                base_weight=row["base_weight"] if _is_within(row, at) else 0.0,
+                origin=row["episode__origin"],
+                occurred_at=at,
+                is_founding=row["is_founding"],
+                recorded_at=row["created_at"],
+            )
+        )
+    return found
+
+
+def _is_within(row: Mapping[str, Any], at: datetime) -> bool:
+    """Tell whether a row is of the time in which its belief holds; what announced the belief always is."""
+    if row["kind"] == EvidenceKind.ANNOUNCED and row["verdict"] == Verdict.SUPPORTS:
+        return True
+    begin, end = row["belief__valid_from"], row["belief__valid_until"]
+    return (begin is None or at >= begin) and (end is None or at < end)
+
+
+_ROW = (
+    "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "is_founding",
+    "episode__occurred_at", "valid_at", "created_at", "kind", "belief__valid_from", "belief__valid_until",
+)  # fmt: skip
+
+
+def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
+    """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
+    policy: ConfidencePolicy = settings.POLICY.confidence
+    return replace(policy, independence=policy.independence and workspace.counts_origins)

@@ -1,0 +1,151 @@
+"""C1, C2: what is believed when the world changes, lived through by the rules of this machine, at five times each."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory.ledger.verify import find_drift
+from memory.models import Belief, Evidence, Lineage
+from tests import factories
+from tests.consolidation.telling import DAY, Teller
+
+pytestmark = pytest.mark.django_db
+
+DANA = "My manager is Dana."
+DANAS, RAVIS = "Mara's manager is Dana.", "Mara's manager is Ravi"
+
+
+@pytest.fixture
+def mara() -> Teller:
+    """Return a workspace in which Mara tells things."""
+    return Teller(workspace=factories.workspace())
+
+
+def believed(mara: Teller, status: str = "active") -> list[str]:
+    """List what is believed, and check that the numbers are those of the evidence."""
+    assert find_drift(workspace=mara.workspace)[1] == []
+    return [belief.statement for belief in beliefs(mara, status)]
+
+
+def beliefs(mara: Teller, status: str = "active") -> list[Belief]:
+    found = Belief.objects.filter(workspace=mara.workspace, status=status)
+    return list(found.order_by("created_at", "pk"))
+
+
+def test_a_change_that_turns_back(mara: Teller) -> None:
+    """C2: each time the old one is closed and keeps its time; what turns back founds a belief anew."""
+    mara.cycle(DANA)
+    assert believed(mara) == [DANAS]
+
+    mara.cycle("My manager is no longer Dana, it is Ravi now.")
+    [ravi] = beliefs(mara)
+    announced = mara.now
+    assert (RAVIS in ravi.statement.replace("no longer Dana, it is ", ""), ravi.valid_from) == (True, announced)
+    assert believed(mara, "challenged") == [DANAS]
+
+    mara.cycle("Ravi is my manager.")
+    [dana] = beliefs(mara, "invalidated")
+    assert (dana.statement, dana.status_reason, dana.valid_until) == (DANAS, "changed", announced)
+    assert [belief.pk for belief in beliefs(mara)] == [ravi.pk]
+    assert Lineage.objects.get(parent=dana).child == ravi
+
+    mara.cycle("My manager is no longer Ravi, it is Dana now.")
+    assert [belief.pk for belief in beliefs(mara, "challenged")] == [ravi.pk]
+
+    mara.cycle("Dana is my manager.")
+    [again] = beliefs(mara)
+    assert "Dana" in again.statement
+    assert again.pk != dana.pk
+    assert {belief.pk for belief in beliefs(mara, "invalidated")} == {dana.pk, ravi.pk}
+    dana.refresh_from_db()
+    assert (dana.alpha, dana.beta) == (2.0, 1.0)
+
+
+def test_a_flood_of_one_session_closes_nothing(mara: Teller) -> None:
+    """C1: twenty times the opposite in one conversation."""
+    for said in (DANA, "Dana is my manager.", "My boss is Dana.", "By the way, Dana is my manager."):
+        mara.cycle(said)
+        assert believed(mara) == [DANAS]
+    before = mara.belief("Dana").alpha
+
+    for number in range(20):
+        mara.tell(f"My manager is Ravi{'!' * number}", origin="session:flood")
+    mara.cycle()
+
+    dana = mara.belief("Dana")
+    assert (dana.alpha, dana.status, dana.valid_until) == (before, "active", None)
+    assert dana.beta > 3.0
+    assert not beliefs(mara, "invalidated")
+
+
+def test_an_archive_of_last_year_that_comes_late_founds_nothing_current(mara: Teller) -> None:
+    """C2: it speaks of its own time, and says nothing against what has been so since."""
+    mara.cycle("My manager is Ravi.")
+    mara.cycle("Ravi is my manager.")
+    [ravi] = beliefs(mara)
+    before = ravi.alpha, ravi.beta
+
+    for month in range(1, 6):
+        mara.tell(DANA, occurred_at=datetime(2025, month, 3, 9, tzinfo=UTC), session=f"archive {month}")
+        mara.cycle()
+        [now] = beliefs(mara)
+        assert (now.pk, (now.alpha, now.beta)) == (ravi.pk, before)
+    assert not beliefs(mara, "invalidated")
+
+
+def test_a_change_that_is_announced_for_next_month(mara: Teller) -> None:
+    """C1: the old one is believed until the day, then challenged, then closed by a word from elsewhere."""
+    mara.cycle(DANA)
+    mara.cycle("From April 1st my manager will be Ravi instead of Dana.")
+    first = datetime(2026, 4, 1, tzinfo=UTC)
+    [dana] = beliefs(mara)
+    assert (dana.statement, dana.valid_until, (dana.alpha, dana.beta)) == (DANAS, first, (2.0, 1.0))
+
+    mara.cycle("The weather is fine.", after=timedelta(days=20))
+    assert believed(mara) == [DANAS]
+
+    mara.cycle(after=first - mara.now + timedelta(hours=9))
+    [ravi] = beliefs(mara)
+    assert ("Ravi" in ravi.statement, ravi.valid_from, ravi.confidence) == (True, first, pytest.approx(2 / 3))
+    [dana] = beliefs(mara, "challenged")
+    assert (dana.valid_until, dana.beta) == (None, 4.0)
+
+    mara.cycle("Ravi is my manager.")
+    [dana] = beliefs(mara, "invalidated")
+    assert (dana.status_reason, dana.valid_until, (dana.alpha, dana.beta)) == ("changed", first, (2.0, 1.0))
+    assert [belief.pk for belief in beliefs(mara)] == [ravi.pk]
+
+
+def test_an_announcement_that_nobody_bears_out_is_given_up(mara: Teller) -> None:
+    """C1: two origins for the old one with none for the new."""
+    mara.cycle(DANA)
+    mara.cycle("My manager is no longer Dana, it is Ravi now.")
+    mara.cycle("Dana is my manager.")
+    assert believed(mara, "challenged") == [DANAS]
+    mara.cycle("As ever, Dana is my manager.")
+
+    [dana] = beliefs(mara)
+    assert (dana.statement, dana.status_reason) == (DANAS, "upheld")
+    [ravi] = beliefs(mara, "archived")
+    assert ravi.status_reason == "unconfirmed"
+
+
+def test_an_announcement_weighs_three(mara: Teller) -> None:
+    """C1: beside one of an ordinary word; additive, six tenths."""
+    mara.cycle(DANA)
+    mara.cycle("My manager is no longer Dana, it is Ravi now.")
+
+    row = Evidence.objects.get(belief__statement=DANAS, verdict="CONTRADICTS")
+    assert (row.kind, row.base_weight) == ("announced", 3.0)
+    assert mara.belief("manager is Dana").beta == 4.0
+
+
+def test_a_day_that_comes_while_nothing_is_said_opens_a_cycle(mara: Teller) -> None:
+    """C1, B7: nobody has to speak for a change to take place."""
+    from memory.consolidation.schedule import open_due_cycles
+
+    mara.cycle(DANA)
+    mara.cycle("From April 1st my manager will be Ravi instead of Dana.")
+    assert open_due_cycles(now=mara.now + DAY) == []
+
+    assert len(open_due_cycles(now=datetime(2026, 4, 1, 0, 5, tzinfo=UTC))) == 1

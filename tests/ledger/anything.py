@@ -1,0 +1,280 @@
+"""Anything that may be done to a workspace, in any order, offline: what a stateful test draws from."""
+
+import io
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from memory.access.visibility import Viewer
+from memory.consolidation.by_hand import (
+    CannotTestify,
+    NotOfOneScope,
+    Part,
+    SaidAlready,
+    found_belief,
+    merge_beliefs,
+    split_belief,
+)
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
+from memory.consolidation.held import held_for, release_held
+from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.domain.actor import Actor, ActorKind
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import IllegalTransitionError
+from memory.domain.verdicts import Verdict
+from memory.forgetting.erase import erase_memories, erase_workspace
+from memory.forgetting.forget import forget_episode
+from memory.ingest.arrival import Arrival
+from memory.ingest.corrections import WasForgotten, correct_belief
+from memory.ingest.episodes import take_episodes
+from memory.ingest.turns.accepting import take_turns
+from memory.ingest.turns.extracting import extract_conversation
+from memory.ledger.author import Author
+from memory.ledger.confidence import numbers_of
+from memory.models import Belief, Conversation, Cycle, Episode, Evidence, Remembrance, Surfaced
+from memory.remembering.remember import remember
+from memory.remembering.working import work_remembrance
+from memory.transfer.reading import import_workspace
+from memory.transfer.writing import export_workspace
+from tests import factories
+from tests.consolidation.inline import run_cycle
+
+LENA = Actor(kind=ActorKind.PERSON, name="lena")
+BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+SAID = (
+    "My manager is Dana.",
+    "Dana is my manager.",
+    "My manager is Ravi.",
+    "Ravi is my manager.",
+    "My manager is no longer Dana, it is Ravi now.",
+    "My manager is no longer Ravi, it is Dana now.",
+    "From April 1st my manager will be Ravi instead of Dana.",
+    "I am vegetarian.",
+    "I no longer eat vegetarian, I eat meat again.",
+    "We deploy on Tuesdays.",
+    "We deploy on Fridays.",
+    "We moved deployments from Tuesdays to Fridays.",
+    "I drink tea. I do not drink tea.",
+    "The kiln of the pottery burns 5 hours.",
+    "The pottery's kiln burns 5 hours.",
+    "The kiln of the pottery burns 6 hours.",
+)
+STATED = ("Mara's manager is Ravi.", "Mara deploys on Fridays.", "The kiln of the pottery burns 6 hours.")
+texts, sessions, places = st.sampled_from(SAID), st.sampled_from("abcdef"), st.integers(0, 30)
+days = st.sampled_from([0, 1, 2, 9, 40, 95])
+
+
+class Anything(RuleBasedStateMachine):
+    """One workspace of Mara's, with a clock; after each act its beliefs are held against their evidence."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Make a workspace."""
+        self.workspace = factories.workspace()
+        self.now, self.count = BEGIN, 0
+
+    def arrival(self) -> Arrival:
+        """Come a minute later."""
+        self.now += timedelta(minutes=1)
+        return Arrival(workspace=self.workspace, now=self.now, actor=LENA, is_replay=True)
+
+    def author(self) -> Author:
+        self.now += timedelta(minutes=1)
+        return Author(actor=LENA, reason="as drawn", now=self.now)
+
+    def belief(self, place: int, *, live: bool = False) -> Belief | None:
+        """Choose a belief, a live one if that is wanted."""
+        found = Belief.objects.for_workspace(self.workspace.pk).order_by("created_at", "statement", "pk")
+        chosen = list(found.filter(status__in=LIVE) if live else found)
+        return chosen[place % len(chosen)] if chosen else None
+
+    def episode(self, place: int) -> Episode | None:
+        chosen = list(Episode.objects.for_workspace(self.workspace.pk).order_by("number"))
+        return chosen[place % len(chosen)] if chosen else None
+
+    def line(self, text: str, session: str, ago: int = 0) -> dict[str, object]:
+        self.count += 1
+        occurred_at = self.now - timedelta(days=ago)
+        return {
+            "text": text, "session": f"{session} {self.count // 4}", "user": "mara", "source": "human",
+            "language": "en", "occurred_at": occurred_at.isoformat(),
+        }  # fmt: skip
+
+    @rule(said=st.lists(st.tuples(texts, sessions), min_size=1, max_size=4), ago=st.sampled_from([0, 0, 0, 300]))
+    def ingest(self, said: list[tuple[str, str]], ago: int) -> None:
+        """Store episodes, of now or of long ago."""
+        arrival = self.arrival()
+        take_episodes(raw_lines=[self.line(text, session, ago) for text, session in said], arrival=arrival)
+
+    @rule(text=texts, session=sessions)
+    def parrot(self, text: str, session: str) -> None:
+        """Let an AI repeat what its session was shown."""
+        if belief := self.belief(self.count):
+            Surfaced.objects.get_or_create(
+                workspace=self.workspace, session=session, belief=belief, defaults={"surfaced_at": self.now}
+            )
+        line = self.line(text, session) | {"source": "ai", "session": session}
+        take_episodes(raw_lines=[line], arrival=self.arrival())
+
+    @rule(after=days)
+    def cycle(self, after: int) -> None:
+        """Let time pass, and consolidate."""
+        self.now += timedelta(days=after, minutes=1)
+        run_cycle(self.workspace, self.now)
+
+    @rule(text=texts, session=sessions, source=st.sampled_from(["human", "human", "ai"]))
+    def remember(self, text: str, session: str, source: str) -> None:
+        """Have a text remembered at once."""
+        remember(line=self.line(text, session) | {"source": source}, arrival=self.arrival())
+        for one in Remembrance.objects.for_workspace(self.workspace.pk).queued():
+            work_remembrance(remembrance_id=one.pk, now=self.now)
+
+    @rule(said=st.lists(texts, min_size=1, max_size=3), session=sessions)
+    def talk(self, said: list[str], session: str) -> None:
+        """Say something in a conversation, and have it read."""
+        lines = [{"session": f"talk {session}", "role": "user", "content": text, "user": "mara"} for text in said]
+        take_turns(raw_lines=lines, arrival=self.arrival())
+        for conversation in Conversation.objects.for_workspace(self.workspace.pk):
+            extract_conversation(conversation_id=conversation.pk, now=self.now)
+
+    @rule(place=places, statement=st.none() | st.sampled_from(STATED))
+    def correct(self, place: int, statement: str | None) -> None:
+        """Correct a live belief, with or without what is right instead."""
+        if belief := self.belief(place, live=True):
+            try:
+                correct_belief(
+                    belief=belief, wording=Wording(statement=statement) if statement else None, hand=self.author()
+                )
+            except (CannotStand, WasForgotten, IllegalTransitionError):
+                return
+
+    @rule(place=places, act=st.sampled_from([Act.ARCHIVE, Act.RESTORE, Act.CHALLENGE, Act.PIN, Act.UNPIN, Act.FORGET]))
+    def curate(self, place: int, act: Act) -> None:
+        """Do something to a belief by hand."""
+        if belief := self.belief(place):
+            author = self.author()
+            try:
+                curate_belief(belief_id=belief.pk, act=act, reason="as drawn", actor=LENA, now=author.now)
+            except IllegalTransitionError:
+                return
+
+    @rule(place=places, other=places)
+    def merge(self, place: int, other: int) -> None:
+        """Merge two live beliefs."""
+        one, two = self.belief(place, live=True), self.belief(other, live=True)
+        if one is None or two is None or one.pk == two.pk:
+            return
+        [vector] = embed_wordings(workspace_id=self.workspace.pk, statements=[one.statement])
+        try:
+            wording = Wording(statement=one.statement)
+            merge_beliefs(ids=(one.pk, two.pk), wording=wording, vector=vector, hand=self.author())
+        except (NotOfOneScope, CannotTestify):
+            return
+
+    @rule(place=places)
+    def split(self, place: int) -> None:
+        """Split a live belief of two episodes or more."""
+        belief = self.belief(place, live=True)
+        rows = Evidence.objects.filter(belief=belief, base_weight__gt=0, episode__status="active") if belief else None
+        keys = list(rows.values_list("episode_id", flat=True)) if rows is not None else []
+        if belief is None or len(keys) < 2:
+            return
+        statements = [f"{belief.statement.rstrip('.')} {where}." for where in ("at home", "at work")]
+        vectors = embed_wordings(workspace_id=self.workspace.pk, statements=statements)
+        parts = [
+            Part(wording=Wording(statement=words), vector=vector, verdicts=dict.fromkeys(half, Verdict.SUPPORTS))
+            for words, vector, half in zip(statements, vectors, (keys[::2], keys[1::2]), strict=True)
+        ]
+        try:
+            split_belief(belief_id=belief.pk, parts=parts, hand=self.author())
+        except CannotTestify:
+            return
+
+    @rule(place=places, statement=st.sampled_from(STATED))
+    def found(self, place: int, statement: str) -> None:
+        """State a belief by hand on an episode."""
+        episode = self.episode(place)
+        if episode is None or episode.is_derived or episode.status in ("forgotten", "invalidated"):
+            return
+        [vector] = embed_wordings(workspace_id=self.workspace.pk, statements=[statement])
+        viewer = Viewer(workspace=self.workspace)
+        try:
+            found_belief(
+                wording=Wording(statement=statement), vector=vector, verdicts={episode.pk: Verdict.SUPPORTS},
+                viewer=viewer, hand=self.author(),
+            )  # fmt: skip
+        except (SaidAlready, CannotTestify):
+            return
+
+    @rule(place=places)
+    def forget(self, place: int) -> None:
+        """Forget an episode."""
+        if episode := self.episode(place):
+            forget_episode(episode=episode, actor=LENA, now=self.author().now)
+
+    @rule(place=places)
+    def erase(self, place: int) -> None:
+        """Erase an episode."""
+        if episode := self.episode(place):
+            erase_memories(
+                workspace=self.workspace, episodes=Episode.objects.filter(pk=episode.pk), actor=LENA,
+                now=self.author().now,
+            )  # fmt: skip
+
+    @rule(place=st.integers(0, 3))
+    def undo(self, place: int) -> None:
+        """Undo one of the newest cycles, where nothing was built on it."""
+        cycles = Cycle.objects.for_workspace(self.workspace.pk).filter(undone_at=None).order_by("-opened_at")
+        if chosen := list(cycles[place : place + 1]):
+            try:
+                undo_cycle(cycle_id=chosen[0].pk, actor=LENA, now=self.author().now)
+            except CannotBeUndone:
+                return
+
+    @rule()
+    def release(self) -> None:
+        """Release what undone cycles hold."""
+        for cycle in Cycle.objects.for_workspace(self.workspace.pk).exclude(undone_at=None):
+            release_held(episodes=held_for(cycle=cycle))
+
+    @rule()
+    def rebuild(self) -> None:
+        """Make the beliefs again."""
+        rebuild_beliefs(workspace=self.workspace, now=self.author().now)
+
+    @rule()
+    def move(self) -> None:
+        """Export the workspace, empty it, and import what was exported."""
+        written = b"".join(block.data for block in export_workspace(workspace=self.workspace))
+        erase_workspace(workspace=self.workspace, actor=LENA)
+        imported = import_workspace(
+            workspace=self.workspace, stream=io.BytesIO(written), actor=LENA, now=self.author().now
+        )
+        assert imported.recomputed == 0
+
+    @invariant()
+    def numbers_are_those_of_the_evidence(self) -> None:
+        """B4: every number that evidence gives, α and β, strength, reinforcement and peak among them."""
+        beliefs = list(Belief.objects.for_workspace(self.workspace.pk).select_related("workspace"))
+        for key, numbers in numbers_of(beliefs=beliefs).items():
+            [belief] = [one for one in beliefs if one.pk == key]
+            stored = {name: getattr(belief, name) for name in numbers}
+            assert stored == numbers, (belief.statement, belief.status)
+
+    @invariant()
+    def no_belief_is_without_evidence(self) -> None:
+        """C3: what is believed rests on something that was said."""
+        live = Belief.objects.for_workspace(self.workspace.pk).filter(status__in=LIVE, is_pinned=False)
+        bare = live.exclude(pk__in=Evidence.objects.for_workspace(self.workspace.pk).values("belief"))
+        assert not bare.exists(), bare.values_list("statement", "status", "status_reason")
+
+    @invariant()
+    def rebuilding_agrees(self) -> None:
+        """B22: what was recorded makes the same beliefs again."""
+        rebuilt = rebuild_beliefs(workspace=self.workspace, now=self.now, is_dry_run=True)
+        told = [(one.statement, one.is_lost, one.columns, one.evidence, one.lineage) for one in rebuilt.differences]
+        assert not told

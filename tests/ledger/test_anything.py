@@ -1,0 +1,32 @@
+"""C3, C4: whatever is done in whatever order, numbers are those of the evidence, and rebuilding agrees."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from pytest_django import Settings
+
+from tests.ledger.anything import Anything
+
+EXAMPLES, STEPS = 6, 20
+
+
+@pytest.fixture(autouse=True)
+def alone(settings: Settings, monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
+    """Have rules answer, and let no message reach the suite's broker."""
+    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+
+
+@pytest.mark.slow
+def test_whatever_is_done_in_whatever_order() -> None:
+    run_state_machine_as_test(
+        Anything,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
