@@ -17,13 +17,14 @@ from typing import Any
 
 from django.conf import settings
 
-from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Said, judge, state_majority
+from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Kind, Said, judge, state_majority
 from benchmarks.quality.reliability import Sample
+from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.episodes import take_episodes
 from memory.ingest.replay import plan_replay
-from memory.models import Belief, Workspace
+from memory.models import Belief, Transition, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
 from tests.model_server import Asked, ModelServer
@@ -178,6 +179,16 @@ def _read(model: ScriptedModel, workspace: Workspace, days: dict[int, Sequence[f
                 confidence=confidence,
                 is_true=history.is_true(claim, day=day),
             )
+
+
+def false_closes(*, histories: Sequence[History], workspace: Workspace) -> Iterator[Kind]:
+    """Yield the kind of history of each belief that was closed as changed on a day on which it was true."""
+    model = ScriptedModel(histories=histories)
+    closed = Transition.objects.for_workspace(workspace.pk).filter(new="invalidated", reason=Reason.CHANGED)
+    for statement, at in closed.values_list("belief__statement", "at"):
+        history, claim = model.meanings[statement]
+        if history.is_true(claim, day=(at - BEGIN) / timedelta(days=1)):
+            yield history.kind
 
 
 def _store(told: Sequence[tuple[Said, History]], *, workspace: Workspace) -> None:

@@ -199,7 +199,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
             {
                 "fields": (
                     ("created_at", "updated_at", "statement_changed_at"), ("last_reinforced_at", "last_verified_at"),
-                    ("archived_by_person_at", "restored_by_person_at"), ("archive_due_at", "valid_until"),
+                    ("archived_by_person_at", "restored_by_person_at", "archive_due_at"), ("valid_from", "valid_until"),
                     ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
                 ),
                 "classes": ("collapse",),

@@ -62,7 +62,7 @@ class BeliefSerializer(serializers.ModelSerializer[Belief]):
             "id", "statement", "subject", "predicate", "context", "timeframe", "fact_type", "language", "scope",
             "project", "user", "alpha", "beta", "confidence", "interval", "evidence_count", "status", "status_reason",
             "is_pinned", "importance", "peak_confidence", "prediction_error", "storage_strength", "created_at",
-            "updated_at", "last_reinforced_at", "last_verified_at", "valid_until",
+            "updated_at", "last_reinforced_at", "last_verified_at", "valid_from", "valid_until",
         )  # fmt: skip
 
     def get_interval(self, belief: Belief | BeliefEvent) -> list[float]:
@@ -91,7 +91,8 @@ class ChangeSerializer(serializers.ModelSerializer[Any]):
         model = BeliefEvent
         fields = (
             "at", "recorded_at", "change", "actor", "reason", "statement", "context", "timeframe", "status",
-            "status_reason", "alpha", "beta", "confidence", "evidence_count", "is_pinned", "valid_until",
+            "status_reason", "alpha", "beta", "confidence", "evidence_count", "is_pinned", "valid_from",
+            "valid_until",
         )  # fmt: skip
 
     def get_actor(self, event: BeliefEvent) -> str:

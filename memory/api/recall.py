@@ -165,6 +165,12 @@ class MemorySerializer(serializers.Serializer[Any]):
     superseded_by = serializers.CharField(
         required=False, help_text="Of an episode that bears out nothing that is believed: the belief in its place."
     )
+    valid_from = serializers.DateTimeField(
+        required=False, default_timezone=UTC, help_text="Of a belief that says since when it holds."
+    )
+    valid_until = serializers.DateTimeField(
+        required=False, default_timezone=UTC, help_text="Where it says until when it holds."
+    )
     explain = ExplanationSerializer(required=False, help_text="If asked for.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class Memory(Told):
     superseded_by: str | None = Field(
         default=None, description="Of an episode that holds no more: the belief that stands in its place."
     )
+    valid_from: datetime | None = Field(default=None, description="Since when a belief holds, where it says so.")
+    valid_until: datetime | None = Field(default=None, description="Until when it holds, where it says so.")
 
 
 class Recalled(Told):

@@ -104,6 +104,8 @@ def _told(memory: RecalledMemory) -> Memory:
         confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
         occurred_at=memory.occurred_at,
         superseded_by=memory.superseded_by,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
     )
 
 

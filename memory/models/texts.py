@@ -12,7 +12,7 @@ class Text(NamedTuple):
     """An active memory's words; `kind` is an episode's category, a belief's fact type.
 
     `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence. A belief is of
-    no session; `is_derived` are summaries, which tell again what was told.
+    no session; `is_derived` are summaries, which tell again what was told. It may say since and until when it holds.
     """
 
     id: str
@@ -22,6 +22,8 @@ class Text(NamedTuple):
     confidence: float | None
     session: str
     is_derived: bool
+    valid_from: datetime | None
+    valid_until: datetime | None
 
 
 def read_texts(
@@ -47,13 +49,15 @@ def read_texts(
 
 
 _EPISODES = f"""
-    SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived
+    SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived,
+           NULL::timestamptz, p.valid_until
     FROM memory_episode p
     WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {EPISODE_SEEN.format(row="p")}
 """  # noqa: S608  (conditions of this package; values travel as parameters)
 _BELIEFS = f"""
-    SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false
+    SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false,
+           p.valid_from, p.valid_until
     FROM memory_belief p
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {BELIEF_SEEN.format(row="p")}

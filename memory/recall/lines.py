@@ -14,14 +14,20 @@ _FORMERLY = "formerly: "
 def format_line(*, memory: RecalledMemory, now: datetime) -> str:
     """Write a memory as `[B] (Feb 24, confidence: 0.85) … — ID: bl_…`, an episode as `[E] (Feb 24) … — ID: ep_…`.
 
-    One that does not hold any more reads `[E] (Feb 24, superseded by bl_…) …`.
+    One that does not hold any more reads `[E] (Feb 24, superseded by bl_…) …`; a belief may say since and until when it
+    holds: `[B] (Feb 24, since Feb 1, until Apr 1, confidence: 0.85) …`.
     """
     day, text = _day(memory.dated, now), _one_line(memory.text)
     if memory.superseded_by:
         day += f", superseded by {memory.superseded_by}"
     if memory.confidence is None:
         return f"[E] ({day}) {text} — ID: {memory.id}"
-    return f"[B] ({day}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
+    return f"[B] ({day}{_validity(memory, now)}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
+
+
+def _validity(memory: RecalledMemory, now: datetime) -> str:
+    since = f", since {_day(memory.valid_from, now)}" if memory.valid_from else ""
+    return f"{since}, until {_day(memory.valid_until, now)}" if memory.valid_until else since
 
 
 def format_bite(*, memory: RecalledMemory, characters: int) -> str:

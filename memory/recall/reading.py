@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import FloatField, Value
+from django.db.models import DateTimeField, FloatField, Value
 from django.db.models.functions import Coalesce
 
 from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
@@ -32,6 +32,8 @@ class RecalledMemory:
     confidence: float | None = None
     occurred_at: datetime | None = None
     superseded_by: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
     session: str = ""
     is_derived: bool = False
     explain: Explanation | None = None
@@ -62,15 +64,21 @@ def read_memories(
     )
 
 
+_NO_TIME = Value(None, output_field=DateTimeField())
+
+
 def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Text]:
     """Read beliefs as history has them; an episode's text never changes."""
     stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
     unsure = Value(None, output_field=FloatField())
-    episodes = stored.values_list("pk", "text", "category", "occurred_at", unsure, "session", "is_derived")
+    episodes = stored.values_list(
+        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until"
+    )
     beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
     dated = Coalesce("last_reinforced_at", "created_at")
     of_none = (Value(""), Value(False))
-    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none)
+    validity = ("valid_from", "valid_until")
+    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none, *validity)
     return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
 
@@ -86,6 +94,8 @@ def _result(item: Ranked, text: Text, superseded_by: str | None, explanation: Ex
         confidence=text.confidence,
         occurred_at=text.dated if is_episode else None,
         superseded_by=superseded_by,
+        valid_from=text.valid_from,
+        valid_until=text.valid_until,
         session=text.session,
         is_derived=text.is_derived,
         explain=explanation,

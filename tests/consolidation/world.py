@@ -155,6 +155,7 @@ class World:
     divisions: dict[str, dict[str, str]] = field(default_factory=dict)  # by statement: statements by context
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
     contexts: dict[str, str] = field(default_factory=dict)  # of statements that a cluster supports; else general
+    changes_its_mind: bool = False  # whether what contradicts comes after all that supports
     facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
     contradictions: dict[str, str | list[str]] = field(default_factory=dict)  # by fact: what it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
@@ -249,8 +250,9 @@ class World:
         return belief
 
     def _evidence(self, belief: Belief, verdicts: Sequence[Verdict]) -> None:
-        """Store earlier words; the last support comes last, so that no change is seen in their order (C1)."""
-        in_order = sorted(range(len(verdicts)), key=lambda number: number == verdicts.count(Verdict.SUPPORTS) - 1)
+        """Store earlier words; unless a mind changes, the last support comes last, so that there is no turn (C1)."""
+        last = verdicts.count(Verdict.SUPPORTS) - 1
+        in_order = sorted(range(len(verdicts)), key=lambda number: number == last and not self.changes_its_mind)
         for number, verdict in enumerate(verdicts):
             occurred_at = self.now - timedelta(minutes=len(verdicts) - in_order.index(number))
             episode = factories.episode(

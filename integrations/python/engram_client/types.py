@@ -108,6 +108,7 @@ class Belief(TypedDict):
     updated_at: str
     last_reinforced_at: NotRequired[str | None]
     last_verified_at: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
     valid_until: NotRequired[str | None]
 
 
@@ -148,6 +149,7 @@ class BeliefCard(TypedDict):
     updated_at: str
     last_reinforced_at: NotRequired[str | None]
     last_verified_at: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
     valid_until: NotRequired[str | None]
     evidence: list["Evidence"]
     hidden_evidence: int
@@ -223,6 +225,7 @@ class Change(TypedDict):
     confidence: float
     evidence_count: NotRequired[int]
     is_pinned: NotRequired[bool]
+    valid_from: NotRequired[str | None]
     valid_until: NotRequired[str | None]
 
 
@@ -354,7 +357,7 @@ class Decision(TypedDict):
     reason: str
     facts: NotRequired[Any]
     twin: NotRequired[str | None]
-    cycle: str
+    cycle: NotRequired[str | None]
     is_undone: bool
     created_at: str
 
@@ -572,6 +575,7 @@ class ExpandedBelief(TypedDict):
     updated_at: str
     last_reinforced_at: NotRequired[str | None]
     last_verified_at: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
     valid_until: NotRequired[str | None]
     evidence: list["Evidence"]
     hidden_evidence: int
@@ -722,6 +726,8 @@ class Memory(TypedDict):
     confidence: NotRequired[float]
     occurred_at: NotRequired[str]
     superseded_by: NotRequired[str]
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
     explain: NotRequired["Explanation"]
 
 

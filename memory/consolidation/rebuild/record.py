@@ -62,7 +62,7 @@ def recorded_cycles(*, workspace: Workspace) -> list[Cycle]:
 
 
 def _made_by_hand(beliefs: QuerySet[Belief]) -> dict[str, Any]:
-    """Read how beliefs stood when somebody who is no cycle made them; of those older than the history nobody can tell."""
+    """Read how beliefs stood when somebody who is no cycle made them; of older ones than the history nobody can."""
     events = BeliefEvent.objects.filter(pgh_obj__in=beliefs.filter(born_in=None).values("pk"), pgh_label="created")
     return {event.pgh_obj_id: event for event in events.order_by("pgh_id")}
 
