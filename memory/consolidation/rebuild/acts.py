@@ -183,13 +183,14 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
         why = row.reason if row.basis == Basis.PERSON else REMEMBERED
         signed = changes.filter(pgh_context__isnull=False).order_by("pgh_id")
         made = signed.filter(pgh_context__reason=why).first() or signed.first()
+        first = made or changes.order_by("pgh_id").first() or record.by_hand.get(row.belief_id)
         yield RecordedAct(
             belief_id=row.belief_id,
             act=None,
             reason=row.reason,
             actor=read_actor(made.pgh_context["actor"]) if made else REBUILDING,
             at=row.created_at,
-            moment=made.pgh_created_at if made else row.created_at,
+            moment=first.pgh_created_at if first else row.created_at,
             word=row,
         )
 
