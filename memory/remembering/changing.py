@@ -140,7 +140,8 @@ def contradict(
     is_elsewhere = (rival.project_id, rival.user) != (belief.project_id, belief.user)
     if is_elsewhere or supports >= settings.POLICY.remember.supported_episodes:
         return RivalOutcome.WEAKENED
-    is_over = challenge_belief(belief=rival, reason=Reason.DISPUTED, at=episode.occurred_at, author=author)
+    said_at = min(episode.occurred_at, author.now)
+    is_over = challenge_belief(belief=rival, reason=Reason.DISPUTED, at=said_at, author=author)
     return RivalOutcome.SUPERSEDED if is_over else RivalOutcome.WEAKENED
 
 

@@ -236,11 +236,12 @@ class World:
         fields: dict[str, Any] = {
             "subject": "Ana",
             "language": "en",
-            "statement_hash": hash_statement(statement, "Ana"),
             "last_reinforced_at": self.now,
             "created_at": self.now,
+            **given,
         }
-        belief = factories.belief(workspace=self.workspace, statement=statement, **fields | given)
+        fields["statement_hash"] = hash_statement(statement, fields["subject"], fields.get("context", "general"))
+        belief = factories.belief(workspace=self.workspace, statement=statement, **fields)
         BeliefAccess.objects.create(belief=belief, workspace=self.workspace)
         vector = embedder().embed([statement])[0]
         store_belief_vectors(workspace_id=self.workspace.pk, model=MODEL, vectors={belief.pk: vector})
