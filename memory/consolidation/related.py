@@ -10,7 +10,8 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
-from memory.language.relations import Reading, Relation, read_sentence, relate
+from memory.language.readings import Reading, read_sentence
+from memory.language.relations import Relation, relate
 from memory.language.slots import slots_by_name, without_ended
 from memory.models import Belief, Claim
 

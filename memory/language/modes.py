@@ -65,6 +65,7 @@ def denies(text: str) -> bool:
 
 _DENIES = re.compile(
     r"\b(?:not|never|no|cannot|without|nobody|nothing|frozen|freeze|forbidden|banned|off limits|refuses?|"
+    r"stop(?:s|ped)? with|"
     r"nicht|nie|niemals|kein\w*|ohne|tabu|verboten|weigert)\b|n't\b",
     re.IGNORECASE,
 )
@@ -120,7 +121,7 @@ _GONE = (
 _ENDS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b{_PEOPLE}(?: \w+ly| just| finally| all)? {_ENDING_VERB} {_THING}",
+        rf"\b{_PEOPLE}(?: \w+ly| just| finally| all| already| now| since)? {_ENDING_VERB} {_THING}",
         rf"(?:^(?:and |so )?|, (?:and )?){_ENDING_VERB} {_THING}",
         rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
         rf"(?: now| finally| officially)? {_GONE}",
@@ -132,12 +133,14 @@ _ENDS = tuple(
         rf"^on (?P<thing>\w+days?)\b[^,.;]*\b(?:not|n't) {_DONE} any ?more\b",
         r", (?:but )?(?:never|not) on (?P<thing>\w+days?)\b",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
+        rf"\blast (?:day|week|month|shift) (?:at|with|for|in) {_THING}",
         rf"\b(?:instead of|in place of|out with|rather than(?: on| in| at| with)?) {_THING}",
         rf"\b(?:nicht mehr|keine?n? mehr|statt|anstatt|schluss mit|weg von|raus aus) {_THING}",
         rf"\b{_THING} (?:ist|sind) (?:jetzt |nun |endlich )?"
         r"(?:raus|weg|geschichte|vorbei|gestorben|abgeschafft|gekündigt|verkauft|gestrichen|passé|deinstalliert)\b",
         rf"\bvon {_THING} (?:auf|zu|nach) (?=\w)",
         rf"\bmit (?:dem |der )?{_THING} aufgehört\b",
+        rf"\bletzter (?:arbeits)?tag (?:bei|in|im|an der) {_THING}",
     )
 )
 _NO_THING = frozenset(word_list("no_things"))

@@ -3,73 +3,15 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 
-from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
-from memory.language.cues import common_words, dull_words, word_list
-from memory.language.modes import denies, find_change
-from memory.language.slots import MEMBER, Slot, fill_slots, is_ended, slots_by_name, without_ended
-from memory.language.values import WEEKDAYS, Values, find_values
-
-_CONTEXTS = tuple(
-    (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
-    for name, pattern in (
-        ("home", r"at home|from home|home office|zu ?hause|daheim|im homeoffice"),
-        (
-            "work",
-            r"at work|in the office|at the office|office|company|im büro|bei der arbeit|auf arbeit|in der firma|"
-            r"dienstlich",
-        ),
-        ("field", r"in the field|outdoors?|outside|im gelände|draußen|im feld|im moor"),
-        (
-            "weekdays",
-            r"on weekdays|weekdays?|during the week|school nights?|monday to (?:thursday|friday)|"
-            r"mon(?:day)?\s?-\s?(?:thu|fri)\w*|unter der woche|werktags|wochentags",
-        ),
-        ("weekend", r"(?:at|on) (?:the )?weekends?|weekends?|am wochenende|wochenends"),
-        ("saturday", r"on saturdays?|saturdays?|samstags?"),
-        ("sunday", r"on sundays?|sundays?|sonntags?"),
-        (
-            "travel",
-            r"when (?:\w+ )?travel\w*|on the road|travelling|traveling|journeys?|away|on trips?|auf reisen|unterwegs",
-        ),
-        ("staging", r"staging|stg|dev|test(?:ing)? environment"),
-        ("production", r"production|prod(?:-\w+)?"),
-        ("days off", r"days? off|free days?|an freien tagen"),
-        ("working days", r"working days?|work days?|arbeitstage?n?"),
-        ("summer", r"in (?:the )?summer|im sommer"),
-        ("winter", r"in (?:the )?winter|im winter"),
-        ("morning", r"in the mornings?|mornings?|morgens|vormittags"),
-        ("evening", r"in the evenings?|evenings?|abends"),
-        ("breakfast", r"for breakfast|breakfast|zum frühstück"),
-    )
-)
-
-
-_MAIL = re.compile(r"\be-?mails?\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A sentence as the rules compare it: content stems, slots and values, contexts, what it denies or ends."""
-
-    sentence: str
-    language: str
-    stems: frozenset[str]
-    subject: str
-    is_of_person: bool  # the one whose claims these are, and not of what is theirs
-    owned: frozenset[str]  # stems of the subject where it is a group or place of theirs ("Ida's team")
-    slots: dict[str, frozenset[str]]
-    values: Values
-    contexts: frozenset[str]
-    is_denial: bool  # of what its main clause says
-    denies: bool  # anything at all
-    is_change: bool
-    ended: tuple[str, ...]
-    names: frozenset[str]
+from memory.language.cues import common_words, word_list
+from memory.language.modes import denies
+from memory.language.readings import Reading, content_stems
+from memory.language.slots import MEMBER, Slot, holds_word, is_ended, slots_by_name
+from memory.language.values import WEEKDAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,87 +24,6 @@ class Relation:
 
 
 NOTHING = Relation(verdict=Verdict.IRRELEVANT, reason="")
-
-
-@lru_cache(maxsize=8192)
-def read_sentence(sentence: str, *, person: str, subject: str = "", language: str = "en") -> Reading:
-    """Read a told sentence about `person` as the rules compare it."""
-    spoken = _as_spoken(sentence, person) if person else sentence
-    change = find_change(spoken)
-    ended = change.ended if change else ()
-    values = find_values(sentence)
-    slots = without_ended(_without_person(fill_slots(sentence, values), person), ended)
-    return Reading(
-        sentence=sentence,
-        language=language,
-        stems=content_stems(sentence, language=language) - content_stems(person, language=language),
-        subject=subject,
-        is_of_person=bool(subject) and subject.lower() == person.lower(),
-        owned=_owned(subject, person, language),
-        slots=slots,
-        values=values,
-        contexts=frozenset(name for name, pattern in _CONTEXTS if pattern.search(sentence)),
-        is_denial=denies(_head(sentence)),
-        denies=denies(sentence),
-        is_change=change is not None,
-        ended=ended,
-        names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
-    )
-
-
-def _owned(subject: str, person: str, language: str) -> frozenset[str]:
-    owner, _, what = subject.lower().partition(" ")
-    is_owned = bool(person) and owner.startswith(person.lower()) and not _GROUPS.isdisjoint(what.split())
-    return content_stems(subject, language=language) if is_owned else frozenset()
-
-
-_GROUPS = frozenset(word_list("groups"))
-
-
-def _as_spoken(sentence: str, person: str) -> str:
-    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence)
-    return re.sub(r"\bI (is|has)\b", lambda found: {"is": "I am", "has": "I have"}[found[1]], spoken)
-
-
-def _names_in(sentence: str, person: str) -> list[str]:
-    """List the words of a sentence that are written like names: a capital within it, or a capital or digit inside."""
-    found = (word.removesuffix("'s") for word in list_words(sentence) if word not in person)
-    return [
-        word.lower() for word in found if _NAMED.search(word) and word.lower() not in common_words() | ENGLISH_STOPS
-    ]
-
-
-_NAMED = re.compile(r"^[A-ZÄÖÜ][a-zäöüß]{2,}|[a-z][A-Z]|[A-Za-z]\d|^[A-Z]{2,}$")
-
-
-def _head(sentence: str) -> str:
-    """Return a sentence up to its first comma, where that is a clause: what follows may deny something else."""
-    head = sentence.partition(",")[0]
-    return head if len(head.split()) > 2 else sentence
-
-
-def content_stems(text: str, *, language: str) -> frozenset[str]:
-    """Return the stems of the words of a text that are not said everywhere."""
-    german = language == "de"
-    stem = stem_german if german else stem_english
-    dull = dull_words(language)
-    found = set()
-    for word in list_words(_MAIL.sub("email", text)):
-        lower = word.lower().removesuffix("'s").removesuffix("’s")
-        if len(lower) > 1 and lower not in dull:
-            stemmed = stem(lower)
-            if german or stemmed not in dull:
-                found.add(stemmed)
-    return frozenset(found)
-
-
-def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, frozenset[str]]:
-    own = {person.lower(), f"{person.lower()}s"}
-    return {
-        name: kept
-        for name, found in slots.items()
-        if (kept := frozenset(v for v in found if v.removesuffix("'s") not in own))
-    }
 
 
 def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool = False) -> Relation:
@@ -225,10 +86,11 @@ def _ends_value(thing: str, claim: Reading, belief: Reading) -> bool:
 
 def _ends_word(thing: str, belief: Reading) -> bool:
     """Tell whether all words of what ended stand in the belief, which must be more than one that everybody says."""
+    stem = stem_german if belief.language == "de" else stem_english
     heads = [word.lower().removesuffix("'s") for word in list_words(thing)]
-    stems = {stem_english(word.lower().removesuffix("'s")) for word in list_words(belief.sentence)}
+    stems = {stem(word.lower().removesuffix("'s")) for word in list_words(belief.sentence)}
     is_telling = len(heads) > 1 or (heads and heads[0] not in common_words().union(WEEKDAYS))
-    return bool(is_telling) and all(stem_english(word) in stems for word in heads)
+    return bool(is_telling) and all(stem(word) in stems for word in heads)
 
 
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
@@ -236,8 +98,8 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
         if not _is_about_same(slot, claim, belief) or (slot.value != "person" and _are_of_two(claim, belief)):
             continue
-        if slot.contrary and _wants(slot, claim) & _wants(slot, belief):
-            return Relation(verdict=Verdict.SUPPORTS, reason=f"It wants the same {name.replace('_', ' ')}.")
+        if slot.contrary and (wish := _compare_wishes(slot, claim, belief, is_explicit)):
+            return wish
         if mine & theirs or (slot.value in ("name", "person") and _share_name(mine, theirs)):
             if (
                 slot.value == MEMBER
@@ -260,17 +122,39 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
     return None
 
 
+def _compare_wishes(slot: Slot, claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+    mine, theirs = _wants(slot, claim), _wants(slot, belief)
+    if mine & theirs:
+        return Relation(verdict=Verdict.SUPPORTS, reason=f"It wants the same {slot.name.replace('_', ' ')}.")
+    if {(value, not is_wanted) for value, is_wanted in mine} & theirs and (claim.is_change or is_explicit):
+        reason = f"It wants another {slot.name.replace('_', ' ')}."
+        return Relation(verdict=Verdict.CONTRADICTS, reason=reason, ends=claim.is_change)
+    return None
+
+
 def _wants(slot: Slot, reading: Reading) -> set[tuple[str, bool]]:
     """Return the values of a slot, each with whether it is wanted; a contrary as the denial of the other."""
     found = reading.slots.get(slot.name, frozenset())
-    return {(slot.contrary.get(value, value), reading.denies == (value in slot.contrary)) for value in found}
+    return {
+        (slot.contrary.get(value, value), _is_denied(slot, value, reading) == (value in slot.contrary))
+        for value in found
+    }
+
+
+def _is_denied(slot: Slot, value: str, reading: Reading) -> bool:
+    """Tell whether the clauses that name a value deny it."""
+    spellings = [spelling for spelling, meant in slot.members.items() if meant == value]
+    clauses = [part for part in _CLAUSES.split(reading.sentence.lower()) if any(holds_word(part, s) for s in spellings)]
+    return any(map(denies, clauses)) if clauses else reading.denies
 
 
 def _are_of_two(claim: Reading, belief: Reading) -> bool:
     """Tell whether one is of somebody close to the person, and the other of the person, or of somebody else close."""
-    mine, theirs = _relatives_in(claim.subject), _relatives_in(belief.subject)
+    mine, theirs = _relatives_in(claim.subject), _relatives_in(belief.subject or belief.sentence)
     return bool(
-        (mine and theirs and not mine & theirs) or (claim.is_of_person and theirs) or (belief.is_of_person and mine)
+        (mine and theirs and not mine & theirs)
+        or (claim.is_of_person and theirs)
+        or (mine and not theirs and (belief.is_of_person or not belief.subject))
     )
 
 
@@ -329,6 +213,15 @@ def _share_name(mine: Collection[str], theirs: Collection[str]) -> bool:
     return any((set(one.split()) & set(other.split())) - _TITLES for one in mine for other in theirs)
 
 
+def _names_another_too(claim: Reading, belief: Reading) -> bool:
+    """Tell whether a claim names somebody by a title beside the one whom the belief names so."""
+    mine, theirs = (set(_TITLED.findall(of.sentence.lower())) for of in (claim, belief))
+    return bool(theirs and mine - theirs)
+
+
+_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|dr|prof|herrn?|frau)\.? ([a-zäöüß-]+)")
+
+
 _TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "herr", "frau", "mr.", "mrs.", "ms.", "dr.", "prof."))
 
 
@@ -358,10 +251,14 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
                 else NOTHING
             )
         if not alike:
+            ended = Relation(verdict=Verdict.CONTRADICTS, reason="It denies that from now on.", ends=True)
+            return ended if claim.is_change else NOTHING
+        if _names_another_too(claim, belief) or (claim.is_change and not _say_nearly_the_same(claim, belief)):
             return NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
-        claim.subject
+        not claim.is_change
+        and claim.subject
         and claim.subject == belief.subject
         and claim.subject[:1].isalpha()
         and shared - content_stems(claim.subject, language=claim.language)

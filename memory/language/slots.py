@@ -110,8 +110,11 @@ def without_ended(slots: Mapping[str, frozenset[str]], ended: Collection[str]) -
 
 def is_ended(value: str, ended: Collection[str]) -> bool:
     """Tell whether a value is, or is part of, something that is said to have ended."""
-    return any(_holds(thing.lower(), value) or (len(thing) > 2 and _holds(value, thing.lower())) for thing in ended)
+    return any(
+        holds_word(thing.lower(), value) or (len(thing) > 2 and holds_word(value, thing.lower())) for thing in ended
+    )
 
 
-def _holds(text: str, part: str) -> bool:
+def holds_word(text: str, part: str) -> bool:
+    """Tell whether a word, or some in a row, stands in a text as such."""
     return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None

@@ -4,7 +4,8 @@ import pytest
 
 from memory.domain.verdicts import Verdict
 from memory.language.claims import Speech, read_claims
-from memory.language.relations import Relation, read_sentence, relate
+from memory.language.readings import read_sentence
+from memory.language.relations import Relation, relate
 
 
 def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en") -> Relation:
@@ -58,6 +59,9 @@ def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
         ("Errors are reported to Bugsnag.", "we're out with Bugsnag"),
         ("Nora's manager is mr amadi.", "from May my manager is mrs keller"),
         ("Nora's manager is Mr Amadi.", "as of today my manager is Mr Keller"),
+        ("Nora works at Kestrel.", "Thursday was my last day at Kestrel"),
+        ("Nora's browser is Vivaldi.", "I went back to Firefox and I've already uninstalled Vivaldi"),
+        ("Newsletter drafts are not proofread.", "from now on all newsletter drafts are proofread"),
     ],
 )
 def test_an_announced_change_ends_the_old(belief: str, text: str) -> None:
@@ -65,6 +69,34 @@ def test_an_announced_change_ends_the_old(belief: str, text: str) -> None:
     found = said_of(belief, text)
     assert found.verdict is Verdict.CONTRADICTS
     assert found.ends
+
+
+def test_what_has_ended_is_found_in_all_forms_of_a_german_word() -> None:
+    """C1: "mit dem Rauchen aufgehört" and "raucht"."""
+    assert said_of("Nora raucht.", "ich hab im Mai mit dem Rauchen aufgehört", language="de").ends
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("The crew has nine divers.", "with Olu on board there are eleven divers on the crew from now on"),
+        ("Choir practice is on Tuesdays.", "we talked about moving choir practice to Sundays, nobody wanted that"),
+        ("The user lives in Porto.", "my brother just moved to Faro"),
+        ("Unsere Ärztin ist Frau Sahin.", "Frau Sahin hat aufgehört, unsere Ärztin ist jetzt Frau Olsen"),
+    ],
+)
+def test_a_change_supports_nothing_by_its_words_alone(belief: str, text: str) -> None:
+    """C1: neither is it a change of what somebody else, or nobody, has changed."""
+    language = "de" if belief.startswith("Unsere") else "en"
+    found = said_of(belief, text, language=language)
+    assert found.verdict is not Verdict.SUPPORTS
+    assert not found.ends or language == "de"
+
+
+def test_a_wish_is_denied_by_the_clause_that_names_it() -> None:
+    """E3: what follows in another clause is wanted."""
+    found = said_of("Nora wants answers in bullets.", "please stop with the bullets, paragraphs are what I want")
+    assert found.verdict is Verdict.CONTRADICTS
 
 
 def test_another_value_that_is_not_announced_contradicts_and_ends_nothing() -> None:
