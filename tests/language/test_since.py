@@ -1,4 +1,4 @@
-"""E1: since when a sentence says that something holds."""
+"""E1, C1: since when a sentence says that something holds."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""C3, C4: whatever is done in whatever order, numbers are those of the evidence, and rebuilding agrees."""
+"""C2, C3, C4: whatever is done in whatever order, numbers are those of the evidence, and rebuilding agrees."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
