@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, OuterRef, Q
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
@@ -33,6 +33,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("pk"))
     unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
+    unseen = unseen.exclude(lineage_depth__gt=0, updated_at=F("created_at"))  # newly made of others: for any next cycle
     ended = Belief.objects.filter(workspace=OuterRef("pk"), status__in=LIVE, is_pinned=False, valid_until__lte=now)
     wanted = free.filter(
         Q(Exists(pending))

@@ -78,7 +78,7 @@ def test_differences_are_told_a_line_each() -> None:
 
     assert rebuild(workspace, "--dry-run").splitlines() == [
         f'{belief.pk}: alpha 3.0 → 1.0; additive_confidence null → 0.6; archive_due_at null → "2026-05-30T12:00:00Z"',
-        "0 beliefs of 0 cycles, 1 difference found",
+        "1 belief of 0 cycles, 1 difference found",
     ]
     assert json.loads(rebuild(workspace, "--json"))["differences"][0]["columns"]["alpha"] == {
         "stands": 3.0,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from memory.models import Belief, Cycle, Episode, Project, Workspace
+from memory.ledger.confidence import recompute_beliefs
+from memory.models import Cycle, Episode, Project, Workspace
 from memory.transfer.filling import BrokenFile, IdTaken
 from memory.transfer.reading import NotEmpty
 from tests import factories
@@ -27,7 +28,7 @@ def file(db: None) -> bytes:
     remembered("Mara drinks milk.", workspace=workspace, id="ep_000000000002")
     belief = believed("Mara drinks.", workspace=workspace, id="bl_000000000001", alpha=2.0)
     factories.evidence(belief=belief, episode=said)
-    Belief.objects.update(evidence_count=1)
+    recompute_beliefs(beliefs=[belief], now=factories.NOW)
     file = exported(workspace)
     workspace.delete()
     return file

@@ -25,7 +25,7 @@ def lived() -> Teller:
     mara = Teller(workspace=factories.workspace())
     mara.cycle(*LIVED)
     mara.cycle("I stopped drinking oat milk.", "My manager is no longer Dana, it is Ravi now.")
-    drawn = Claim.objects.filter(workspace=mara.workspace).latest("pk")
+    drawn = Claim.objects.filter(workspace=mara.workspace).earliest("pk")
     drawn.drew_on = [Episode.objects.get(workspace=mara.workspace, text=LIVED[1]).pk]
     drawn.holds_from = date(2026, 3, 1)
     drawn.save()

@@ -69,9 +69,13 @@ Slots = Mapping[int, Sequence[RecordedAct | Leaving]]  # by how many of the reco
 
 
 def read_acts(*, record: Record) -> Slots:
-    """Read what was done by hand to the beliefs that are replayed, and which episodes left, in order, by its place."""
+    """Read what was done by hand to the beliefs that are replayed, and which episodes left, in order, by its place.
+
+    Nothing is done to a belief before the cycle that made it.
+    """
     slots: dict[int, list[RecordedAct | Leaving]] = defaultdict(list)
-    latest: dict[str, int] = defaultdict(int)
+    bearing = {cycle.pk: number for number, cycle in enumerate(record.cycles, start=1)}
+    latest = defaultdict(int, {key: bearing.get(one.born_in_id or "", 0) for key, one in record.made.items()})
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
     leavings = read_leavings(record=record)
     acts: list[RecordedAct | Leaving] = [
@@ -213,8 +217,7 @@ def _slot(act: RecordedAct, record: Record, begun: int) -> int:
     if last.finished_at is not None and act.moment > last.finished_at:
         return begun
     changed_at = _changed_at(act, last)
-    is_newborn = record.made[act.belief_id].born_in_id == last.pk
-    comes_after = changed_at < act.moment if changed_at else is_newborn or act.act is Act.UNPIN
+    comes_after = changed_at < act.moment if changed_at else act.act is Act.UNPIN
     return begun if comes_after else begun - 1
 
 
