@@ -159,7 +159,7 @@ WITH RECURSIVE given AS MATERIALIZED (
     SELECT * FROM unnest(
         %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
         %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
-    ) AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id)
+    ) WITH ORDINALITY AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, place)
 ), shown AS (
     SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
     WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
@@ -185,7 +185,7 @@ CROSS JOIN LATERAL (
         WHERE s.session = e.session AND s.belief_id = g.belief_id AND s.surfaced_at <= e.created_at) AS is_one
 ) echo
 WHERE NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
-ORDER BY g.belief_id, g.episode_id
+ORDER BY g.belief_id, g.place
 ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
 RETURNING belief_id, verdict, base_weight
 """

@@ -135,6 +135,7 @@ def test_numbers_and_order_do_not_tell_of_other_workspaces(world: World) -> None
     assert exported(fresh) == file
 
 
+@pytest.mark.django_db(transaction=True)  # when a pin came, its transaction tells
 def test_beliefs_live_on_where_they_came_to(world: World) -> None:
     """R14, B22: no drift, all as recorded, and the next cycle goes on."""
     live(world)
