@@ -52,7 +52,8 @@ class RecordedAct:
     word: Evidence | None = None  # that no cycle gave
     subject: str = ""  # that was read off the statement (R13)
     making: tuple[Belief, Any] | None = None  # the belief as it stands, and the event of its making
-    until: datetime | None = None  # when what it says ends, as was announced
+    is_end: bool = False  # it says when what is believed ends, as was announced, …
+    until: datetime | None = None  # … or that this is open again
 
     @property
     def of(self) -> str:
@@ -69,13 +70,9 @@ Slots = Mapping[int, Sequence[RecordedAct | Leaving]]  # by how many of the reco
 
 
 def read_acts(*, record: Record) -> Slots:
-    """Read what was done by hand to the beliefs that are replayed, and which episodes left, in order, by its place.
-
-    Nothing is done to a belief before the cycle that made it.
-    """
+    """Read what was done by hand to the beliefs that are replayed, and which episodes left, in order, by its place."""
     slots: dict[int, list[RecordedAct | Leaving]] = defaultdict(list)
-    bearing = {cycle.pk: number for number, cycle in enumerate(record.cycles, start=1)}
-    latest = defaultdict(int, {key: bearing.get(one.born_in_id or "", 0) for key, one in record.made.items()})
+    latest: dict[str, int] = defaultdict(int)
     begins = [cycle.started_at or cycle.opened_at for cycle in record.cycles]
     leavings = read_leavings(record=record)
     acts: list[RecordedAct | Leaving] = [
@@ -110,11 +107,12 @@ def _makings(record: Record) -> Iterator[RecordedAct]:
 
 
 def _announced_ends(record: Record) -> Iterator[RecordedAct]:
-    """Yield the days that remembered texts announced, on which what is believed ends (C1)."""
-    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made), pgh_context__reason=Reason.ANNOUNCED)
-    for event in events.exclude(valid_until=None).order_by("pgh_id"):
+    """Yield the days that remembered texts announced, on which what is believed ends, and took back (C1)."""
+    before = Window(Lag("valid_until"), partition_by=F("pgh_obj"), order_by=F("pgh_id").asc())
+    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made)).annotate(was_until=before).order_by("pgh_id")
+    for event in events.filter(pgh_context__reason=Reason.ANNOUNCED):
         actor = read_actor(event.pgh_context["actor"])
-        if actor.kind != ActorKind.CYCLE:
+        if event.valid_until != event.was_until and actor.kind != ActorKind.CYCLE and actor != REBUILDING:
             yield RecordedAct(
                 belief_id=event.pgh_obj_id,
                 act=None,
@@ -122,6 +120,7 @@ def _announced_ends(record: Record) -> Iterator[RecordedAct]:
                 actor=actor,
                 at=event.updated_at,
                 moment=event.pgh_created_at,
+                is_end=True,
                 until=event.valid_until,
             )
 
@@ -217,7 +216,8 @@ def _slot(act: RecordedAct, record: Record, begun: int) -> int:
     if last.finished_at is not None and act.moment > last.finished_at:
         return begun
     changed_at = _changed_at(act, last)
-    comes_after = changed_at < act.moment if changed_at else act.act is Act.UNPIN
+    is_newborn = record.made[act.belief_id].born_in_id == last.pk
+    comes_after = changed_at < act.moment if changed_at else is_newborn or act.act is Act.UNPIN
     return begun if comes_after else begun - 1
 
 
@@ -243,7 +243,7 @@ def repeat_act(*, act: RecordedAct) -> None:
     try:
         if act.subject:
             _name_again(act, belief)
-        elif act.until is not None:
+        elif act.is_end:
             hold_until(belief=belief, at=act.until, author=act.author)
         elif act.word is not None:
             repeat_evidence(row=act.word, belief=belief, author=act.author)
