@@ -14,7 +14,7 @@ from workers.demo_life import Life
 _QUERY = "When does the choir meet?"
 _WIDTH = 110  # of what somebody said
 _WORDS = {"SUPPORTS": "for", "CONTRADICTS": "against", "PARTIAL": "partly"}
-_ENDED = ("challenged", "revised", "split", "merged", "archived")
+_ENDED = ("challenged", "invalidated", "revised", "split", "merged", "archived")
 _WHAT_NOW = """
 What now
   make up                     runs the whole stack; its admin shows this workspace, `demo`, with all of its evidence
