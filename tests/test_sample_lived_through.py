@@ -91,15 +91,16 @@ def shuffle_days(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_sample_becomes_sensible_beliefs() -> None:
-    """At least eight beliefs, two of them contradicted, one revised, one archived, and none adrift."""
+    """At least eight beliefs, two of them contradicted, one in the place of another, one archived, and none adrift."""
     workspace = live_through(read_history())
     beliefs = Belief.objects.for_workspace(workspace)
 
     assert beliefs.active().count() >= 8
     assert beliefs.filter(evidence__verdict="CONTRADICTS").distinct().count() >= 2
-    revised = Lineage.objects.get(kind="revision", parent__in=beliefs).child
-    merge = Lineage.objects.filter(kind="merge", parent=revised).first()
-    assert (merge.child if merge else revised).status == BeliefStatus.ACTIVE  # itself, or in what says the same
+    ends = Lineage.objects.filter(kind__in=["revision", "supersession"], parent__in=beliefs)
+    successor = ends.get().child
+    merge = Lineage.objects.filter(kind="merge", parent=successor).first()
+    assert (merge.child if merge else successor).status == BeliefStatus.ACTIVE  # itself, or in what says the same
     assert beliefs.filter(status=BeliefStatus.ARCHIVED, status_reason="stale_and_weak").exists()
     assert find_drift(workspace=workspace)[1] == []
     assert set(Episode.objects.for_workspace(workspace).values_list("state", flat=True)) == {"settled", "pooled"}
