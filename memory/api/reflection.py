@@ -203,8 +203,8 @@ class MetaBeliefsView(APIView):
     def post(self, request: Request) -> Response:
         read_body(Nothing, request)
         holder = holder_of(request)
-        hand = Author(actor=holder.actor, reason=META_REASON, now=timezone.now())
-        return Response(MetaRoundSerializer(make_meta_beliefs(workspace=holder.workspace, hand=hand)).data)
+        author = Author(actor=holder.actor, reason=META_REASON, now=timezone.now())
+        return Response(MetaRoundSerializer(make_meta_beliefs(workspace=holder.workspace, author=author)).data)
 
 
 class SubjectsView(APIView):

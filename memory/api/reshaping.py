@@ -145,8 +145,8 @@ class ReshapedSerializer(serializers.Serializer[Any]):
     changed = BeliefSerializer(many=True, help_text="Older ones, as they stand now.")
 
 
-def hand_of(request: Request, asked: dict[str, Any]) -> Author:
-    """Return the caller's hand, acting now for the reason given."""
+def author_of(request: Request, asked: dict[str, Any]) -> Author:
+    """Return the caller as author, now, for the reason given."""
     return Author(actor=holder_of(request).actor, reason=asked["reason"], now=timezone.now())
 
 
@@ -204,7 +204,7 @@ class BeliefsView(BeliefListView):
             vector=vector,
             verdicts=verdicts_of(asked["evidence"]),
             viewer=viewer_from(request),
-            hand=hand_of(request, asked),
+            author=author_of(request, asked),
             fact_type=FactType(asked["fact_type"]),
             importance=asked["importance"],
         )
@@ -231,7 +231,7 @@ class MergeView(APIView):
         wording = Wording(statement=asked.get("statement") or better_evidenced(one, other)[0].statement)
         [vector] = embed_wordings(workspace_id=one.workspace_id, statements=[wording.statement])
         reshaped = merge_beliefs(
-            ids=tuple(asked["beliefs"]), wording=wording, vector=vector, hand=hand_of(request, asked)
+            ids=tuple(asked["beliefs"]), wording=wording, vector=vector, author=author_of(request, asked)
         )
         return Response(ReshapedSerializer(reshaped).data)
 
@@ -256,7 +256,7 @@ class SplitView(APIView):
             Part(wording=wording, vector=vector, verdicts=verdicts_of(part["evidence"]))
             for wording, vector, part in zip(wordings, vectors, asked["parts"], strict=True)
         ]
-        reshaped = split_belief(belief_id=belief.pk, parts=parts, hand=hand_of(request, asked))
+        reshaped = split_belief(belief_id=belief.pk, parts=parts, author=author_of(request, asked))
         return Response(ReshapedSerializer(reshaped).data)
 
 
@@ -289,5 +289,5 @@ class CorrectionView(APIView):
         asked = read_body(CorrectionRequest, request)
         belief = belief_to_change(request, belief_id)
         wording = wording_of(asked) if "statement" in asked else None
-        reshaped = correct_belief(belief=belief, wording=wording, hand=hand_of(request, asked))
+        reshaped = correct_belief(belief=belief, wording=wording, author=author_of(request, asked))
         return Response(ReshapedSerializer(reshaped).data)

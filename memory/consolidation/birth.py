@@ -76,11 +76,13 @@ def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeS
 def _refuse_past(job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     """Return why a cluster says nothing of now: what it contradicts was borne out since (C2); else nothing."""
     claims = Claim.objects.select_related("episode").in_bulk([member.claim_id for member in members])
+    if not claims:
+        return ""
+    known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user)
     against: Counter[str] = Counter()
-    known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user) if claims else None
-    for member in members if known else ():
+    for member in members:
         if claim := claims.get(member.claim_id):
-            found = known.related(claim, member) if known else ()
+            found = known.related(claim, member)
             against.update(belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS)
     rivals = [key for key, count in against.items() if 2 * count > len(members)]
     newest = max(member.occurred_at for member in members)

@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshaped:
-    """What a hand made, and what it changed on the way."""
+    """What a curator made, and what was changed on the way."""
 
     made: Sequence[Belief]
     changed: Sequence[Belief]
@@ -75,7 +75,7 @@ def found_belief(
     vector: StatementVector,
     verdicts: Mapping[str, Verdict],
     viewer: Viewer,
-    hand: Author,
+    author: Author,
     fact_type: FactType = FactType.FACTUAL,
     importance: int = 5,
 ) -> Belief:
@@ -91,9 +91,9 @@ def found_belief(
     check_reach(project_id=draft.project_id, viewer=viewer)  # before a belief that the curator may not see is named
     _check_unsaid(draft, vector)
     words = [EvidenceInput(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
-    belief = _created(create_belief(draft=draft, vector=vector, said=words, author=hand, even_suppressed=True))
+    belief = _created(create_belief(draft=draft, vector=vector, said=words, author=author, even_suppressed=True))
     settle_by_hand(episodes=list(verdicts))
-    log.info("beliefs_reshaped", beliefs=[belief.pk], status=belief.status, actor=str(hand.actor))
+    log.info("beliefs_reshaped", beliefs=[belief.pk], status=belief.status, actor=str(author.actor))
     return belief
 
 
@@ -156,20 +156,20 @@ def _check_unsaid(draft: BeliefDraft, vector: StatementVector) -> None:
 
 
 @transaction.atomic
-def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: StatementVector, hand: Author) -> Reshaped:
+def merge_beliefs(*, ids: tuple[str, str], wording: Wording, vector: StatementVector, author: Author) -> Reshaped:
     """Put one belief in the place of two live ones of one scope, on the united evidence of both (B13)."""
     parents = _hold(ids)
     one, other = (next(belief for belief in parents if belief.pk == key) for key in ids)
     if (one.project_id, one.user) != (other.project_id, other.user):
         raise NotOfOneScope("Beliefs of different projects or users cannot be merged.")
     words = [_inherited(*pair) for pair in unite_testimony(belief_id=one.pk, twin_id=other.pk)]
-    made = _bear(wording, vector, words, parents=[one, other], kind=LineageKind.MERGE, hand=hand)
-    _end([one, other], BeliefStatus.MERGED, hand)
+    made = _bear(wording, vector, words, parents=[one, other], kind=LineageKind.MERGE, author=author)
+    _end([one, other], BeliefStatus.MERGED, author)
     return _reshaped([made], [one, other])
 
 
 @transaction.atomic
-def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Author) -> Reshaped:
+def split_belief(*, belief_id: str, parts: Sequence[Part], author: Author) -> Reshaped:
     """Put several beliefs in the place of a live one, each on the evidence that the curator gives it (B12).
 
     What is evidence of no part waits in the pool for others like it.
@@ -180,34 +180,36 @@ def split_belief(*, belief_id: str, parts: Sequence[Part], hand: Author) -> Resh
     for part in parts:
         _check_known(part.verdicts, testimony)
         words = [_sorted_word(testimony[key], verdict) for key, verdict in part.verdicts.items()]
-        children.append(_bear(part.wording, part.vector, words, parents=[parent], kind=LineageKind.SPLIT, hand=hand))
-    _end([parent], BeliefStatus.SPLIT, hand)
-    pool_left_over(belief=parent, now=hand.now)
+        children.append(
+            _bear(part.wording, part.vector, words, parents=[parent], kind=LineageKind.SPLIT, author=author)
+        )
+    _end([parent], BeliefStatus.SPLIT, author)
+    pool_left_over(belief=parent, now=author.now)
     return _reshaped(children, [parent])
 
 
 @transaction.atomic
-def contradict_belief(*, belief_id: str, episode_id: str, hand: Author) -> Belief:
+def contradict_belief(*, belief_id: str, episode_id: str, author: Author) -> Belief:
     """Let a curator's word stand against a live belief; what follows from it the gates decide (B4)."""
     [belief] = _hold([belief_id])
-    _speak(belief, episode_id, Verdict.CONTRADICTS, hand)
+    _speak(belief, episode_id, Verdict.CONTRADICTS, author)
     settle_by_hand(episodes=[episode_id])
     return belief
 
 
 @transaction.atomic
 def replace_belief(
-    *, belief_id: str, wording: Wording, vector: StatementVector, episode_id: str, hand: Author
+    *, belief_id: str, wording: Wording, vector: StatementVector, episode_id: str, author: Author
 ) -> Reshaped:
     """Put what a curator says in the place of a live belief: the old one is revised, superseded by the new (R7).
 
     Where another belief says the same already, that one takes the curator's word.
     """
     [parent] = _hold([belief_id])
-    word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=hand.reason)
-    made = _bear(wording, vector, [word], parents=[parent], kind=LineageKind.SUPERSESSION, hand=hand)
-    _speak(parent, episode_id, Verdict.CONTRADICTS, hand)
-    _end([parent], BeliefStatus.REVISED, hand)
+    word = curators_word(episode_id=episode_id, verdict=Verdict.SUPPORTS, reason=author.reason)
+    made = _bear(wording, vector, [word], parents=[parent], kind=LineageKind.SUPERSESSION, author=author)
+    _speak(parent, episode_id, Verdict.CONTRADICTS, author)
+    _end([parent], BeliefStatus.REVISED, author)
     settle_by_hand(episodes=[episode_id])
     return _reshaped([made], [parent])
 
@@ -233,7 +235,7 @@ def _hold(ids: Sequence[str]) -> list[Belief]:
 
 
 def _inherited(said: Testimony, verdict: Verdict, reason: str) -> EvidenceInput:
-    """Author on what was said, and how it was found; of a clash only what the two come to."""
+    """Hand on what was said, and how it was found; of a clash only what the two come to."""
     is_clash = bool(reason)
     return EvidenceInput(
         episode_id=said.episode.id,
@@ -264,30 +266,30 @@ def _bear(
     *,
     parents: Sequence[Belief],
     kind: LineageKind,
-    hand: Author,
+    author: Author,
 ) -> Creation:
     """Put a curator's words in the place of beliefs; where another says the same already, it takes the evidence."""
     made = create_belief(
         draft=draft_worded(parents=parents, wording=wording),
         vector=vector,
         said=words,
-        author=hand,
-        descent=Descent(parents=parents, kind=kind, reason=hand.reason),
+        author=author,
+        descent=Descent(parents=parents, kind=kind, reason=author.reason),
         even_suppressed=True,
     )
     _created(made)
     return made
 
 
-def _speak(belief: Belief, episode_id: str, verdict: Verdict, hand: Author) -> None:
-    word = curators_word(episode_id=episode_id, verdict=verdict, reason=hand.reason)
-    record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=hand)
+def _speak(belief: Belief, episode_id: str, verdict: Verdict, author: Author) -> None:
+    word = curators_word(episode_id=episode_id, verdict=verdict, reason=author.reason)
+    record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)
 
 
-def _end(beliefs: Sequence[Belief], status: BeliefStatus, hand: Author) -> None:
+def _end(beliefs: Sequence[Belief], status: BeliefStatus, author: Author) -> None:
     for belief in beliefs:
-        change_status(belief=belief, new=status, reason=hand.reason, actor=hand.actor, now=hand.now)
-    log.info("beliefs_reshaped", beliefs=[b.pk for b in beliefs], status=status, actor=str(hand.actor))
+        change_status(belief=belief, new=status, reason=author.reason, actor=author.actor, now=author.now)
+    log.info("beliefs_reshaped", beliefs=[b.pk for b in beliefs], status=status, actor=str(author.actor))
 
 
 def settle_by_hand(*, episodes: Sequence[str]) -> int:

@@ -77,7 +77,11 @@ def apply_structural_job(*, lease: JobLease[StructuralJob]) -> None:
 def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) -> None:
     """Note with each weak child, and each that a person put away or erased before, why it is refused (B22, L4)."""
     for child in children:
-        suppressed = find_suppressed(draft=draft_child(parents=_parents(job), child=child), vector=_vector_of(child))
+        suppressed = find_suppressed(
+            workspace_id=job.workspace_id,
+            candidate=draft_child(parents=_parents(job), child=child).as_source(),
+            vector=_vector_of(child).numbers,
+        )
         child.refusal = Outcome.SUPPRESSED if suppressed else _refuse_child(job, child)
         if suppressed and suppressed.tombstone:
             child.suppressed_by_id = suppressed.tombstone

@@ -17,6 +17,7 @@ from memory.ledger.author import Author
 from memory.ledger.confidence import LEFT
 from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.locks import lock_beliefs
+from memory.ledger.removal import supports
 from memory.models import (
     Basis,
     ClusterJob,
@@ -51,7 +52,7 @@ def give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
     """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
-    rows = Evidence.objects.filter(belief__in=beliefs, verdict=Verdict.SUPPORTS, base_weight__gt=0)
+    rows = supports(rows=Evidence.objects.filter(belief__in=beliefs)).exclude(episode__status__in=LEFT)
     return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
 
 

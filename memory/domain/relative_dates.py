@@ -6,11 +6,11 @@ from datetime import date, timedelta
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
-_WEEKDAYS = {name: place % 7 for place, name in enumerate([*_DAYS, *_TAGE])} | {"sonnabend": 5}
+WEEKDAY_OF = {name: place % 7 for place, name in enumerate([*_DAYS, *_TAGE])} | {"sonnabend": 5}
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ZAHLEN = ("einem", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
 _COUNTS = {word: place % 10 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
-_WEEKDAY = rf"(?P<weekday>{'|'.join(_WEEKDAYS)})"
+_WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAY_OF)})"
 _COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)})"
 _PARTS = ("morning", "afternoon", "evening", "night", "abend", "früh", "mittag", "vormittag", "nachmittag", "nacht")
 _PART = rf"(?i:(?: (?:{'|'.join(_PARTS)}|morgen))?)"
@@ -57,7 +57,7 @@ def _last(said_on: date, found: re.Match[str]) -> str:
 
 
 def _weekday(found: re.Match[str]) -> int:
-    return _WEEKDAYS[found["weekday"].lower()]
+    return WEEKDAY_OF[found["weekday"].lower()]
 
 
 def _month(months: int) -> _Reading:
@@ -98,7 +98,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
     )
 )
 _FIRST, _LAST = date.min + timedelta(days=366), date.max - timedelta(days=366)  # before and after, no day may be left
-_CAPITAL = {*_WEEKDAYS, *_PARTS, "morgen", "tag", "tagen", "monat", "jahr"}
+_CAPITAL = {*WEEKDAY_OF, *_PARTS, "morgen", "tag", "tagen", "monat", "jahr"}
 _OPENS = ".!?:;(*•-–—"
 _QUOTED = re.compile(r"[\"“”„«»]")
 

@@ -23,46 +23,46 @@ class WasForgotten(ValueError):
     """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
 
 
-def correct_belief(*, belief: Belief, wording: Wording | None, hand: Author) -> Reshaped:
+def correct_belief(*, belief: Belief, wording: Wording | None, author: Author) -> Reshaped:
     """Say of a belief that it is wrong, and with a wording what is right instead.
 
     Saying the same twice changes nothing more. Raise CannotStand, WasForgotten, NoVector, Gone or
     IllegalTransitionError.
     """
-    hand = replace(hand, reason=redact_for(workspace_id=belief.workspace_id, text=hand.reason))
+    author = replace(author, reason=redact_for(workspace_id=belief.workspace_id, text=author.reason))
     wording = wording and _without_secrets(belief.workspace_id, wording)
     if wording is None:
-        return _contradict(belief, hand)
+        return _contradict(belief, author)
     if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):
         raise CannotStand("The belief says that already.")
     [vector] = embed_wordings(workspace_id=belief.workspace_id, statements=[wording.statement])
-    return _replace(belief, wording, vector, hand)
+    return _replace(belief, wording, vector, author)
 
 
 @transaction.atomic
-def _contradict(belief: Belief, hand: Author) -> Reshaped:
+def _contradict(belief: Belief, author: Author) -> Reshaped:
     """Record the reason alone: with the statement, the belief's words would outlive its being erased (B19)."""
-    episode_id = _record(belief, text=f"Correction: {hand.reason}", hand=hand)
-    return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, hand=hand)])
+    episode_id = _record(belief, text=f"Correction: {author.reason}", author=author)
+    return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, author=author)])
 
 
 @transaction.atomic
-def _replace(belief: Belief, wording: Wording, vector: StatementVector, hand: Author) -> Reshaped:
-    episode_id = _record(belief, text=wording.statement, hand=hand)
-    return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, hand=hand)
+def _replace(belief: Belief, wording: Wording, vector: StatementVector, author: Author) -> Reshaped:
+    episode_id = _record(belief, text=wording.statement, author=author)
+    return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, author=author)
 
 
-def _record(belief: Belief, *, text: str, hand: Author) -> str:
+def _record(belief: Belief, *, text: str, author: Author) -> str:
     """Store the curator's word as an episode beside the belief's own; each curator is an origin."""
     line = {
         "text": text,
         "project": belief.project.slug if belief.project else None,
         "user": belief.user or None,
-        "session": f"correction of {belief.pk} by {hand.actor}"[:200],
+        "session": f"correction of {belief.pk} by {author.actor}"[:200],
         "source": Source.HUMAN.value,
         "category": _CATEGORY,
     }
-    arrival = Arrival(workspace=belief.workspace, now=hand.now, actor=hand.actor)
+    arrival = Arrival(workspace=belief.workspace, now=author.now, actor=author.actor)
     [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise CannotStand(outcome.detail)

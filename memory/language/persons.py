@@ -4,6 +4,7 @@ import re
 
 from memory.domain.lexicon import ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS, words
 from memory.language.cues import common_words, word_list
+from memory.language.values import TITLE
 from memory.language.wording import tell_of
 
 _RELATIVES = "|".join(word_list("relatives"))
@@ -18,7 +19,7 @@ _OWN = re.compile(
     rf"\b(?:my|our|mein\w*|unser\w*) (?P<who>(?:\w+ )?(?:{_RELATIVES}))\b(?: (?P<name>(?-i:[A-ZÄÖÜ][a-zäöüß]+)))?",
     re.IGNORECASE,
 )
-_TITLED = re.compile(r"\b(?P<who>(?:Frau|Herr|Herrn|Prof\.|Dr\.?|Mrs?\.?|Ms\.?|Miss) [A-ZÄÖÜ][\w-]+)")
+_TITLED = re.compile(rf"\b(?P<who>{TITLE} [A-ZÄÖÜ][\w-]+)")
 _ACTS = frozenset(word_list("acts_of_people"))
 
 

@@ -10,7 +10,7 @@ from memory.domain.sentences import list_words
 from memory.language.cues import common_words, dull_words, word_list
 from memory.language.modes import denies, find_change
 from memory.language.slots import fill_slots, without_ended
-from memory.language.values import Values, find_values
+from memory.language.values import TITLE, Values, find_values
 
 _CONTEXTS = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
@@ -48,7 +48,7 @@ _CONTEXTS = tuple(
 
 
 _MAIL = re.compile(r"\be-?mails?\b", re.IGNORECASE)
-_TITLE = re.compile(r"\b(?i:mrs?|ms|miss|dr|prof|herrn?|frau)\.? (?=[A-ZÄÖÜ])")
+_TITLE = re.compile(rf"\b{TITLE} (?=[A-ZÄÖÜ])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from memory.language.cues import common_words, word_list
 from memory.language.modes import denies
 from memory.language.readings import Reading, content_stems
 from memory.language.slots import MEMBER, Slot, holds_word, is_ended, slots_by_name
-from memory.language.values import WEEKDAYS
+from memory.language.values import TITLE, WEEKDAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +210,8 @@ _GATHERING = re.compile(
 
 
 def _share_name(mine: Collection[str], theirs: Collection[str]) -> bool:
-    return any((set(one.split()) & set(other.split())) - _TITLES for one in mine for other in theirs)
+    bare = [[set(_TITLED.sub(r"\1", name).split()) for name in names] for names in (mine, theirs)]
+    return any(one & other for one in bare[0] for other in bare[1])
 
 
 def _names_another_too(claim: Reading, belief: Reading) -> bool:
@@ -219,10 +220,7 @@ def _names_another_too(claim: Reading, belief: Reading) -> bool:
     return bool(theirs and mine - theirs)
 
 
-_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|dr|prof|herrn?|frau)\.? ([a-zäöüß-]+)")
-
-
-_TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr", "prof", "herr", "frau", "mr.", "mrs.", "ms.", "dr.", "prof."))
+_TITLED = re.compile(rf"\b{TITLE.lower()} ([a-zäöüß-]+)")
 
 
 def _share_a_name(claim: Reading, belief: Reading) -> bool:

@@ -4,24 +4,13 @@ import re
 from collections.abc import Callable
 from datetime import date, timedelta
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar jänner", "february feb februar", "march mar märz", "april apr", "may mai",
-            "june jun juni", "july jul juli", "august aug", "september sep sept", "october oct oktober okt",
-            "november nov", "december dec dezember dez",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
-_DAYS = (
-    "monday montag", "tuesday dienstag", "wednesday mittwoch", "thursday donnerstag", "friday freitag",
-    "saturday samstag sonnabend", "sunday sonntag",
-)  # fmt: skip
-_WEEKDAYS = {name: place for place, names in enumerate(_DAYS) for name in names.split()}
+from memory.domain.relative_dates import WEEKDAY_OF
+from memory.language.values import MONTH_OF
 
+_MONTHS = MONTH_OF | {
+    "jan": 1, "jänner": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10,
+    "okt": 10, "nov": 11, "dec": 12, "dez": 12,
+}  # fmt: skip
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
 _YEAR = r"(?:,? (?P<year>(?:19|20)\d\d))?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -73,7 +62,7 @@ def _by_month(said_on: date, found: re.Match[str], is_ahead: bool) -> date:
 
 
 def _by_weekday(said_on: date, found: re.Match[str], is_ahead: bool) -> date:
-    wanted = _WEEKDAYS[found["weekday"].lower()]
+    wanted = WEEKDAY_OF[found["weekday"].lower()]
     if is_ahead:
         return said_on + timedelta(days=(wanted - said_on.weekday() - 1) % 7 + 1)
     return said_on - timedelta(days=(said_on.weekday() - wanted - 1) % 7 + 1)
@@ -99,5 +88,5 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}", _by_month),
     (r"(?:tomorrow|morgen)", _tomorrow),
     (r"(?:next|nächste[rnm]?|kommende[rnm]?) (?P<unit>week|month|year|woche|monat|jahr)", _next),
-    (rf"(?:next |last |nächste[nm] |letzte[nm] )?(?P<weekday>{'|'.join(_WEEKDAYS)})", _by_weekday),
+    (rf"(?:next |last |nächste[nm] |letzte[nm] )?(?P<weekday>{'|'.join(WEEKDAY_OF)})", _by_weekday),
 )

@@ -18,7 +18,7 @@ _DAY_OF = {
 }
 _MONTHS = tuple(map(str.lower, month_name[1:]))
 _MONATE = ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november")
-_MONTH_OF = {name: place % 12 + 1 for place, name in enumerate([*_MONTHS, *_MONATE, "dezember"])}
+MONTH_OF = {name: place % 12 + 1 for place, name in enumerate([*_MONTHS, *_MONATE, "dezember"])}
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _ZAHLEN = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
 _HOURS = {word: place % 12 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
@@ -35,7 +35,7 @@ _WEEKDAY = re.compile(
 _HOUR = rf"(?:[01]?\d|2[0-4]|{_any(_HOUR_OF)})"
 _NO_HOUR = (
     r"(?! ?(?:%|kg|g|km|m|people|sacks|days|weeks|months|years|euro|€|to\b|"
-    rf"{_any(_MONTH_OF)})|[.,:]\d)"
+    rf"{_any(MONTH_OF)})|[.,:]\d)"
 )
 _TIME = re.compile(
     rf"\b(?P<hour>{_HOUR})(?P<minute>[:.][0-5]\d)? ?(?P<part>am|pm|a\.m\.|p\.m\.|o'clock|uhr)\b|"
@@ -73,7 +73,7 @@ _SAME_FREQUENCY = {
     for same in spellings.split("|")
 }
 _DATE = re.compile(
-    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?)?(?P<month>{_any(_MONTH_OF)})\b"
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?)?(?P<month>{_any(MONTH_OF)})\b"
     r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?\b(?! ?:))?(?: (?P<year>20\d\d))?",
     re.IGNORECASE,
 )
@@ -86,8 +86,9 @@ _UNIT = re.compile(
 _NAME = re.compile(
     r"(?<!^)(?<![.!?] )\b[A-ZÄÖÜ][\w'’-]*[a-zäöü][\w'’-]*(?: (?:of |de |von )?[A-ZÄÖÜ][\w-]+)*|\b[A-Z]{2,}\d*\b"
 )
+TITLE = r"(?:Mrs?|Ms|Miss|Dr|Prof|Herrn?|Frau)\.?"
 _PERSON = re.compile(r"\b(?:(?:Frau|Herr|Prof\.|Dr\.?) )?[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ]\w+)?(?: [A-ZÄÖÜ][a-zäöüß]+)*")
-_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|herr|frau)\.? [a-zäöüß]{3,}\b")  # typed in small letters
+_TITLED = re.compile(rf"\b{TITLE.lower()} [a-zäöüß]{{3,}}\b")  # typed in small letters
 _KINDS = ("weekday", "time", "money", "version", "frequency", "date")
 
 
@@ -194,12 +195,12 @@ def _frequencies(text: str) -> Iterator[str]:
 
 def _date(found: re.Match[str]) -> str:
     day = found["day"] or found["late"] or ""
-    return "-".join(filter(None, [found["year"], str(_MONTH_OF[found["month"].lower()]), day]))
+    return "-".join(filter(None, [found["year"], str(MONTH_OF[found["month"].lower()]), day]))
 
 
 def _no_days(names: Iterator[str]) -> Iterator[str]:
     """Yield names small and without possessives; days, months and the commonest words are none."""
     for name in names:
         plain = re.sub(r"(?:'s|’s|'|’)$", "", name).lower()
-        if not {plain} & (_DAY_OF.keys() | _MONTH_OF.keys() | common_words() | ENGLISH_STOPS | GERMAN_STOPS):
+        if not {plain} & (_DAY_OF.keys() | MONTH_OF.keys() | common_words() | ENGLISH_STOPS | GERMAN_STOPS):
             yield plain

@@ -119,7 +119,10 @@ def create_belief(
         parents = [belief.pk for belief in descent.parents] if descent else []
         if twin := find_twin(draft=draft, vector=vector, besides=parents):
             return _join(twin, said, author, descent)
-    refused = None if even_suppressed else find_suppressed(draft=draft, vector=vector)
+    refused = None
+    if not even_suppressed:
+        numbers = None if vector is None else vector.numbers
+        refused = find_suppressed(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=numbers)
     if refused:
         return refused
     author.sign()
@@ -153,14 +156,13 @@ def alike_beliefs(*, draft: BeliefDraft) -> BeliefQuerySet:
     return beliefs
 
 
-def find_suppressed(*, draft: BeliefDraft, vector: StatementVector | None) -> Creation | None:
+def find_suppressed(*, workspace_id: int, candidate: BeliefSource, vector: Vectors | None) -> Creation | None:
     """Return the refusal where a person put away or erased what says the same (B22, L4), else None."""
-    candidate = draft.as_source()
-    if was_erased(workspace_id=draft.workspace_id, candidate=candidate):
+    if was_erased(workspace_id=workspace_id, candidate=candidate):
         return Creation(outcome=Outcome.SUPPRESSED)
     if vector is None:
         return None
-    tombstone = find_tombstone(workspace_id=draft.workspace_id, candidate=candidate, vector=vector.numbers)
+    tombstone = find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=vector)
     return Creation(outcome=Outcome.SUPPRESSED, tombstone=tombstone) if tombstone else None
 
 

@@ -41,10 +41,3 @@ def was_erased(*, workspace_id: int, candidate: BeliefSource) -> bool:
         return False
     digest = digest_of_statement(key=bytes(key), user=candidate.user, statement=candidate.statement)
     return bool(Erased.objects.for_workspace(workspace_id).filter(digest=digest).exists())
-
-
-def is_suppressed(*, workspace_id: int, candidate: BeliefSource, vector: Vectors) -> bool:
-    """Tell whether a person put away or erased what says the same (B22, L4)."""
-    if was_erased(workspace_id=workspace_id, candidate=candidate):
-        return True
-    return find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=vector) is not None

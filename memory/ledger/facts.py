@@ -11,9 +11,9 @@ from memory.domain.changes import find_change_point
 from memory.domain.destabilization import error_threshold, is_destabilised
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.gates import BeliefFacts
-from memory.domain.gates.decisions import CHALLENGES
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
+from memory.ledger.challenges import is_challenged
 from memory.ledger.confidence import chosen_confidence, confidence_policy, read_rows_of
 from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob, StructuralKind
 
@@ -65,7 +65,7 @@ def _facts(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, cycle: Cy
         since_changed=_since_changed(belief, now),
         is_pinned=belief.is_pinned,
         is_told=belief.is_told,
-        is_challenged=belief.status == BeliefStatus.CHALLENGED and belief.status_reason in CHALLENGES,
+        is_challenged=is_challenged(belief),
         is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
         since_restored_by_person=_since(belief.restored_by_person_at, now),
         was_changed_this_cycle=belief.lineage_depth > 0 and cycle is not None and belief.born_in_id == cycle.pk,

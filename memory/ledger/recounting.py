@@ -24,8 +24,7 @@ _BATCH = 500
 def recount_beliefs(*, workspace_id: int, actor: Actor, reason: str, now: datetime) -> int:
     """Compute every belief's numbers, and when time archives it, by what its workspace has chosen; return how many.
 
-    The choice is stored by then, in the same transaction, so that no gate counts by the old one afterwards. A peak
-    stays where it was higher: what was once believed was.
+    The choice is stored by then, in the same transaction, so that no gate counts by the old one afterwards.
     """
     lock_workspace(workspace_id)
     attribute_changes(actor=actor, reason=reason)

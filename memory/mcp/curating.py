@@ -52,8 +52,8 @@ def correct(
     if statement is not None:
         held = Timeframe(timeframe) if timeframe else None
         wording = Wording(statement=statement, context=context, timeframe=held)
-    hand = Author(actor=caller.actor, reason=reason, now=caller.now)
-    return _corrected(correct_belief(belief=caller.belief_to_change(id), wording=wording, hand=hand))
+    author = Author(actor=caller.actor, reason=reason, now=caller.now)
+    return _corrected(correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author))
 
 
 def pin(caller: Caller, *, id: BeliefId, reason: Reason, pinned: bool = True) -> BeliefTold:

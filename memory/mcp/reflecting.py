@@ -88,8 +88,8 @@ def _merge_duplicates(caller: Caller) -> Tidied:
 
 
 def _make_meta_beliefs(caller: Caller) -> Tidied:
-    hand = Author(actor=caller.actor, reason=META_REASON, now=caller.now)
-    done = make_meta_beliefs(workspace=caller.workspace, hand=hand)
+    author = Author(actor=caller.actor, reason=META_REASON, now=caller.now)
+    done = make_meta_beliefs(workspace=caller.workspace, author=author)
     made = [told_belief(belief) for belief in done.made]
     return Tidied(count=len(made), groups=done.groups, made=made, unanswered=done.unanswered or None)
 

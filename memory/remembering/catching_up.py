@@ -6,9 +6,8 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matter import matter_of
 from memory.domain.remembering import Course
-from memory.ledger.beliefs import check_model
+from memory.ledger.beliefs import check_model, find_suppressed
 from memory.ledger.confidence import LEFT
-from memory.ledger.equivalents import is_suppressed
 from memory.ledger.lineage import Descent, record_lineage
 from memory.ledger.locks import lock_named
 from memory.ledger.statements import source_of_belief
@@ -64,7 +63,7 @@ def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vec
     match = choose_match(candidate=candidate, near=near)
     if match.course is Course.REINFORCE:
         _join(meeting, fact, belief, match.target)
-    elif is_suppressed(workspace_id=belief.workspace_id, candidate=candidate, vector=vector):
+    elif find_suppressed(workspace_id=belief.workspace_id, candidate=candidate, vector=vector):
         fact.outcome = FactOutcome.SUPPRESSED
         _end(meeting, belief, BeliefStatus.INVALIDATED, PUT_AWAY)
     else:

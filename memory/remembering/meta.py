@@ -66,7 +66,7 @@ class Group:
     vectors: Vectors
 
 
-def make_meta_beliefs(*, workspace: Workspace, hand: Author) -> MetaRound:
+def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
     Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff, or Occupied
@@ -84,7 +84,7 @@ def make_meta_beliefs(*, workspace: Workspace, hand: Author) -> MetaRound:
     made: list[Belief] = []
     try:
         for place, vector in _embed(workspace, says, budget).items():
-            belief = _store(groups[place], says[place], vector, answers[place].call_id, hand)
+            belief = _store(groups[place], says[place], vector, answers[place].call_id, author)
             made += [belief] if belief else []
     except NoVector as error:
         unanswered = unanswered or str(error)
@@ -223,7 +223,7 @@ def _request(group: Group) -> MetaRequest:
 
 
 @transaction.atomic
-def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int, hand: Author) -> Belief | None:
+def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int, author: Author) -> Belief | None:
     """Store a belief about others, unless one of them is believed no more by now, or what it says is known (B22)."""
     ids = [belief.id for belief in group.beliefs]
     sources = {belief.pk: belief for belief in _hold(ids)}
@@ -240,8 +240,8 @@ def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int
         draft=draft,
         vector=vector,
         said=_unite(ids, call_id),
-        author=hand,
-        descent=Descent(parents=parents, kind=LineageKind.SYNTHESIS, reason=hand.reason),
+        author=author,
+        descent=Descent(parents=parents, kind=LineageKind.SYNTHESIS, reason=author.reason),
     )
     if made.belief is None:
         return None
@@ -253,11 +253,12 @@ def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int
 
 def _is_known(draft: BeliefDraft, vector: StatementVector) -> bool:
     """Tell whether a belief says the same already, or a person put away or erased what does."""
-    if find_suppressed(draft=draft, vector=vector):
+    candidate = draft.as_source()
+    if find_suppressed(workspace_id=draft.workspace_id, candidate=candidate, vector=vector.numbers):
         return True
     live = Belief.objects.for_workspace(draft.workspace_id).filter(status__in=LIVE, language=draft.language)
     seen = live.visible_in(draft.project_id).filter(user__in=("", draft.user))
-    same = find_same(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=seen)
+    same = find_same(workspace_id=draft.workspace_id, candidate=candidate, vector=vector.numbers, among=seen)
     return same is not None
 
 

@@ -48,7 +48,7 @@ def unheard(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
 
 
-def hand(world: World, reason: str = "a new kiln") -> Author:
+def author(world: World, reason: str = "a new kiln") -> Author:
     world.now += timedelta(minutes=1)
     return Author(actor=LENA, reason=reason, now=world.now)
 
@@ -56,13 +56,13 @@ def hand(world: World, reason: str = "a new kiln") -> Author:
 def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
     """Correct a belief and return what holds in its place, else itself."""
     wording = Wording(statement=statement) if statement else None
-    reshaped = correct_belief(belief=world.now_of(belief), wording=wording, hand=hand(world))
+    reshaped = correct_belief(belief=world.now_of(belief), wording=wording, author=author(world))
     return reshaped.made[0] if reshaped.made else reshaped.changed[0]
 
 
 def merge(world: World, one: Belief, other: Belief) -> Belief:
     [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[OLD])
-    done = merge_beliefs(ids=(one.pk, other.pk), wording=Wording(statement=OLD), vector=vector, hand=hand(world))
+    done = merge_beliefs(ids=(one.pk, other.pk), wording=Wording(statement=OLD), vector=vector, author=author(world))
     return done.made[0]
 
 
@@ -73,7 +73,7 @@ def split(world: World, belief: Belief, *verdicts: dict[str, Verdict]) -> list[B
         Part(wording=wording, vector=vector, verdicts=said)
         for wording, vector, said in zip(wordings, vectors, verdicts, strict=True)
     ]
-    return list(split_belief(belief_id=belief.pk, parts=parts, hand=hand(world)).made)
+    return list(split_belief(belief_id=belief.pk, parts=parts, author=author(world)).made)
 
 
 def state(world: World, statement: str, verdicts: dict[Episode, Verdict]) -> Belief:
@@ -83,7 +83,7 @@ def state(world: World, statement: str, verdicts: dict[Episode, Verdict]) -> Bel
         vector=vector,
         verdicts={episode.pk: verdict for episode, verdict in verdicts.items()},
         viewer=Viewer(workspace=world.workspace),
-        hand=hand(world),
+        author=author(world),
     )
 
 
@@ -183,7 +183,7 @@ def test_what_was_corrected_comes_back_once_nothing_lives_in_its_place(world: Wo
     with pytest.raises(IllegalTransitionError, match=f"archive or forget {new.pk} first"):
         curate_belief(belief_id=belief.pk, act=Act.RESTORE, reason="a slip", actor=LENA, now=world.now)
     for key, act in ((new.pk, Act.FORGET), (belief.pk, Act.RESTORE)):
-        curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=hand(world).now)
+        curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=author(world).now)
 
     assert world.now_of(belief).status == "active"
     assert_as_recorded(world)
@@ -322,7 +322,7 @@ def test_a_word_against_a_doubted_belief_archives_it_at_the_next_cycle(world: Wo
     correct(world, belief)
     correct_belief(
         belief=world.now_of(belief), wording=None,
-        hand=Author(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=hand(world).now),
+        author=Author(actor=Actor(kind=ActorKind.PERSON, name="toma"), reason="seen it", now=author(world).now),
     )  # fmt: skip
     cycle = world.cycle(after=timedelta(hours=1))
 
@@ -335,7 +335,7 @@ def test_a_curators_word_can_be_forgotten_like_any_other(world: World, belief: B
     """B19, R10: the belief stands as if it had not been said."""
     correct(world, belief)
     said = Evidence.objects.get(belief=belief, kind="curator").episode
-    forget_episode(episode=said, actor=LENA, now=hand(world).now)
+    forget_episode(episode=said, actor=LENA, now=author(world).now)
 
     assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (4.0, 1.0)
     assert_as_recorded(world)
@@ -353,11 +353,11 @@ def test_what_was_forgotten_is_no_evidence_when_it_is_said_again(
     """B19, L4: neither against the belief nor for another in its place; it says so and changes nothing."""
     correct(world, belief, statement)
     said = Evidence.objects.filter(kind="curator")[0].episode
-    forget_episode(episode=said, actor=LENA, now=hand(world).now)
+    forget_episode(episode=said, actor=LENA, now=author(world).now)
     if statement:
         new = Belief.objects.get(statement=NEW)
         for key, act in ((new.pk, Act.FORGET), (belief.pk, Act.RESTORE)):
-            curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=hand(world).now)
+            curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=author(world).now)
     before = remembered(world)
 
     with pytest.raises(WasForgotten, match="in other words"):
@@ -391,6 +391,6 @@ def test_a_vector_of_the_model_that_was_is_not_stored_under_the_one_that_is(worl
             vector=vector,
             verdicts={episode.pk: Verdict.SUPPORTS for episode in episodes},
             viewer=Viewer(workspace=world.workspace),
-            hand=hand(world),
+            author=author(world),
         )
     assert not Belief.objects.exists()

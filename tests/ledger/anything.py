@@ -147,7 +147,7 @@ class Anything(RuleBasedStateMachine):
         if belief := self.belief(place, live=True):
             try:
                 correct_belief(
-                    belief=belief, wording=Wording(statement=statement) if statement else None, hand=self.author()
+                    belief=belief, wording=Wording(statement=statement) if statement else None, author=self.author()
                 )
             except (CannotStand, WasForgotten, IllegalTransitionError):
                 return
@@ -171,7 +171,7 @@ class Anything(RuleBasedStateMachine):
         [vector] = embed_wordings(workspace_id=self.workspace.pk, statements=[one.statement])
         try:
             wording = Wording(statement=one.statement)
-            merge_beliefs(ids=(one.pk, two.pk), wording=wording, vector=vector, hand=self.author())
+            merge_beliefs(ids=(one.pk, two.pk), wording=wording, vector=vector, author=self.author())
         except (NotOfOneScope, CannotTestify):
             return
 
@@ -190,7 +190,7 @@ class Anything(RuleBasedStateMachine):
             for words, vector, half in zip(statements, vectors, (keys[::2], keys[1::2]), strict=True)
         ]
         try:
-            split_belief(belief_id=belief.pk, parts=parts, hand=self.author())
+            split_belief(belief_id=belief.pk, parts=parts, author=self.author())
         except CannotTestify:
             return
 
@@ -205,7 +205,7 @@ class Anything(RuleBasedStateMachine):
         try:
             found_belief(
                 wording=Wording(statement=statement), vector=vector, verdicts={episode.pk: Verdict.SUPPORTS},
-                viewer=viewer, hand=self.author(),
+                viewer=viewer, author=self.author(),
             )  # fmt: skip
         except (SaidAlready, CannotTestify):
             return

@@ -55,7 +55,7 @@ def test_what_curators_say_against_a_belief_reaches_the_gates(world: World) -> N
         world.now += DAY
         lena = Actor(kind=ActorKind.PERSON, name=f"lena {number}")
         author = Author(actor=lena, reason=f"I measured 6 hours, {number}", now=world.now)
-        correct_belief(belief=world.now_of(belief), wording=None, hand=author)
+        correct_belief(belief=world.now_of(belief), wording=None, author=author)
 
     assert (world.now_of(belief).status, world.now_of(belief).status_reason) == ("invalidated", "changed")
     assert world.now_of(belief).alpha == 21.0

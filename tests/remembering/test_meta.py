@@ -22,8 +22,8 @@ GENERAL = "Ana is particular about how code looks."
 
 
 def made(world: World) -> list[Belief]:
-    hand = Author(actor=TELLER, reason="as asked", now=world.now)
-    return list(make_meta_beliefs(workspace=world.workspace, hand=hand).made)
+    author = Author(actor=TELLER, reason="as asked", now=world.now)
+    return list(make_meta_beliefs(workspace=world.workspace, author=author).made)
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_what_says_no_more_than_a_source_is_not_made(world: World, group: list[B
 def test_rules_make_none(world: World, group: list[Belief], settings: Settings) -> None:
     """R7."""
     settings.ENGRAM_LLM = "offline"
-    hand = Author(actor=TELLER, reason="as asked", now=world.now)
-    done = make_meta_beliefs(workspace=world.workspace, hand=hand)
+    author = Author(actor=TELLER, reason="as asked", now=world.now)
+    done = make_meta_beliefs(workspace=world.workspace, author=author)
     assert (done.groups, done.made) == (1, [])
     assert done.unanswered == "Rules make no beliefs about others: that takes a language model."
 

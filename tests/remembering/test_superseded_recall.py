@@ -23,8 +23,8 @@ def test_a_correction_stands_before_what_it_corrects(world: World, query: str) -
     """B16, R7: though the question has the very words of what was said before."""
     said = tell(world, "Mia lives in Bergen.")
     work_remembrance(remembrance_id=remembrance_of(said).pk, now=world.now)
-    hand = Author(actor=LENA, reason="she moved", now=world.now)
-    correct_belief(belief=Belief.objects.get(), wording=Wording(statement="Mia lives in Rome."), hand=hand)
+    author = Author(actor=LENA, reason="she moved", now=world.now)
+    correct_belief(belief=Belief.objects.get(), wording=Wording(statement="Mia lives in Rome."), author=author)
     results = ask(query, workspace=world.workspace, now=world.now).results
     corrected = Belief.objects.get(statement="Mia lives in Rome.")
     assert results[0].id == corrected.pk

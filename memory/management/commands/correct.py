@@ -38,9 +38,9 @@ class Command(BaseCommand):
         if not isinstance(belief, Belief):
             raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
         wording = Wording(statement=statement) if statement else None
-        hand = Author(actor=acting("correct"), reason=reason, now=timezone.now())
+        author = Author(actor=acting("correct"), reason=reason, now=timezone.now())
         try:
-            reshaped = correct_belief(belief=belief, wording=wording, hand=hand)
+            reshaped = correct_belief(belief=belief, wording=wording, author=author)
         except _FAILURES as error:
             raise CommandError(str(error), returncode=1) from None
         made, changed = ([one.pk for one in beliefs] for beliefs in (reshaped.made, reshaped.changed))

@@ -28,9 +28,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        hand = Author(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
+        author = Author(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
-            done = make_meta_beliefs(workspace=named_workspace(workspace), hand=hand)
+            done = make_meta_beliefs(workspace=named_workspace(workspace), author=author)
         except (BeliefsAreOff, Occupied) as error:
             raise CommandError(str(error), returncode=1) from None
         self._tell(done.made, as_json=as_json)
