@@ -21,7 +21,7 @@ from memory.domain.cards import Timeframe
 from memory.domain.changes import find_change_point
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, EpisodeStatus, JobState
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
@@ -44,6 +44,7 @@ from memory.models import (
     JobKind,
     JobVerdict,
 )
+from memory.models.claims import ClaimQuerySet
 from memory.models.rows import insert_new
 from memory.models.vectors import read_claim_vectors
 
@@ -78,21 +79,30 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
 
 
 def plan_announced(*, workspace_id: int, now: datetime) -> list[ClaimPlan]:
-    """Choose the claims that announced a change whose day has come: they are heard once more (C1)."""
-    ended = Evidence.objects.for_workspace(workspace_id).filter(
-        kind=EvidenceKind.ANNOUNCED,
-        verdict=Verdict.CONTRADICTS,
-        claim__isnull=False,
-        belief__status=BeliefStatus.ACTIVE,
-        belief__valid_until__lte=now,
-        episode__status=EpisodeStatus.ACTIVE,
-    )
-    claims = Claim.objects.filter(pk__in=ended.values("claim")).select_related("episode").defer("episode__search")
+    """Choose the claims that announced what begins on a day that has come: they are heard once more (C1)."""
+    claims = announced_claims(workspace_id=workspace_id, now=now).select_related("episode").defer("episode__search")
     plans = [
         ClaimPlan(source=source_of(episode=claim.episode, claim=claim), claim=claim, may_found=claim.is_told)
         for claim in claims
     ]
     return sorted(plans, key=lambda plan: canonical_key(plan.source))
+
+
+def announced_claims(*, workspace_id: int | OuterRef, now: datetime) -> ClaimQuerySet:
+    """Select the claims whose day has come since they were said, and that no cycle has heard since then (C1)."""
+    heard = ClusterJob.objects.filter(
+        claim=OuterRef("pk"), kind=JobKind.CLAIM, cycle__now__date__gte=OuterRef("holds_from"), cycle__undone_at=None
+    )
+    ended = Evidence.objects.filter(
+        claim=OuterRef("pk"),
+        kind=EvidenceKind.ANNOUNCED,
+        verdict=Verdict.CONTRADICTS,
+        belief__status=BeliefStatus.ACTIVE,
+        belief__valid_until__lte=now,
+    )
+    borne_out = Evidence.objects.filter(claim=OuterRef("pk"), verdict=Verdict.SUPPORTS)
+    claims: ClaimQuerySet = Claim.objects.filter(workspace=workspace_id).active().announced(by=now)
+    return claims.filter(Exists(ended) | Q(is_told=True) & ~Exists(borne_out)).exclude(Exists(heard))
 
 
 def _heard_pairs(workspace_id: int, episodes: Collection[str]) -> set[tuple[str | None, str]]:

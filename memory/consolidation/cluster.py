@@ -139,7 +139,9 @@ def plan_work(
     if not language_model().is_offline:
         told = _asked_first(told, left_out)
         taken_up |= {plan.source.id for plan in told}
-    told += plan_announced(workspace_id=workspace_id, now=now)
+    announced = plan_announced(workspace_id=workspace_id, now=now)
+    come = {plan.claim.pk for plan in announced}
+    told = [plan for plan in told if plan.claim.pk not in come] + announced
     return Plan(
         groups=chosen,
         waiting=waiting,

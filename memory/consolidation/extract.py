@@ -13,6 +13,7 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from memory.claims.reading import read_episodes_into_claims
 from memory.consolidation.asking import embed_patiently
 from memory.consolidation.backlog import count_waiting
+from memory.consolidation.claims import announced_claims
 from memory.consolidation.cycle import (
     TIME_IS_UP,
     budget_policy,
@@ -137,8 +138,13 @@ def read_leased(*, cycle: Cycle, attempt: int, began: float) -> None:
 
 
 def embed_claims(*, cycle: Cycle, model: Embedder) -> None:
-    """Embed the claims of leased episodes that lack a vector of the workspace's model, while a server answers."""
-    mine = Claim.objects.for_workspace(cycle.workspace_id).evidence().filter(episode__leased_by=cycle, is_whole=False)
+    """Embed the claims that lack a vector of the workspace's model, while a server answers.
+
+    Those of leased episodes, and those whose announced day has come.
+    """
+    of_workspace = Claim.objects.for_workspace(cycle.workspace_id)
+    mine = of_workspace.evidence().filter(episode__leased_by=cycle, is_whole=False)
+    mine |= of_workspace.filter(pk__in=announced_claims(workspace_id=cycle.workspace_id, now=cycle.now).values("pk"))
     blank = list(mine.exclude(embedding__model=model.name).values_list("pk", "sentence", "episode_id"))
     for start in range(0, len(blank), EMBEDDING_BATCH):
         batch = blank[start : start + EMBEDDING_BATCH]

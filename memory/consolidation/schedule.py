@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q
 from django.db.models.functions import Now
 
+from memory.consolidation.claims import announced_claims
 from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
 from memory.consolidation.pausing import is_outdated, resting_among
 from memory.domain.breaking import OF_ONE_WORKSPACE
@@ -21,7 +22,8 @@ log = structlog.get_logger(__name__)
 def open_due_cycles(*, now: datetime) -> list[str]:
     """Open a cycle wherever something waits, and daily where time alone may archive.
 
-    Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now (C1).
+    Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now, and what
+    was announced for a day that has come (C1).
 
     However few they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
@@ -35,11 +37,13 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
     unseen = unseen.exclude(lineage_depth__gt=0, updated_at=F("created_at"))  # newly made of others: for any next cycle
     ended = Belief.objects.filter(workspace=OuterRef("pk"), status__in=LIVE, is_pinned=False, valid_until__lte=now)
+    announced = announced_claims(workspace_id=OuterRef("pk"), now=now)
     wanted = free.filter(
         Q(Exists(pending))
         | Q(Exists(unfinished))
         | Q(Exists(unseen))
         | Q(Exists(ended))
+        | Q(Exists(announced))
         | Q(Exists(due)) & ~Q(Exists(recent))
     )
     workspaces = list(wanted)

@@ -39,13 +39,13 @@ def record_evidence(
     """Add to the evidence of beliefs what was said of each, by its id, and compute them anew.
 
     An episode speaks on a belief once: what it said already stands, unless another of its claims says in the same cycle
-    that things have changed, or the contrary, which makes it PARTIAL (E1). What an AI repeats of what its session was
-    shown is kept as an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence. Return by belief
-    the verdicts of the rows that are new, echoes left out; of a belief that gained echoes alone the list is empty. The
-    caller holds the workspace's lock and the beliefs'.
+    or act that things have changed, or the contrary, which makes it PARTIAL (E1). What an AI repeats of what its
+    session was shown is kept as an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence.
+    Return by belief the verdicts of the rows that are new, echoes left out; of a belief that gained echoes alone the
+    list is empty. The caller holds the workspace's lock and the beliefs'.
     """
     given = [(key, item) for key, items in said.items() for item in items]
-    rows = _with_what_was_just_said(given, author) if author.cycle else given
+    rows = _with_what_was_just_said(given, author)
     gained = _insert(rows, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding) if rows else {}
     touched = [belief for belief in beliefs if belief.pk in gained]
     author.sign()
@@ -57,10 +57,11 @@ def record_evidence(
 def _with_what_was_just_said(
     rows: Sequence[tuple[str, EvidenceInput]], author: Author
 ) -> list[tuple[str, EvidenceInput]]:
-    """Take back what other claims of an episode said on a belief in this cycle, where that is not all of it."""
-    claimed = {(key, item.episode_id): item for key, item in rows if item.claim_id}
+    """Take back what an episode said on a belief in this cycle or act by other claims, where that is not all of it."""
+    claimed = {(key, item.episode_id): item for key, item in rows if item.claim_id or not author.cycle}
     said = Evidence.objects.filter(
         cycle=author.cycle,
+        **({} if author.cycle else {"created_at": author.now}),
         kind=EvidenceKind.ORDINARY,
         belief__in={key for key, _ in claimed},
         episode__in={episode for _, episode in claimed},
@@ -73,13 +74,18 @@ def _with_what_was_just_said(
             continue
         if item.kind == EvidenceKind.ANNOUNCED:
             changed[row.belief_id, row.episode_id] = item
-        elif row.claim_id not in (None, item.claim_id) and row.verdict != item.verdict:
+        elif _is_another_claim(row, item, author) and row.verdict != item.verdict:
             clash = replace(item, verdict=Verdict.PARTIAL, basis=Basis.UNITED, reason=CLASH)
             changed[row.belief_id, row.episode_id] = clash
         else:
             continue
         row.delete()
     return [(key, changed.get((key, item.episode_id), item)) for key, item in rows]
+
+
+def _is_another_claim(row: Evidence, item: EvidenceInput, author: Author) -> bool:
+    """Tell whether a row is of another claim than what comes in; what a remembered text says need be none."""
+    return not author.cycle or row.claim_id not in (None, item.claim_id)
 
 
 CLASH = "One thing that it says bears the belief out, another contradicts it."

@@ -9,7 +9,7 @@ from typing import Self
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from pgvector.django import HalfVectorField
 
 from memory.domain.lifecycle import EpisodeStatus
@@ -29,6 +29,11 @@ class ClaimQuerySet(WorkspaceQuerySet):
     def active(self) -> Self:
         """Keep the claims of active episodes."""
         return self.filter(episode__status=EpisodeStatus.ACTIVE)
+
+    def announced(self, *, by: datetime) -> Self:
+        """Keep what was announced ahead of a day that has come by a time (C1)."""
+        ahead = self.filter(mode=Mode.CHANGE, is_whole=False, holds_from__gt=F("episode__occurred_at__date"))
+        return ahead.filter(holds_from__lte=by.date())
 
 
 class Claim(models.Model):
@@ -77,6 +82,9 @@ class Claim(models.Model):
             models.CheckConstraint(condition=~Q(sentence=""), name="claim_has_a_sentence"),
             models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="claim_confidence_in_0_1"),
             models.CheckConstraint(condition=Q(mode__in=Mode), name="claim_mode_known"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "holds_from"], condition=Q(mode=Mode.CHANGE), name="claim_announced")
         ]
         ordering = ("number",)
 

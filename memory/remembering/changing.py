@@ -133,8 +133,8 @@ def contradict(
         episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.MODEL, reason=reason, call_id=call_id
     )
     gained = record_evidence(said={rival_id: [word]}, beliefs=[rival], author=author)
-    if not gained.get(rival_id):
-        return RivalOutcome.WEAKENED  # what only repeats what it was shown changes nothing
+    if Verdict.CONTRADICTS not in gained.get(rival_id, ()):
+        return RivalOutcome.WEAKENED  # it only repeats what it was shown, or bears the belief out as well
     descent = Descent(parents=[rival], kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
     record_lineage(child=belief, descent=descent, author=author)
     is_elsewhere = (rival.project_id, rival.user) != (belief.project_id, belief.user)

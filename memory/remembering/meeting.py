@@ -68,7 +68,12 @@ class Meeting:
     def settle(self, facts: Sequence[ReadFact]) -> list[RememberedFact]:
         """Do what facts ask for, and return what that was; raise Unasked where something must be asked first."""
         heard = self._hear([read.claim for read in facts if read.claim])
-        return [self._settle(number, read, heard) for number, read in enumerate(facts, 1)]
+        rows = [self._settle(number, read, heard) for number, read in enumerate(facts, 1)]
+        rivals = {row.rival_id for row in rows}
+        for row in rows:
+            if row.outcome == FactOutcome.REINFORCED and row.belief_id in rivals:
+                row.outcome, row.belief = FactOutcome.HEARD, None  # another fact of the text contradicts it (E1)
+        return rows
 
     def _hear(self, claims: Sequence[Claim]) -> Mapping[int, Mapping[str, str]]:
         """Let claims count for and against what is believed, by slots, values and words (E3).

@@ -4,9 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memory.ingest.arrival import Arrival
 from memory.ledger.verify import find_drift
-from memory.models import Belief, Evidence, Lineage
+from memory.models import Belief, ClusterJob, Cycle, Evidence, Lineage, Remembrance
+from memory.remembering.remember import remember
+from memory.remembering.working import work_remembrance
 from tests import factories
+from tests.consolidation.inline import run_steps
 from tests.consolidation.telling import DAY, Teller
 
 pytestmark = pytest.mark.django_db
@@ -149,3 +153,29 @@ def test_a_day_that_comes_while_nothing_is_said_opens_a_cycle(mara: Teller) -> N
     assert open_due_cycles(now=mara.now + DAY) == []
 
     assert len(open_due_cycles(now=datetime(2026, 4, 1, 0, 5, tzinfo=UTC))) == 1
+
+
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) -> None:
+    """C1: also where it takes the place of nothing that was believed, and whatever brought it; it is heard once."""
+    from memory.consolidation.schedule import open_due_cycles
+
+    said, day = "From March 20 Jo collects the kids.", datetime(2026, 3, 20, tzinfo=UTC)
+    if is_remembered:
+        line = {"text": said, "user": "mara", "source": "human", "session": "a"}
+        remember(line=line, arrival=Arrival(workspace=mara.workspace, now=mara.now))
+        work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=mara.now)
+    else:
+        mara.cycle(said)
+    mara.cycle()
+    assert believed(mara) == []
+    assert open_due_cycles(now=mara.now + DAY) == []
+
+    [opened] = open_due_cycles(now=day)
+    mara.now = day
+    run_steps(Cycle.objects.get(pk=opened))
+    assert believed(mara) == [said]
+    assert Evidence.objects.count() == 1
+    assert open_due_cycles(now=day + DAY) == []
+    again = mara.cycle()
+    assert not ClusterJob.objects.filter(cycle=again).exists()

@@ -23,19 +23,30 @@ from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import IllegalTransitionError
+from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.forgetting.erase import erase_memories, erase_workspace
 from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival
 from memory.ingest.corrections import WasForgotten, correct_belief
-from memory.ingest.episodes import take_episodes
+from memory.ingest.episodes import store_episodes, take_episodes
+from memory.ingest.lines import read_extracted_line
 from memory.ingest.turns.accepting import take_turns
 from memory.ingest.turns.extracting import extract_conversation
 from memory.ledger.author import Author
 from memory.ledger.confidence import numbers_of
-from memory.models import Belief, Conversation, Cycle, Episode, Evidence, Remembrance, Surfaced
-from memory.remembering.remember import remember
+from memory.models import (
+    Belief,
+    Conversation,
+    Cycle,
+    Episode,
+    Evidence,
+    EvidenceKind,
+    GateDecision,
+    Remembrance,
+    Surfaced,
+)
+from memory.remembering.remember import Remembered, remember
 from memory.remembering.working import work_remembrance
 from memory.transfer.reading import import_workspace
 from memory.transfer.writing import export_workspace
@@ -45,6 +56,7 @@ from tests.consolidation.inline import run_cycle
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
+BOTH = "I drink tea. I do not drink tea."
 SAID = (
     "My manager is Dana.",
     "Dana is my manager.",
@@ -58,7 +70,8 @@ SAID = (
     "We deploy on Tuesdays.",
     "We deploy on Fridays.",
     "We moved deployments from Tuesdays to Fridays.",
-    "I drink tea. I do not drink tea.",
+    "I drink tea.",
+    BOTH,
     "The kiln of the pottery burns 5 hours.",
     "The pottery's kiln burns 5 hours.",
     "The kiln of the pottery burns 6 hours.",
@@ -76,6 +89,8 @@ class Anything(RuleBasedStateMachine):
         """Make a workspace."""
         self.workspace = factories.workspace()
         self.now, self.count = BEGIN, 0
+        self.known: dict[str, str] = {}  # what the beliefs that were active after the last act say
+        self.seen: dict[str, tuple[float, float]] = {}  # α and β when gates last looked
 
     def arrival(self) -> Arrival:
         """Come a minute later."""
@@ -96,6 +111,11 @@ class Anything(RuleBasedStateMachine):
         chosen = list(Episode.objects.for_workspace(self.workspace.pk).order_by("number"))
         return chosen[place % len(chosen)] if chosen else None
 
+    def end_arrival(self) -> None:
+        """Run the cycle that is queued where enough has come."""
+        if Cycle.objects.for_workspace(self.workspace.pk).open().exists():
+            self.consolidate()
+
     def line(self, text: str, session: str, ago: int = 0) -> dict[str, object]:
         self.count += 1
         occurred_at = self.now - timedelta(days=ago)
@@ -109,29 +129,78 @@ class Anything(RuleBasedStateMachine):
         """Store episodes, of now or of long ago."""
         arrival = self.arrival()
         take_episodes(raw_lines=[self.line(text, session, ago) for text, session in said], arrival=arrival)
+        self.end_arrival()
 
-    @rule(text=texts, session=sessions)
-    def parrot(self, text: str, session: str) -> None:
-        """Let an AI repeat what its session was shown."""
+    @rule(session=sessions, is_remembered=st.booleans())
+    def parrot(self, session: str, is_remembered: bool) -> None:
+        """Let an AI repeat what its session was shown, to be consolidated or to be remembered at once."""
         if belief := self.belief(self.count):
             Surfaced.objects.get_or_create(
                 workspace=self.workspace, session=session, belief=belief, defaults={"surfaced_at": self.now}
             )
-        line = self.line(text, session) | {"source": "ai", "session": session}
-        take_episodes(raw_lines=[line], arrival=self.arrival())
+            line = self.line(belief.statement, session) | {"source": "ai", "session": session}
+            if is_remembered:
+                self.have_remembered(line)
+            else:
+                take_episodes(raw_lines=[line], arrival=self.arrival())
+                self.end_arrival()
 
     @rule(after=days)
     def cycle(self, after: int) -> None:
-        """Let time pass, and consolidate."""
+        """Let time pass, and consolidate: gates look at every belief whose counted evidence has changed (C3)."""
         self.now += timedelta(days=after, minutes=1)
-        run_cycle(self.workspace, self.now)
+        self.consolidate()
+
+    def consolidate(self) -> None:
+        """Run a cycle to its end, and see that nothing was left out."""
+        changed = [key for key, counted in self.counted().items() if counted != self.seen.get(key)]
+        cycle = run_cycle(self.workspace, self.now)
+        decided = set(GateDecision.objects.filter(cycle=cycle).values_list("belief_id", flat=True))
+        self.seen = self.counted()
+        assert {key for key in changed if key in self.seen} <= decided
+
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """Read α and β of what is believed."""
+        live = Belief.objects.for_workspace(self.workspace.pk).filter(status__in=LIVE)
+        return {belief.pk: (belief.alpha, belief.beta) for belief in live}
 
     @rule(text=texts, session=sessions, source=st.sampled_from(["human", "human", "ai"]))
     def remember(self, text: str, session: str, source: str) -> None:
         """Have a text remembered at once."""
-        remember(line=self.line(text, session) | {"source": source}, arrival=self.arrival())
+        self.have_remembered(self.line(text, session) | {"source": source})
+
+    @rule(place=places)
+    def remember_again(self, place: int) -> None:
+        """Have the words of an episode remembered, in its own session or in another."""
+        if episode := self.episode(place):
+            line = self.line(episode.text, "a")
+            self.have_remembered(line | {"session": episode.session} if place % 2 else line)
+
+    def have_remembered(self, line: dict[str, object]) -> None:
+        """Remember a line to the end: what it contradicted in other sessions it contradicts again (R3)."""
+        before = self.contradicted_by(line)
+        answer = remember(line=line, arrival=self.arrival())
         for one in Remembrance.objects.for_workspace(self.workspace.pk).queued():
             work_remembrance(remembrance_id=one.pk, now=self.now)
+        if isinstance(answer, Remembered) and not answer.is_duplicate:  # rejected are words that were erased
+            assert before <= set(Evidence.objects.filter(episode=answer.episode_id).values_list("belief_id", flat=True))
+        self.end_arrival()
+
+    def contradicted_by(self, line: dict[str, object]) -> set[str]:
+        """Return the active beliefs that a line's words contradicted before, and that nothing bore out since."""
+        told = Evidence.objects.for_workspace(self.workspace.pk).filter(
+            episode__text=line["text"], episode__source=line["source"], verdict=Verdict.CONTRADICTS,
+            belief__status=BeliefStatus.ACTIVE, belief__valid_until=None, base_weight__gt=0, kind=EvidenceKind.ORDINARY,
+        )  # fmt: skip
+        return set(told.values_list("belief_id", flat=True))
+
+    @rule(session=sessions, text=texts)
+    def sum_up(self, session: str, text: str) -> None:
+        """Store a summary, as of a conversation."""
+        line = self.line(text, session) | {"source": "interaction", "is_derived": True}
+        arrival = self.arrival()
+        store_episodes(lines=[read_extracted_line(raw=line, now=arrival.now)], arrival=arrival)
+        self.end_arrival()
 
     @rule(said=st.lists(texts, min_size=1, max_size=3), session=sessions)
     def talk(self, said: list[str], session: str) -> None:
@@ -140,6 +209,7 @@ class Anything(RuleBasedStateMachine):
         take_turns(raw_lines=lines, arrival=self.arrival())
         for conversation in Conversation.objects.for_workspace(self.workspace.pk):
             extract_conversation(conversation_id=conversation.pk, now=self.now)
+        self.end_arrival()
 
     @rule(place=places, statement=st.none() | st.sampled_from(STATED))
     def correct(self, place: int, statement: str | None) -> None:
@@ -233,7 +303,7 @@ class Anything(RuleBasedStateMachine):
             try:
                 undo_cycle(cycle_id=chosen[0].pk, actor=LENA, now=self.author().now)
             except CannotBeUndone:
-                return
+                assert place > 0, "nothing was built on the newest"
 
     @rule()
     def release(self) -> None:
@@ -264,6 +334,29 @@ class Anything(RuleBasedStateMachine):
             [belief] = [one for one in beliefs if one.pk == key]
             stored = {name: getattr(belief, name) for name in numbers}
             assert stored == numbers, (belief.statement, belief.status)
+
+    @invariant()
+    def nothing_is_believed_twice(self) -> None:
+        """B8: what is made says nothing that is believed already."""
+        active = dict(Belief.objects.for_workspace(self.workspace.pk).active().values_list("pk", "statement"))
+        stayed = {words for key, words in active.items() if key in self.known}
+        made = Belief.objects.for_workspace(self.workspace.pk).filter(created_at=self.now, pk__in=active)
+        assert not {words for key, words in made.values_list("pk", "statement") if key not in self.known} & stayed
+        self.known = active
+
+    @invariant()
+    def what_is_derived_bears_nothing_out(self) -> None:
+        """E3: a summary is no evidence, whoever repeats it."""
+        assert not Evidence.objects.for_workspace(self.workspace.pk).filter(episode__is_derived=True).exists()
+
+    @invariant()
+    def what_says_both_is_partial(self) -> None:
+        """E1: a text that bears a belief out and contradicts it does neither."""
+        rows = Evidence.objects.for_workspace(self.workspace.pk).filter(
+            episode__text=BOTH, episode__source="human", belief__statement__contains="drink", base_weight__gt=0,
+            is_founding=False,
+        )  # fmt: skip
+        assert set(rows.values_list("verdict", flat=True)) <= {Verdict.PARTIAL}
 
     @invariant()
     def no_belief_is_without_evidence(self) -> None:

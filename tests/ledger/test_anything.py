@@ -1,5 +1,7 @@
 """C2, C3, C4: whatever is done in whatever order, numbers are those of the evidence, and rebuilding agrees."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -7,7 +9,8 @@ from pytest_django import Settings
 
 from tests.ledger.anything import Anything
 
-EXAMPLES, STEPS = 6, 20
+ORDERS = int(os.environ.get("ENGRAM_TEST_ORDERS", "6"))
+STEPS = 20
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def test_whatever_is_done_in_whatever_order() -> None:
     run_state_machine_as_test(
         Anything,
         settings=settings(
-            max_examples=EXAMPLES,
+            max_examples=ORDERS,
             stateful_step_count=STEPS,
             deadline=None,
             phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet, Window
@@ -193,9 +193,18 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
             reason=row.reason,
             actor=read_actor(made.pgh_context["actor"]) if made else REBUILDING,
             at=row.created_at,
-            moment=first.pgh_created_at if first else row.created_at,
+            moment=first.pgh_created_at if first else _before_next_cycle(row, record),
             word=row,
         )
+
+
+def _before_next_cycle(row: Evidence, record: Record) -> datetime:
+    """Return the last moment before the cycle that followed a word which changed nothing, as an echo does."""
+    following = (cycle.started_at or cycle.opened_at for cycle in record.cycles if cycle.opened_at > row.created_at)
+    return next(following, _LAST) - timedelta(microseconds=1)
+
+
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def words_by_hand(*, beliefs: Collection[str]) -> QuerySet[Evidence]:
