@@ -39,6 +39,8 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool 
         return Relation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
     if _end_the_same(claim, belief):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
+    if _are_contrary(claim, belief) and (claim.is_change or is_explicit):
+        return Relation(verdict=Verdict.CONTRADICTS, reason="It says the contrary.", ends=claim.is_change)
     by_slot = _by_slot(claim, belief, is_explicit)
     by_words = by_slot or _by_words(claim, belief, is_explicit)
     return NOTHING if is_sure and not _say_nearly_the_same(claim, belief) else by_words
@@ -62,6 +64,21 @@ def _end_the_same(claim: Reading, belief: Reading) -> bool:
     """Tell whether both say that one thing has ended; of a weekday they must share another word as well."""
     same = {one.lower() for one in claim.ended} & {one.lower() for one in belief.ended}
     return bool(same.difference(WEEKDAYS) or (same and (claim.stems & belief.stems) - same))
+
+
+def _are_contrary(claim: Reading, belief: Reading) -> bool:
+    """Tell whether both say one thing in the same words, and one of them says no to it."""
+    return claim.denies != belief.denies and _words_without_no(claim) == _words_without_no(belief)
+
+
+def _words_without_no(reading: Reading) -> frozenset[str]:
+    stem = stem_german if reading.language == "de" else stem_english
+    words = list_words(_CONTRACTED.sub(" not", reading.sentence).lower())
+    return frozenset(stem(word) for word in words if word not in _NO)
+
+
+_CONTRACTED = re.compile(r"(?<!ca)n['’]t\b|(?<=can)['’]t\b")
+_NO = frozenset(word_list("denials"))
 
 
 def _ends(claim: Reading, belief: Reading) -> str:

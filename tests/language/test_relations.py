@@ -79,6 +79,22 @@ def test_what_has_ended_is_found_in_all_forms_of_a_german_word() -> None:
 @pytest.mark.parametrize(
     ("belief", "text"),
     [
+        ("Nora drinks tea.", "I don't drink tea."),
+        ("Nora doesn't drink tea.", "I drink tea."),
+        ("Nora can dive.", "I can't dive"),
+        ("Nora ships on Mondays.", "we never ship on Mondays"),
+        ("Nora trinkt Kaffee.", "ich trinke keinen Kaffee"),
+    ],
+)
+def test_the_contrary_counts_against_it_and_ends_nothing(belief: str, text: str) -> None:
+    """E3: the same words, with a no in one of the two."""
+    found = said_of(belief, text, language="de" if "Kaffee" in belief else "en")
+    assert (found.verdict, found.ends) == (Verdict.CONTRADICTS, False)
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
         ("The crew has nine divers.", "with Olu on board there are eleven divers on the crew from now on"),
         ("Choir practice is on Tuesdays.", "we talked about moving choir practice to Sundays, nobody wanted that"),
         ("The user lives in Porto.", "my brother just moved to Faro"),
@@ -115,6 +131,8 @@ def test_another_value_that_is_not_announced_contradicts_and_ends_nothing() -> N
         ("Nora's sister is vegetarian.", "I am vegetarian myself"),
         ("Nora wants the port noted in the runbook of the Jenkins box.", "CI is Jenkins"),
         ("Releases happen on Wednesdays.", "should we release on Mondays instead?"),
+        ("Nora drinks coffee.", "I don't drink coffee after 4pm"),
+        ("Nora works in the kitchen.", "I don't work in the kitchen on Mondays"),
     ],
 )
 def test_another_context_or_matter_says_nothing(belief: str, text: str) -> None:
