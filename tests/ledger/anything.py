@@ -187,10 +187,11 @@ class Anything(RuleBasedStateMachine):
         self.end_arrival()
 
     def contradicted_by(self, line: dict[str, object]) -> set[str]:
-        """Return the active beliefs that a line's words contradicted before, and that nothing bore out since."""
+        """Return the active beliefs that a line's words contradicted when they were remembered before."""
         told = Evidence.objects.for_workspace(self.workspace.pk).filter(
             episode__text=line["text"], episode__source=line["source"], verdict=Verdict.CONTRADICTS,
             belief__status=BeliefStatus.ACTIVE, belief__valid_until=None, base_weight__gt=0, kind=EvidenceKind.ORDINARY,
+            cycle=None,
         )  # fmt: skip
         return set(told.values_list("belief_id", flat=True))
 

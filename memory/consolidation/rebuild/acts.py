@@ -200,7 +200,7 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
 
 def _before_next_cycle(row: Evidence, record: Record) -> datetime:
     """Return the last moment before the cycle that followed a word which changed nothing, as an echo does."""
-    following = (cycle.started_at or cycle.opened_at for cycle in record.cycles if cycle.opened_at > row.created_at)
+    following = (cycle.started_at or cycle.opened_at for cycle in record.cycles if cycle.now > row.created_at)
     return next(following, _LAST) - timedelta(microseconds=1)
 
 
