@@ -24,7 +24,7 @@ from memory.ledger.decisions import FOLLOWING_EVIDENCE
 from memory.ledger.evidence import repeat_evidence
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.statements import hash_statement
-from memory.ledger.status import change_status
+from memory.ledger.status import change_status, set_right_status
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
 from memory.models.remembrances import BACKFILLED, REMEMBERED
 
@@ -34,6 +34,7 @@ _ACTS: Mapping[str, Act] = {
     BeliefStatus.ACTIVE: Act.RESTORE,
     BeliefStatus.FORGOTTEN: Act.FORGET,
 }
+_REPLACED = frozenset({BeliefStatus.SPLIT, BeliefStatus.MERGED, BeliefStatus.REVISED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +288,11 @@ def _keep_times(act: RecordedAct, belief: Belief) -> None:
 def _repeat(act: RecordedAct, belief: Belief) -> None:
     if act.act is None:
         new = BeliefStatus(act.new)
-        change_status(belief=belief, new=new, reason=act.reason, actor=act.actor, now=act.at)
+        if new in _REPLACED:  # what was made of it is made again, though the cycle be undone that had brought it back
+            set_right_status(
+                belief=belief, new=new, status_reason=act.reason, reason=act.reason, actor=act.actor, now=act.at
+            )
+        else:
+            change_status(belief=belief, new=new, reason=act.reason, actor=act.actor, now=act.at)
     else:
         curate_belief(belief_id=belief.pk, act=act.act, reason=act.reason, actor=act.actor, now=act.at)
