@@ -8,6 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
 from tests.ledger.anything import Anything
+from tests.ledger.known_faults import FAULTS, ROOT, put_back
 
 ORDERS = int(os.environ.get("ENGRAM_TEST_ORDERS", "6"))
 STEPS = 20
@@ -33,3 +34,10 @@ def test_whatever_is_done_in_whatever_order() -> None:
             print_blob=True,
         ),
     )
+
+
+@pytest.mark.parametrize("number", FAULTS)
+def test_what_was_known_wrong_can_be_put_back(number: int) -> None:
+    """E6: `python -m tests.ledger.known_faults` shows which of it the orders find."""
+    for edit in FAULTS[number].edits:
+        assert put_back(edit, (ROOT / edit.path).read_text())

@@ -1,0 +1,201 @@
+"""Does the test of random orders find what the ledger once got wrong? Each fault is put back by itself, in a copy.
+
+    python -m tests.ledger.known_faults [NUMBER …] [--orders 150]
+
+The numbers are those of E6 in docs/rules.md. Exits 1 where fewer than seven are found.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENOUGH = 7
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".data", ".hypothesis", ".*_cache", "__pycache__")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Words of a file, and those that stood in their place."""
+
+    path: str
+    now: str
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What was wrong, and how to have it again."""
+
+    what: str
+    edits: tuple[Edit, ...]
+
+
+FAULTS: dict[int, Fault] = {
+    1: Fault(
+        what="evidence that no cycle wrote never reaches the gates",
+        edits=(
+            Edit(
+                path="memory/consolidation/gate.py",
+                now="for_workspace(cycle.workspace_id).filter(is_due=True)",
+                then="for_workspace(cycle.workspace_id).filter(is_due=True, evidence__cycle=cycle).distinct()",
+            ),
+        ),
+    ),
+    2: Fault(
+        what="an echo that is remembered reinforces",
+        edits=(
+            Edit(
+                path="memory/remembering/changing.py",
+                now="    record_evidence(said=words, beliefs=lock_named([belief_id, *rivals]), author=author)\n",
+                then=(
+                    "    beliefs = lock_named([belief_id, *rivals])\n"
+                    "    gained = record_evidence(said=words, beliefs=beliefs, author=author)\n"
+                    "    if not gained.get(belief_id):\n"
+                    "        Belief.objects.filter(pk=belief_id).update(last_reinforced_at=author.now)\n"
+                ),
+            ),
+        ),
+    ),
+    3: Fault(
+        what="a cycle that gave an old belief only an echo cannot be undone",
+        edits=(
+            Edit(
+                path="memory/consolidation/undo.py",
+                now="changed = {key for key in touched.older if standings[key].found}",
+                then="changed = set(touched.older)",
+            ),
+        ),
+    ),
+    4: Fault(
+        what="undoing sets strength and reinforcement back behind what came since",
+        edits=(
+            Edit(
+                path="memory/consolidation/undo.py",
+                now="        recompute_beliefs(beliefs=beliefs, now=self.now)\n",
+                then=(
+                    "        recompute_beliefs(beliefs=beliefs, now=self.now)\n"
+                    "        for key, then in before.items():\n"
+                    "            found = Belief.objects.filter(pk=key)\n"
+                    "            found.update(storage_strength=then.storage_strength)\n"
+                ),
+            ),
+        ),
+    ),
+    5: Fault(
+        what="a contradiction that is remembered again counts once",
+        edits=(
+            Edit(
+                path="memory/remembering/changing.py",
+                now="    word = EvidenceInput(\n        episode_id=episode.pk,\n        verdict=relation.verdict,\n",
+                then=(
+                    "    if relation.verdict is Verdict.CONTRADICTS and (\n"
+                    "        belief.evidence.filter(verdict=Verdict.CONTRADICTS, cycle=None).exists()\n"
+                    "    ):\n"
+                    "        return RivalOutcome.WEAKENED\n"
+                    "    word = EvidenceInput(\n        episode_id=episode.pk,\n        verdict=relation.verdict,\n"
+                ),
+            ),
+        ),
+    ),
+    6: Fault(
+        what="what takes a belief's place may double another",
+        edits=(
+            Edit(
+                path="memory/ledger/beliefs.py",
+                now="        if twin := find_twin(draft=draft, vector=vector, besides=parents):\n",
+                then="        if not parents and (twin := find_twin(draft=draft, vector=vector, besides=parents)):\n",
+            ),
+        ),
+    ),
+    7: Fault(
+        what="a text that bears a belief out and contradicts it counts as one of the two",
+        edits=(
+            Edit(
+                path="memory/remembering/changing.py",
+                now="    if not ending and len({one.verdict for _, one in relations}) > 1:\n",
+                then="    if False:\n",
+            ),
+            Edit(
+                path="memory/ledger/evidence.py",
+                now="        elif _is_another_claim(row, item, author) and row.verdict != item.verdict:\n",
+                then="        elif False:\n",
+            ),
+        ),
+    ),
+    8: Fault(
+        what="what is archived takes the word before what is believed",
+        edits=(
+            Edit(
+                path="memory/domain/remembering.py",
+                now="key=lambda one: (not one.is_live, -one.similarity, one.id)",
+                then="key=lambda one: (-one.similarity, one.is_live, one.id)",
+            ),
+        ),
+    ),
+    9: Fault(
+        what="a summary that is remembered bears a belief out",
+        edits=(
+            Edit(
+                path="memory/ledger/evidence.py",
+                now="WHERE NOT e.is_derived AND e.status NOT IN",
+                then="WHERE e.status NOT IN",
+            ),
+        ),
+    ),
+}
+
+
+def main() -> int:
+    """Put faults back one at a time, and say which of them are found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("numbers", type=int, nargs="*", default=list(FAULTS))
+    parser.add_argument("--orders", type=int, default=150, help="random orders that are tried of each")
+    asked = parser.parse_args()
+    found = []
+    for number in asked.numbers:
+        by = find_fault(FAULTS[number], orders=asked.orders)
+        found += [number] if by else []
+        print(f"({number}) {FAULTS[number].what}: {by or 'NOT FOUND'}", flush=True)
+    print(f"{len(found)} of {len(asked.numbers)} found")
+    return 0 if len(found) >= min(ENOUGH, len(asked.numbers)) else 1
+
+
+def find_fault(fault: Fault, *, orders: int) -> str:
+    """Return where in the machine a fault that was put back is found, "" if it is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=_LEFT_OUT)
+        for edit in fault.edits:
+            file = copy / edit.path
+            file.write_text(put_back(edit, file.read_text()))
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "--show-capture=no", "-p", "no:cacheprovider"]
+        told = {"ENGRAM_DATA_DIR": f"{folder}/data", "ENGRAM_TEST_ORDERS": str(orders)}
+        ran = subprocess.run(
+            [*command, "tests/ledger/test_anything.py"],
+            cwd=copy,
+            env=os.environ | told,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if ran.returncode not in (0, 1):
+        raise RuntimeError(ran.stdout[-2000:] + ran.stderr[-2000:])
+    at = [line for line in ran.stdout.splitlines() if line.startswith("tests/ledger/anything.py:")]
+    return at[-1].rpartition(" in ")[2] if ran.returncode else ""
+
+
+def put_back(edit: Edit, text: str) -> str:
+    """Return a file's text with what once stood in it; raise ValueError where the words of now are not there once."""
+    if text.count(edit.now) != 1:
+        raise ValueError(f"{edit.path} has {text.count(edit.now)} times: {edit.now}")
+    return text.replace(edit.now, edit.then)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
