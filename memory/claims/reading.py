@@ -1,6 +1,6 @@
 """Read episodes into claims and store them, once each: the one reader of every door, by rules or by a model (E1)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 import structlog
@@ -15,8 +15,9 @@ from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
 from memory.language.since import holds_since
 from memory.language.wording import tell_of
+from memory.llm.prompts import VERSIONS
 from memory.llm.replies import OTHER, ClaimsReply, StatedClaim
-from memory.llm.requests import ClaimsRequest, MessageText
+from memory.llm.requests import ClaimsRequest, MessageText, Purpose
 from memory.models import Claim, Episode, Source
 
 log = structlog.get_logger(__name__)
@@ -71,6 +72,11 @@ def store_reading(*, request: ClaimsRequest, reply: ClaimsReply, reader: str, no
             stored += _stated_rows(episode, claims, sources=shown, reader=reader, now=now)
         _store(list(unread.values()), stored, now)
     return stored
+
+
+def reader_of(*, model_for: Callable[[Purpose], str]) -> str:
+    """Name a model as a reader, with the version of the prompt, as claims keep it."""
+    return f"{model_for(Purpose.READ)} {VERSIONS[Purpose.READ]}"
 
 
 def _lock(episodes: QuerySet[Episode]) -> list[Episode]:

@@ -12,7 +12,7 @@ from functools import partial
 from django.conf import settings
 
 from memory.claims.messages import plan_readings
-from memory.claims.reading import store_reading
+from memory.claims.reading import reader_of, store_reading
 from memory.consolidation.asking import SERVER_IS_BUSY
 from memory.consolidation.blame import is_to_blame
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, renew_unless_cancelled, seconds_left, spend_budget
@@ -22,9 +22,8 @@ from memory.ending import is_ending
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.calls import HOPELESS, Answer, Ask, CallScope, Failure, answer_asks
 from memory.llm.model import language_model
-from memory.llm.prompts import VERSIONS
 from memory.llm.replies import ClaimsReply
-from memory.llm.requests import ClaimsRequest, Purpose
+from memory.llm.requests import ClaimsRequest
 from memory.models import Cycle
 from memory.models.episodes import EpisodeQuerySet
 
@@ -84,7 +83,7 @@ def _policy(asks: Sequence[Ask]) -> BudgetPolicy:
 
 
 def _store(answers: Sequence[Answer], *, cycle: Cycle) -> None:
-    reader = f"{language_model().model_for(Purpose.READ)} {VERSIONS[Purpose.READ]}"
+    reader = reader_of(model_for=language_model().model_for)
     for answer in answers:
         if not isinstance(answer.request, ClaimsRequest) or not isinstance(answer.reply, ClaimsReply):
             raise TypeError(f"Claims were asked for, and {type(answer.reply).__name__} came.")

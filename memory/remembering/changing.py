@@ -145,10 +145,17 @@ def contradict(
     return RivalOutcome.SUPERSEDED if is_over else RivalOutcome.WEAKENED
 
 
-def hear(*, belief_id: str, relations: Sequence[tuple[Claim, Relation]], episode: Episode, author: Author) -> str:
+def hear(
+    *,
+    belief_id: str,
+    relations: Sequence[tuple[Claim, Relation]],
+    episode: Episode,
+    author: Author,
+    call_id: int | None = None,
+) -> str:
     """Let what an episode claims count for or against a belief, once; challenge what it ends, or what is overturned.
 
-    What was so before something else was says nothing against it: PAST.
+    Rules say so, or a model by a call. What was so before something else was says nothing against it: PAST.
     """
     [belief] = lock_named([belief_id])
     claim, relation = _agree(relations)
@@ -158,8 +165,9 @@ def hear(*, belief_id: str, relations: Sequence[tuple[Claim, Relation]], episode
         episode_id=episode.pk,
         verdict=relation.verdict,
         kind=EvidenceKind.ANNOUNCED if relation.ends else EvidenceKind.ORDINARY,
-        basis=Basis.SLOT,
+        basis=Basis.SLOT if call_id is None else Basis.MODEL,
         reason=relation.reason,
+        call_id=call_id,
         claim_id=claim.pk,
     )
     gained = record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)

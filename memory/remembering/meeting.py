@@ -1,15 +1,20 @@
 """A remembered text's facts meet what is believed, under the workspace's lock; what must be asked first is named."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from django.conf import settings
+
+from memory.claims.reading import RULES
 from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import source_of
 from memory.consolidation.testimony import PAST
 from memory.domain.actor import read_actor
+from memory.domain.gates.decisions import LIVE
 from memory.domain.remembering import Course, Match, says_something
+from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
 from memory.ledger.author import Author
@@ -75,7 +80,7 @@ class Meeting:
                 row.outcome, row.belief = FactOutcome.HEARD, None  # another fact of the text contradicts it (E1)
         return rows
 
-    def _hear(self, claims: Sequence[Claim]) -> Mapping[int, Mapping[str, str]]:
+    def _hear(self, claims: Sequence[Claim]) -> Mapping[int, dict[str, str]]:
         """Let claims count for and against what is believed, by slots, values and words (E3).
 
         Return by claim what became of the beliefs that it is about, by their ids.
@@ -83,7 +88,7 @@ class Meeting:
         if not claims:
             return {}
         episode, about = self.remembrance.episode, defaultdict[str, list[tuple[Claim, Relation]]](list)
-        known = KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user)
+        known = self._known()
         for claim in claims:
             for belief, relation in known.related(claim, source_of(episode=episode, claim=claim)):
                 if not (self.remembrance.is_limited and belief.project_id is None):
@@ -95,7 +100,10 @@ class Meeting:
                 heard[claim.pk][key] = outcome
         return heard
 
-    def _settle(self, number: int, read: ReadFact, heard: Mapping[int, Mapping[str, str]]) -> RememberedFact:
+    def _known(self) -> KnownBeliefs:
+        return KnownBeliefs(workspace_id=self.remembrance.workspace_id, user=self.remembrance.episode.user)
+
+    def _settle(self, number: int, read: ReadFact, heard: Mapping[int, dict[str, str]]) -> RememberedFact:
         draft = draft_of(episode=self.remembrance.episode, fact=read.fact, is_told=read.claim is not None)
         row = self._row(number, read)
         if read.claim is not None:
@@ -109,12 +117,14 @@ class Meeting:
             self._match(row, draft, read, read.vector)
         return row
 
-    def _settle_claim(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, heard: Mapping[str, str]) -> None:
+    def _settle_claim(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, heard: dict[str, str]) -> None:
         """Found what is told and what no belief bears yet.
 
         Where it names another value of what is believed and announces nothing, it counts against that first (E4).
         """
         assert read.claim is not None
+        if read.claim.reader != RULES and FactOutcome.REINFORCED not in heard.values():
+            self._ask(row, draft, read, heard)
         row.outcome = FactOutcome.HEARD
         for key, outcome in heard.items():
             if outcome == FactOutcome.REINFORCED and row.outcome == FactOutcome.HEARD:
@@ -126,6 +136,43 @@ class Meeting:
         if row.outcome == FactOutcome.HEARD and read.claim.is_told and not is_held:
             self._found(row, draft, read, instead_of=[key for key in heard if heard[key] == RivalOutcome.SUPERSEDED])
             row.is_unmatched = read.vector is None
+
+    def _ask(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, heard: dict[str, str]) -> None:
+        """Let a claim count against what it contradicts and rules say nothing of, as a model says (R3)."""
+        assert read.claim is not None
+        doubtful = self._doubtful(draft, read, besides={*heard, *self.made})
+        if not doubtful:
+            return
+        question, ruling = self.rule(draft, Match(course=Course.CHECK, candidates=doubtful))
+        row.asked_about, row.contradiction_call_id = list(question.ids), ruling.call_id
+        ends = read.claim.mode == Mode.CHANGE
+        relation = Relation(verdict=Verdict.CONTRADICTS, reason=ruling.reason, ends=ends)
+        for rival in ruling.rivals:
+            heard[rival] = hear(
+                belief_id=rival,
+                relations=[(read.claim, relation)],
+                episode=self.remembrance.episode,
+                author=self.author,
+                call_id=ruling.call_id,
+            )
+
+    def _doubtful(self, draft: BeliefDraft, read: ReadFact, *, besides: Collection[str]) -> tuple[str, ...]:
+        """Return the live beliefs that a claim may contradict: the most alike, then those of its slots, names or words.
+
+        What announces a change is asked about beliefs that are less alike.
+        """
+        assert read.claim is not None
+        policy = settings.POLICY.remember
+        least = policy.link_from if read.claim.mode == Mode.CHANGE else policy.contradiction_similarity
+        within = surroundings_of(belief=draft, is_limited=self.remembrance.is_limited)
+        near = [] if read.vector is None else find_near(within=within, vector=read.vector)
+        close = [one.id for one, likeness in near if likeness >= least and one.status in LIVE]
+        alike = self._known().alike(read.claim, source_of(episode=self.remembrance.episode, claim=read.claim))
+        seen = Belief.objects.filter(
+            pk__in=alike, **({"project__isnull": False} if self.remembrance.is_limited else {})
+        )
+        named = sorted(seen.values_list("pk", flat=True))
+        return tuple(key for key in dict.fromkeys([*close, *named]) if key not in besides)[: policy.candidates]
 
     def rule(self, belief: BeliefDraft | Belief, match: Match) -> tuple[Question, Ruling]:
         """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""

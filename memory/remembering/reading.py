@@ -9,7 +9,8 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 
-from memory.claims.reading import is_speech, keep_own_words, read_episodes_into_claims
+from memory.claims.messages import plan_readings
+from memory.claims.reading import is_speech, keep_own_words, read_episodes_into_claims, reader_of, store_reading
 from memory.consolidation.cycle import budget_policy
 from memory.domain.matter import matter_of
 from memory.domain.noting import hear_note
@@ -21,7 +22,7 @@ from memory.llm.calls import Answer, Ask, answer_asks
 from memory.llm.embedding_calls import EmbeddingMeanwhile, embed_in_ledger
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind, language_model
-from memory.llm.replies import Reply, StatedFacts
+from memory.llm.replies import ClaimsReply, Reply, StatedFacts
 from memory.llm.requests import EpisodeText, RememberRequest, Request
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Episode, FactType
@@ -83,8 +84,9 @@ def read_text(*, hold: Hold, budget: CallBudget) -> Reading:
     own = own_vector(episode=episode, matter=matter)
     claims: list[Claim] = []
     try:
-        if is_speech(episode) and language_model().is_offline:
-            claims, call_id = _read_claims(episode, matter, hold.remembrance.created_at), None
+        is_read, call_id = _read_speech(hold, budget) if is_speech(episode) else (False, None)
+        if is_read:
+            claims = _claims_of(episode, matter, hold.remembrance.created_at)
             facts = [_fact_of(claim) for claim in claims]
         else:
             facts, call_id = _extract(hold, budget, matter)
@@ -103,9 +105,26 @@ def read_text(*, hold: Hold, budget: CallBudget) -> Reading:
 _KINDS = {"preference": FactType.PREFERENCE}
 
 
-def _read_claims(episode: Episode, matter: str, now: datetime) -> list[Claim]:
-    """Return what an episode claims of its speaker's life, read once (E1); what was to be remembered is never lost."""
-    read_episodes_into_claims(episodes=[episode.pk], now=now)
+def _read_speech(hold: Hold, budget: CallBudget) -> tuple[bool, int | None]:
+    """Have an episode read into claims once, by rules or a model (E1); tell whether it is, and by which call."""
+    episode, now = hold.remembrance.episode, hold.remembrance.created_at
+    model = language_model()
+    if model.is_offline:
+        read_episodes_into_claims(episodes=[episode.pk], now=now)
+        return True, None
+    unread = Episode.objects.filter(pk=episode.pk, read_at=None)
+    requests = plan_readings(workspace_id=episode.workspace_id, episodes=unread, now=now, alone={episode.pk})
+    if not requests:
+        return True, None
+    heard = ask(hold=hold, budget=budget, request=requests[0])
+    if isinstance(heard.reply, ClaimsReply):
+        reader = reader_of(model_for=model.model_for)
+        store_reading(request=requests[0], reply=heard.reply, reader=reader, now=now)
+    return isinstance(heard.reply, ClaimsReply), heard.call_id
+
+
+def _claims_of(episode: Episode, matter: str, now: datetime) -> list[Claim]:
+    """Return what an episode claims of its speaker's life; what was to be remembered is never lost."""
     claims = list(Claim.objects.filter(episode=episode).evidence())
     if not claims and (wished := hear_note(matter)):
         return [keep_own_words(episode=episode, words=wished, now=now)]

@@ -56,6 +56,7 @@ from tests.consolidation.inline import run_cycle
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
+KILN = "The kiln of the pottery burns 5 hours."
 BOTH = "I drink tea. I do not drink tea."
 SAID = (
     "My manager is Dana.",
@@ -72,7 +73,7 @@ SAID = (
     "We moved deployments from Tuesdays to Fridays.",
     "I drink tea.",
     BOTH,
-    "The kiln of the pottery burns 5 hours.",
+    KILN,
     "The pottery's kiln burns 5 hours.",
     "The kiln of the pottery burns 6 hours.",
 )
@@ -86,11 +87,13 @@ class Anything(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Make a workspace."""
+        """Make a workspace in which some things are believed."""
         self.workspace = factories.workspace()
         self.now, self.count = BEGIN, 0
-        self.known: dict[str, str] = {}  # what the beliefs that were active after the last act say
+        self.known: dict[str, tuple[str, str, str]] = {}  # whose and what the beliefs are that were active then
         self.seen: dict[str, tuple[float, float]] = {}  # α and β when gates last looked
+        self.ingest(said=[("My manager is Ravi.", "a"), ("I drink tea.", "b"), *[(KILN, one) for one in "def"]], ago=0)
+        self.cycle(after=1)
 
     def arrival(self) -> Arrival:
         """Come a minute later."""
@@ -120,8 +123,8 @@ class Anything(RuleBasedStateMachine):
         self.count += 1
         occurred_at = self.now - timedelta(days=ago)
         return {
-            "text": text, "session": f"{session} {self.count // 4}", "user": "mara", "source": "human",
-            "language": "en", "occurred_at": occurred_at.isoformat(),
+            "text": text, "session": f"{session} {self.count // 4}", "user": "" if "kiln" in text else "mara",
+            "source": "human", "language": "en", "occurred_at": occurred_at.isoformat(),
         }  # fmt: skip
 
     @rule(said=st.lists(st.tuples(texts, sessions), min_size=1, max_size=4), ago=st.sampled_from([0, 0, 0, 300]))
@@ -174,7 +177,8 @@ class Anything(RuleBasedStateMachine):
         """Have the words of an episode remembered, in its own session or in another."""
         if episode := self.episode(place):
             line = self.line(episode.text, "a")
-            self.have_remembered(line | {"session": episode.session} if place % 2 else line)
+            same = {"session": episode.session, "source": episode.source, "user": episode.user}
+            self.have_remembered(line | same if place % 2 else line)
 
     def have_remembered(self, line: dict[str, object]) -> None:
         """Remember a line to the end: what it contradicted in other sessions it contradicts again (R3)."""
@@ -296,7 +300,7 @@ class Anything(RuleBasedStateMachine):
                 now=self.author().now,
             )  # fmt: skip
 
-    @rule(place=st.integers(0, 3))
+    @rule(place=st.sampled_from([0, 0, 0, 1, 2]))
     def undo(self, place: int) -> None:
         """Undo one of the newest cycles, where nothing was built on it."""
         cycles = Cycle.objects.for_workspace(self.workspace.pk).filter(undone_at=None).order_by("-opened_at")
@@ -339,10 +343,11 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def nothing_is_believed_twice(self) -> None:
         """B8: what is made says nothing that is believed already."""
-        active = dict(Belief.objects.for_workspace(self.workspace.pk).active().values_list("pk", "statement"))
-        stayed = {words for key, words in active.items() if key in self.known}
-        made = Belief.objects.for_workspace(self.workspace.pk).filter(created_at=self.now, pk__in=active)
-        assert not {words for key, words in made.values_list("pk", "statement") if key not in self.known} & stayed
+        rows = Belief.objects.for_workspace(self.workspace.pk).active()
+        active = {belief.pk: (belief.user, belief.language, belief.statement) for belief in rows}
+        stayed = {said for key, said in active.items() if key in self.known}
+        made = {belief.pk for belief in rows if belief.created_at == self.now and belief.pk not in self.known}
+        assert not {active[key] for key in made} & stayed
         self.known = active
 
     @invariant()
