@@ -3,13 +3,14 @@
 Episodes go through the ingest, cycles through every step of consolidation with the database beneath; only the model
 behind the client is scripted: a verdict is what the episode says of the statement, a new statement is what most of the
 episodes shown support, a division what they say of each context. Vectors are dictated, too: texts about one habit are
-alike, those of one context more so.
+alike, those of one context more so. Where changes are announced, the first true word after each is somebody's speech,
+which the model reads as a change since its day.
 """
 
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
@@ -28,6 +29,7 @@ from memory.models import Belief, Transition, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
 from tests.model_server import Asked, ModelServer
+from tests.model_server_acts import claim as stated
 from tests.model_server_acts import judged
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -66,6 +68,8 @@ class ScriptedModel:
                 return self._state(asked.episodes, among=[claim for claim in STATEMENTS if claim != held])
             case "split":
                 return {"parts": self._divide(asked.episodes)}
+            case "read":
+                return {"claims": [self._announce(message) for message in asked.messages]}
             case "merge":
                 return {"same": len(set(beliefs)) == 1, **_BLANK}
         return None
@@ -79,6 +83,13 @@ class ScriptedModel:
             self._state(episodes, among=[claim for claim in STATEMENTS if claim.context == context])
             for context in (0, 1)
         ]
+
+    def _announce(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Read a message as saying that somebody has given up a habit, and since when."""
+        history = self.meanings[message["text"]][0]
+        since = _time(history.changes_on).date().isoformat()
+        told = {"subject": history.habit.person, "mode": "change", "told": True, "ended": [history.habit.does]}
+        return stated(message, claim=message["text"], since=since, **told)
 
     def _judge(self, statement: str, text: str) -> tuple[str, str]:
         verdict = judge(said=self.meanings[text][1], statement=self.meanings[statement][1])
@@ -119,10 +130,12 @@ def live_through(
     workspace: Workspace,
     seed: int,
     cadence: Cadence = Cadence.SCHEDULE,
+    is_announced: bool = False,
 ) -> Iterator[Sample]:
     """Live histories side by side in an empty workspace; yield its live beliefs at random times of each history.
 
-    The times are uniform over the whole span; at those before the first belief there is nothing to score.
+    With `is_announced` the first true word after each change announces it. The times are uniform over the whole span;
+    at those before the first belief there is nothing to score.
     """
     model = ScriptedModel(histories=histories)
     model.serve_through(server)
@@ -130,8 +143,9 @@ def live_through(
     told = sorted(((one, history) for history in histories for one in history.said), key=lambda pair: pair[0].day)
     cycles = list((_by_schedule if cadence is Cadence.SCHEDULE else _by_replay)([one.day for one, _ in told]))
     ends = [end for _, end in cycles] + [SPAN_DAYS]
+    announcements = {_first_word_of_change(history) for history in histories} if is_announced else set()
     for (batch, end), following in zip(cycles, ends[1:], strict=True):
-        _store([told[place] for place in batch], workspace=workspace)
+        _store([told[place] for place in batch], workspace=workspace, announcements=announcements)
         run_cycle(workspace, _time(end))
         yield from _read(model, workspace, {number: _between(days[number], end, following) for number in days})
 
@@ -191,14 +205,22 @@ def false_closes(*, histories: Sequence[History], workspace: Workspace) -> Itera
             yield history.kind
 
 
-def _store(told: Sequence[tuple[Said, History]], *, workspace: Workspace) -> None:
-    """Store episodes as if each had come when it occurred, from a session of its own."""
+def _first_word_of_change(history: History) -> Said | None:
+    since = (one for one in history.said if one.day >= history.changes_on)
+    return next((one for one in since if history.is_true(one.claim, day=one.day)), None)
+
+
+def _store(
+    told: Sequence[tuple[Said, History]], *, workspace: Workspace, announcements: Container[Said | None]
+) -> None:  # fmt: skip
+    """Store episodes as if each had come when it occurred, from a session of its own; announcements as speech."""
     lines = [
         {
             "text": history.word(one.claim),
             "occurred_at": _time(one.day).isoformat(),
             "session": f"{history.number} on day {one.day:.6f}",
             "language": "en",
+            **({"source": "human"} if one in announcements else {}),
         }
         for one, history in told
     ]

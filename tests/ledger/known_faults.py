@@ -175,6 +175,7 @@ def find_fault(fault: Fault, *, orders: int) -> str:
             file = copy / edit.path
             file.write_text(put_back(edit, file.read_text()))
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "--show-capture=no", "-p", "no:cacheprovider"]
+        command += ["--timeout=0"]  # orders without a fault take longer than a test may
         told = {"ENGRAM_DATA_DIR": f"{folder}/data", "ENGRAM_TEST_ORDERS": str(orders)}
         ran = subprocess.run(
             [*command, "tests/ledger/test_anything.py", "-k", "whatever_order"],

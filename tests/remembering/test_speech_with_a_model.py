@@ -1,13 +1,12 @@
 """R1, E1, C1: what somebody says is read into claims by a model, and these meet what is believed."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from memory.models import Belief, Claim, Evidence, Lineage
 from tests.consolidation.world import World
-from tests.model_server_acts import claim, garbage
+from tests.model_server_acts import Act, Asked, claim, garbage
 from tests.remembering.telling import actions, remembrance_of, tell
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +17,7 @@ SUMUP, SQUARE = "Ana takes cards with SumUp.", "Ana takes cards with Square."
 def read_as(world: World, **told: Any) -> None:
     """Have the model read every message as one claim."""
 
-    def answer(asked: Any) -> Mapping[str, Any]:
+    def answer(asked: Asked) -> Act | dict[str, Any]:
         return {"claims": [claim(asked.messages[0], **told)]} if asked.purpose == "read" else world.answer(asked)
 
     world.server.script = answer
