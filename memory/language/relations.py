@@ -4,6 +4,9 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from memory.domain.matching import Claim
+from memory.domain.matching.checks import differ_in_numbers
+from memory.domain.matching.guard import analyse_pair
 from memory.domain.matching.stems import stem_english, stem_german
 from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
@@ -31,7 +34,7 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool 
 
     `is_sure`: only what needs no judgement, where a model is asked about the rest.
     """
-    if ended := _ends(claim, belief):
+    if (ended := _ends(claim, belief)) and not _are_of_two(claim, belief):
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
         return NOTHING
@@ -270,6 +273,10 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
             return ended if claim.is_change else NOTHING
         if _names_another_too(claim, belief) or (claim.is_change and not _say_nearly_the_same(claim, belief)):
             return NOTHING
+        if _count_otherwise(claim, belief):
+            is_plain = is_explicit and _say_nearly_the_same(claim, belief)
+            otherwise = Relation(verdict=Verdict.CONTRADICTS, reason="The numbers differ.", ends=claim.is_change)
+            return otherwise if is_plain else NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
         not claim.is_change
@@ -279,9 +286,19 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         and shared - content_stems(claim.subject, language=claim.language)
         and not differ
         and claim.is_denial == belief.is_denial
+        and not _count_otherwise(claim, belief)
     ):
         return Relation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
     return NOTHING
+
+
+def _count_otherwise(claim: Reading, belief: Reading) -> bool:
+    """Tell whether both count the same, and come to other numbers ("five engineers", "7 engineers")."""
+    pair = analyse_pair(
+        left=Claim(text=claim.sentence, language=claim.language),
+        right=Claim(text=belief.sentence, language=belief.language),
+    )
+    return pair is not None and differ_in_numbers(*pair)
 
 
 def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:

@@ -57,6 +57,7 @@ def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
         ("Loans run for 21 days.", "from now on loans run for 28 days"),
         ("Nora works from home on Tuesdays.", "as of May my home office day is Thursday"),
         ("Errors are reported to Bugsnag.", "we're out with Bugsnag"),
+        ("Nora's crew has nine divers.", "from now on our crew has eleven divers"),
         ("Nora's manager is mr amadi.", "from May my manager is mrs keller"),
         ("Nora's manager is Mr Amadi.", "as of today my manager is Mr Keller"),
         ("Nora works at Kestrel.", "Thursday was my last day at Kestrel"),
@@ -132,6 +133,7 @@ def test_another_value_that_is_not_announced_contradicts_and_ends_nothing() -> N
         ("Nora wants the port noted in the runbook of the Jenkins box.", "CI is Jenkins"),
         ("Releases happen on Wednesdays.", "should we release on Mondays instead?"),
         ("Nora drinks coffee.", "I don't drink coffee after 4pm"),
+        ("Nora takes sugar in her tea.", "my flatmate quit sugar in January"),
         ("Nora works in the kitchen.", "I don't work in the kitchen on Mondays"),
     ],
 )
