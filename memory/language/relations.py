@@ -14,7 +14,7 @@ from memory.language.cues import common_words, word_list
 from memory.language.modes import denies
 from memory.language.readings import Reading, content_stems
 from memory.language.slots import MEMBER, Slot, holds_word, is_ended, slots_by_name
-from memory.language.values import TITLE, WEEKDAYS
+from memory.language.values import NUMBER_OF, TITLE, WEEKDAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,9 @@ _MOST_OF_BOTH = 0.75  # share of all their content words
 
 
 def _say_nearly_the_same(claim: Reading, belief: Reading) -> bool:
-    shared = claim.stems & belief.stems
-    return len(shared) >= _MOST_OF_BOTH * len(claim.stems | belief.stems)
+    """Tell whether two sentences share most of their words, numbers that are spelt aside."""
+    shared, both = claim.stems & belief.stems, (claim.stems | belief.stems) - NUMBER_OF.keys()
+    return len(shared) >= _MOST_OF_BOTH * len(both)
 
 
 def _label(sentence: str) -> str:

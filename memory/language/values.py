@@ -174,17 +174,17 @@ def _amounts(text: str) -> Iterator[str]:
         yield plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
 
 
-_NUMBER_OF = _HOUR_OF | {
+NUMBER_OF = _HOUR_OF | {
     "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "eighteen": 18, "twenty": 20, "thirty": 30,
     "forty": 40, "fifty": 50, "hundred": 100,
 }  # fmt: skip
-_FIGURE = rf"\b(?P<number>{_any(_NUMBER_OF)})(?P<half> and a half)? "
+_FIGURE = rf"\b(?P<number>{_any(NUMBER_OF)})(?P<half> and a half)? "
 _SPELT = re.compile(rf"{_FIGURE}(?={_CURRENCY}\b)", re.IGNORECASE)
 _SPELT_OUT = re.compile(rf"{_FIGURE}(?={_UNITS}(?:e?[sn]|er)?\b)", re.IGNORECASE)
 
 
 def _in_figures(found: re.Match[str]) -> str:
-    return f"{_NUMBER_OF[found['number'].lower()] + (0.5 if found['half'] else 0):g} "
+    return f"{NUMBER_OF[found['number'].lower()] + (0.5 if found['half'] else 0):g} "
 
 
 def _frequencies(text: str) -> Iterator[str]:

@@ -57,7 +57,7 @@ def test_the_same_value_of_a_slot_supports(belief: str, text: str) -> None:
         ("Loans run for 21 days.", "from now on loans run for 28 days"),
         ("Nora works from home on Tuesdays.", "as of May my home office day is Thursday"),
         ("Errors are reported to Bugsnag.", "we're out with Bugsnag"),
-        ("Nora's crew has nine divers.", "from now on our crew has eleven divers"),
+        ("The crew has nine divers.", "from now on the crew has eleven divers"),
         ("Nora's manager is mr amadi.", "from May my manager is mrs keller"),
         ("Nora's manager is Mr Amadi.", "as of today my manager is Mr Keller"),
         ("Nora works at Kestrel.", "Thursday was my last day at Kestrel"),
