@@ -310,6 +310,14 @@ class Anything(RuleBasedStateMachine):
             except CannotBeUndone:
                 assert place > 0, "nothing was built on the newest"
 
+    @rule(after=days, since=st.none() | st.tuples(texts, sessions))
+    def take_back(self, after: int, since: tuple[str, str] | None) -> None:
+        """Consolidate and undo that at once, or after one more word."""
+        self.cycle(after=after)
+        if since:
+            self.remember(text=since[0], session=since[1], source="human")
+        self.undo(place=0)
+
     @rule()
     def release(self) -> None:
         """Release what undone cycles hold."""
