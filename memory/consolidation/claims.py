@@ -172,6 +172,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         return []
     [source] = members
     found = list(KnownBeliefs(workspace_id=job.workspace_id, user=source.user).related(claim, source))
+    found += _ended_by_then(claim, cycle, besides={belief.pk for belief, _ in found})
     against = [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS]
     later = find_supported_later(beliefs=against, than=told_at(claim=claim))
     judged = [(belief, _unless_late(belief, relation, later)) for belief, relation in found]
@@ -196,6 +197,21 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
 
 
+def _ended_by_then(claim: Claim, cycle: Cycle, *, besides: Collection[str]) -> list[tuple[Belief, Relation]]:
+    """Return what a claim said would end by now, as a model alone may have seen (C1)."""
+    rows = Evidence.objects.filter(
+        claim=claim,
+        kind=EvidenceKind.ANNOUNCED,
+        verdict=Verdict.CONTRADICTS,
+        belief__status=BeliefStatus.ACTIVE,
+        belief__valid_until__lte=cycle.now,
+    ).exclude(belief__in=besides)
+    return [
+        (row.belief, Relation(verdict=Verdict.CONTRADICTS, reason=row.reason, ends=True))
+        for row in rows.select_related("belief")
+    ]
+
+
 def is_disputed(belief: Belief, relation: Relation) -> bool:
     """Tell whether a claim names another value of what is believed, and announces no change (E4)."""
     is_unannounced = relation.verdict is Verdict.CONTRADICTS and not relation.ends
@@ -213,22 +229,26 @@ def is_overturned(*, belief: Belief) -> bool:
 
 def _is_ahead(claim: Claim, cycle: Cycle) -> bool:
     """Tell whether what a claim announces begins later: its belief waits for the day (C1)."""
-    return claim.mode == Mode.CHANGE and claim.begins_at > cycle.now
+    return claim.mode == Mode.CHANGE and claim.begins_by(cycle.now) > cycle.now
 
 
 def end_beliefs(*, cycle: Cycle, job: ClusterJob) -> list[str]:
-    """Challenge the active beliefs of which a job's claim says that they hold no longer; return them."""
+    """Challenge the active beliefs of which a job's claim says that they hold no longer; return them.
+
+    Those of another project or user than the claim's may hold there: it counts against them, and no more.
+    """
     rows = JobVerdict.objects.filter(job=job, ends_belief=True, verdict=Verdict.CONTRADICTS)
     claim = job.claim
     if claim is None:
         return []
     reason = Reason.ANNOUNCED if claim.mode == Mode.CHANGE else Reason.DISPUTED
     author = Author.of_cycle(cycle, reason=reason)
-    beliefs = lock_beliefs(rows.values("belief"))
+    here = {"belief__project": claim.episode.project_id, "belief__user": claim.episode.user}
+    beliefs = lock_beliefs(rows.filter(**here).values("belief"))
     challenged = [
         belief.pk
         for belief in beliefs
-        if challenge_belief(belief=belief, reason=reason, at=claim.begins_at, author=author)
+        if challenge_belief(belief=belief, reason=reason, at=claim.begins_by(cycle.now), author=author)
     ]
     rows.filter(belief__in=[belief.pk for belief in beliefs if is_challenged(belief)]).update(has_challenged=True)
     return challenged

@@ -26,6 +26,7 @@ class EvidenceRow:
     occurred_at: datetime  # or when it is so, where its claim names a time
     is_founding: bool = False  # the belief was made of it, at birth or by a structural change
     recorded_at: datetime | None = None  # in domain time
+    said_at: datetime | None = None  # when its episode occurred, whatever time its claim names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from memory.domain.gates import Reason
+from memory.domain.gates.decisions import CHALLENGES
 from memory.forgetting.drawn import find_drawn
 from memory.ledger.statements import claim_key
 from memory.models import (
@@ -33,8 +35,8 @@ from memory.models.remembrances import CONTRADICTED, SAYS_THE_SAME
 
 Ids = frozenset[str]
 
-# What came in another belief's place for these has its words from an episode of its own.
-_NOT_QUOTING = (CONTRADICTED, SAYS_THE_SAME)
+# What came in another belief's place for these has its words from episodes of its own, …
+_NOT_QUOTING = (CONTRADICTED, SAYS_THE_SAME, *CHALLENGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +126,15 @@ def _reach(beliefs: Collection[str], steps: Sequence[tuple[str, str]]) -> Ids:
         for table in (Lineage, UndoneLineage):
             for here, there in steps:
                 rows = table._default_manager.filter(**{f"{here}__in": frontier}).exclude(reason__in=_NOT_QUOTING)
+                rows = rows.exclude(_WAS_THERE)
                 near.update(rows.values_list(f"{there}_id", flat=True))
         frontier = near - found
         found |= frontier
     return frozenset(found)
+
+
+# … as has what was there when another belief was closed, and was not worded to take its place.
+_WAS_THERE = Q(reason=Reason.CHANGED) & ~Exists(StructuralChild.objects.filter(belief=OuterRef("child_id")))
 
 
 def _changes_about(beliefs: Collection[str]) -> QuerySet[StructuralJob]:

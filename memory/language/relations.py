@@ -275,9 +275,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         if _names_another_too(claim, belief) or (claim.is_change and not _say_nearly_the_same(claim, belief)):
             return NOTHING
         if _count_otherwise(claim, belief):
-            is_plain = is_explicit and _say_nearly_the_same(claim, belief)
             otherwise = Relation(verdict=Verdict.CONTRADICTS, reason="The numbers differ.", ends=claim.is_change)
-            return otherwise if is_plain else NOTHING
+            return otherwise if is_explicit else NOTHING
         return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
         not claim.is_change
@@ -295,6 +294,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
 
 def _count_otherwise(claim: Reading, belief: Reading) -> bool:
     """Tell whether both count the same, and come to other numbers ("five engineers", "7 engineers")."""
+    if not _say_nearly_the_same(claim, belief):
+        return False
     pair = analyse_pair(
         left=Claim(text=claim.sentence, language=claim.language),
         right=Claim(text=belief.sentence, language=belief.language),

@@ -5,16 +5,16 @@ from datetime import datetime
 
 from memory.domain.evidence import EvidenceRow
 from memory.domain.gates import Reason
-from memory.domain.gates.decisions import CHALLENGES, LIVE
+from memory.domain.gates.decisions import CHALLENGES
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.ledger.author import Author
-from memory.ledger.closing import close_belief
+from memory.ledger.closing import close_belief, successions_of
 from memory.ledger.confidence import read_rows_of, recompute_beliefs
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.status import change_status
-from memory.models import Belief, Evidence, EvidenceKind, Lineage, LineageKind
+from memory.models import Belief, Evidence, EvidenceKind, Lineage, LineageKind, Transition
 
 _WORDS_TO_UPHOLD = 2  # origins that bear out a challenged belief, with none for what is to take its place
 
@@ -61,7 +61,7 @@ def settle_challenges(*, beliefs: Sequence[Belief], author: Author) -> None:
     concerned = {*replaced.values_list("parent_id", flat=True), *(one.pk for one in beliefs if is_challenged(one))}
     here = {belief.pk: belief for belief in beliefs}
     for belief in lock_beliefs(concerned) if concerned else []:
-        if is_challenged(belief):
+        if is_challenged(belief) and not belief.is_pinned:
             _settle(here.get(belief.pk, belief), author)
 
 
@@ -69,8 +69,7 @@ def _settle(belief: Belief, author: Author) -> None:
     announcement = _announcement_of(belief)
     if announcement is None:
         return
-    children = Lineage.objects.filter(parent=belief, kind=LineageKind.SUPERSESSION, child__status__in=LIVE)
-    successors = lock_beliefs(children.values("child"))
+    successors = lock_beliefs(successions_of(belief).values("child"))
     rows = read_rows_of(beliefs=[belief.pk, *(one.pk for one in successors)])
     old = _first_words(rows[belief.pk], Verdict.SUPPORTS, announcement)
     if successors:
@@ -84,24 +83,31 @@ def _settle(belief: Belief, author: Author) -> None:
 
 
 def _announcement_of(belief: Belief) -> EvidenceRow | None:
-    """Return the newest word by which a belief is challenged: the announcement, else the newest contradiction."""
+    """Return the word by which a belief is challenged: the announcement, else the contradiction; no later one."""
+    since = Transition.objects.filter(belief=belief, new=BeliefStatus.CHALLENGED).order_by("-pk").values_list("at")
+    [challenged_at] = since.first() or (None,)
     rows = {row.episode_id: row for row in read_rows_of(beliefs=[belief.pk])[belief.pk]}
     against = Evidence.objects.filter(belief=belief, verdict=Verdict.CONTRADICTS, episode__in=list(rows))
+    if challenged_at:
+        against = against.filter(created_at__lte=challenged_at)
     announced = set(against.filter(kind=EvidenceKind.ANNOUNCED).values_list("episode_id", flat=True))
-    named = announced or {
-        key for key, row in rows.items() if row.verdict is Verdict.CONTRADICTS and row.base_weight > 0
-    }
-    return max((rows[key] for key in named), key=lambda row: (row.occurred_at, row.episode_id), default=None)
+    named = announced or set(against.filter(base_weight__gt=0).values_list("episode_id", flat=True))
+    return max((rows[key] for key in named), key=lambda row: (_said_at(row), row.episode_id), default=None)
 
 
 def _first_words(rows: Collection[EvidenceRow], verdict: Verdict, announcement: EvidenceRow) -> dict[str, datetime]:
     """Return by origin when it first spoke so since an announcement; the announcement's own origin is left out."""
     first: dict[str, datetime] = {}
     for row in rows:
-        is_later = row.occurred_at > announcement.occurred_at and row.origin != announcement.origin
+        said_at = _said_at(row)
+        is_later = said_at > _said_at(announcement) and row.origin != announcement.origin
         if is_later and row.verdict is verdict and row.base_weight > 0:
-            first[row.origin] = min(row.occurred_at, first.get(row.origin, row.occurred_at))
+            first[row.origin] = min(said_at, first.get(row.origin, said_at))
     return first
+
+
+def _said_at(row: EvidenceRow) -> datetime:
+    return row.said_at or row.occurred_at
 
 
 def _united(words: Sequence[Mapping[str, datetime]]) -> dict[str, datetime]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
@@ -53,14 +55,27 @@ def is_closed(belief: Belief) -> bool:
 
 
 def has_successor(belief: Belief) -> bool:
-    """Tell whether something has come in a closed belief's place."""
-    return Lineage.objects.filter(parent=belief, kind=LineageKind.SUPERSESSION).exists()
+    """Tell whether something that lives has come in a closed belief's place."""
+    return successions_of(belief).exists()
+
+
+def successions_of(belief: Belief) -> QuerySet[Lineage]:
+    """Select what names the live beliefs of the same project and user that are to take a belief's place."""
+    rows: QuerySet[Lineage] = Lineage.objects.filter(
+        parent=belief,
+        kind=LineageKind.SUPERSESSION,
+        child__status__in=LIVE,
+        child__project=belief.project_id,
+        child__user=belief.user,
+    )
+    return rows
 
 
 def _named_successor(belief: Belief) -> Belief | None:
     """Return the newest live belief of which it is said that it supersedes this one."""
-    children = Lineage.objects.filter(parent=belief, kind=LineageKind.SUPERSESSION, child__status__in=LIVE)
-    return max(lock_beliefs(children.values("child")), key=lambda one: (one.created_at, one.pk), default=None)
+    return max(
+        lock_beliefs(successions_of(belief).values("child")), key=lambda one: (one.created_at, one.pk), default=None
+    )
 
 
 def _contradicting_since(belief: Belief, at: datetime) -> set[str]:

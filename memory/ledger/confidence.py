@@ -127,6 +127,7 @@ def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
                 occurred_at=at,
                 is_founding=row["is_founding"],
                 recorded_at=row["created_at"],
+                said_at=row["episode__occurred_at"],
             )
         )
     return found

@@ -19,7 +19,7 @@ from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import LEFT, recompute_beliefs
 from memory.ledger.locks import lock_beliefs
 from memory.ledger.status import change_status
-from memory.models import Belief, Evidence
+from memory.models import Belief, Evidence, EvidenceKind
 
 EVIDENCE_LEFT = "evidence was forgotten"
 
@@ -55,12 +55,26 @@ def count_without(
     `supported` are those that lost support.
     """
     attribute_changes(actor=actor, reason=EVIDENCE_LEFT)
+    _open_ends(beliefs)
     recompute_beliefs(beliefs=list(beliefs), now=now)
     supported_still = _with_support(supported)
     bare = [b for b in supported if b.pk not in supported_still and b.status in LIVE and not b.is_pinned]  # D9
     for belief in bare:
         change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=Reason.UNSUPPORTED, actor=actor, now=now)
     return frozenset(belief.pk for belief in bare)
+
+
+def _open_ends(beliefs: Collection[Belief]) -> None:
+    """Let beliefs hold on whose announced end nothing that is left announces (C1)."""
+    ahead = [belief for belief in beliefs if belief.status == BeliefStatus.ACTIVE and belief.valid_until]
+    rows = Evidence.objects.filter(
+        belief__in=[belief.pk for belief in ahead], kind=EvidenceKind.ANNOUNCED, verdict=Verdict.CONTRADICTS
+    )
+    announced = set(rows.exclude(episode__status__in=LEFT).values_list("belief_id", flat=True))
+    for belief in ahead:
+        if belief.pk not in announced:
+            belief.valid_until = None
+            belief.save(update_fields=["valid_until"])
 
 
 def _with_support(beliefs: Collection[Belief]) -> set[str]:

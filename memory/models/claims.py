@@ -99,6 +99,10 @@ class Claim(models.Model):
             return said_at
         return datetime.combine(self.holds_from, time(), tzinfo=UTC)
 
+    def begins_by(self, now: datetime) -> datetime:
+        """Return the same; a moment ahead that no words name is a clock's fault, and is now."""
+        return min(self.begins_at, now) if self.holds_from is None else self.begins_at
+
     @property
     def tier(self) -> str:
         """L3: name the tier of its confidence."""

@@ -32,6 +32,7 @@ from memory.models import (
     Belief,
     Claim,
     Episode,
+    Evidence,
     EvidenceKind,
     FactOutcome,
     FactType,
@@ -100,20 +101,23 @@ def bear_out(*, belief_id: str, episode: Episode, author: Author) -> None:
 
     An archived belief comes back where that allows it (B14).
     """
-    superseded = Lineage.objects.filter(child=belief_id, kind=LineageKind.SUPERSESSION, parent__status__in=LIVE)
+    [belief] = lock_named([belief_id])
+    support = EvidenceInput(episode_id=episode.pk, verdict=Verdict.SUPPORTS, basis=Basis.GUARD)
+    gained = record_evidence(said={belief_id: [support]}, beliefs=[belief], author=author)
+    superseded = Lineage.objects.filter(
+        child=belief_id,
+        kind=LineageKind.SUPERSESSION,
+        parent__status__in=LIVE,
+        parent__project=belief.project_id,
+        parent__user=belief.user,
+    )
     rivals = list(superseded.values_list("parent_id", flat=True))
-    words = {
-        belief_id: [EvidenceInput(episode_id=episode.pk, verdict=Verdict.SUPPORTS, basis=Basis.GUARD)],
-        **{
-            key: [
-                EvidenceInput(
-                    episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.GUARD, reason=BEARS_OUT_ANOTHER
-                )
-            ]
-            for key in rivals
-        },
-    }
-    record_evidence(said=words, beliefs=lock_named([belief_id, *rivals]), author=author)
+    if not rivals or not gained.get(belief_id):
+        return  # what only repeats what it was shown moves nothing
+    against = EvidenceInput(
+        episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.GUARD, reason=BEARS_OUT_ANOTHER
+    )
+    record_evidence(said={key: [against] for key in rivals}, beliefs=lock_named(rivals), author=author)
 
 
 BEARS_OUT_ANOTHER = "It bears out what contradicts this."
@@ -172,14 +176,23 @@ def hear(
     )
     gained = record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)
     if not gained.get(belief.pk):
-        return ""
+        return _said_before(belief, episode)
     if relation.verdict is Verdict.SUPPORTS:
         return FactOutcome.REINFORCED
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED
+    is_here = (belief.project_id, belief.user) == (episode.project_id, episode.user)  # elsewhere it may hold
     is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief))
-    if is_over and challenge_belief(belief=belief, reason=reason, at=claim.begins_at, author=author):
+    if is_here and is_over and challenge_belief(belief=belief, reason=reason, at=claim.begins_by(author.now), author=author):
         return RivalOutcome.SUPERSEDED
     return RivalOutcome.SUPERSEDED if is_challenged(belief) or is_closed(belief) else RivalOutcome.WEAKENED
+
+
+def _said_before(belief: Belief, episode: Episode) -> str:
+    """Return what an episode did to a belief that it speaks on already, whatever brought that; "" for an echo."""
+    row = Evidence.objects.filter(belief=belief, episode=episode, base_weight__gt=0).first()
+    if row is None:
+        return ""
+    return FactOutcome.REINFORCED if row.verdict == Verdict.SUPPORTS else RivalOutcome.WEAKENED
 
 
 def _agree(relations: Sequence[tuple[Claim, Relation]]) -> tuple[Claim, Relation]:

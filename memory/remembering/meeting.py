@@ -96,8 +96,9 @@ class Meeting:
         heard: dict[int, dict[str, str]] = {claim.pk: {} for claim in claims}
         for key, relations in about.items():
             outcome = hear(belief_id=key, relations=relations, episode=episode, author=self.author)
-            for claim, _ in relations:
-                heard[claim.pk][key] = outcome
+            for claim, relation in relations:
+                is_overruled = relation.verdict is Verdict.SUPPORTS and outcome == RivalOutcome.SUPERSEDED
+                heard[claim.pk][key] = RivalOutcome.WEAKENED if is_overruled else outcome
         return heard
 
     def _known(self) -> KnownBeliefs:
@@ -131,7 +132,7 @@ class Meeting:
                 row.outcome, row.belief_id = outcome, key
             elif outcome in RivalOutcome.values and not row.rival_id:
                 row.rival_id, row.rival_outcome = key, outcome
-        is_ahead = read.claim.mode == Mode.CHANGE and read.claim.begins_at > self.now
+        is_ahead = read.claim.mode == Mode.CHANGE and read.claim.begins_by(self.now) > self.now
         is_held = is_ahead or not {RivalOutcome.WEAKENED.value, PAST}.isdisjoint(heard.values())
         if row.outcome == FactOutcome.HEARD and read.claim.is_told and not is_held:
             self._found(row, draft, read, instead_of=[key for key in heard if heard[key] == RivalOutcome.SUPERSEDED])

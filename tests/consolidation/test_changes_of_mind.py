@@ -4,9 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memory.domain.actor import Actor, ActorKind
+from memory.forgetting.erase import erase_memories
+from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival
 from memory.ledger.verify import find_drift
-from memory.models import Belief, ClusterJob, Cycle, Evidence, Lineage, Remembrance
+from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, Remembrance
 from memory.remembering.remember import remember
 from memory.remembering.working import work_remembrance
 from tests import factories
@@ -179,3 +182,112 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
     assert open_due_cycles(now=day + DAY) == []
     again = mara.cycle()
     assert not ClusterJob.objects.filter(cycle=again).exists()
+
+
+def remembered(mara: Teller, text: str, *, session: str, ahead: timedelta = timedelta()) -> None:
+    """Have a text remembered the next day."""
+    mara.now += DAY
+    line = {"text": text, "user": "mara", "source": "human", "session": session}
+    if ahead:
+        line["occurred_at"] = (mara.now + ahead).isoformat()
+    remember(line=line, arrival=Arrival(workspace=mara.workspace, now=mara.now))
+    for one in Remembrance.objects.queued():
+        work_remembrance(remembrance_id=one.pk, now=mara.now)
+
+
+NEWS = "My manager is no longer Dana, it is Ravi now."
+
+
+def test_an_announcement_that_somebody_repeats_closes_the_old(mara: Teller) -> None:
+    """C1: the second is a later word from elsewhere, and not the announcement."""
+    mara.cycle(DANA)
+    mara.cycle(NEWS)
+    assert believed(mara, "challenged") == [DANAS]
+    mara.cycle(NEWS.replace("My", "As I said, my"))
+
+    assert believed(mara, "invalidated") == [DANAS]
+
+
+def test_a_dispute_ends_with_the_next_word_for_the_new(mara: Teller) -> None:
+    """C1: what is disputed was challenged by two origins; a third settles it."""
+    for _ in range(2):
+        mara.cycle(DANA)
+    for number in range(2):
+        mara.cycle("Ravi is my manager." if number else "My manager is Ravi.")
+    assert believed(mara, "challenged") == [DANAS]
+    mara.cycle("My manager is called Ravi.")
+
+    assert believed(mara, "invalidated") == [DANAS]
+
+
+def test_words_from_before_an_announcement_uphold_nothing(mara: Teller) -> None:
+    """C1: though the announcement says that things have changed before them."""
+    for _ in range(2):
+        mara.cycle(DANA)
+    mara.cycle("Since January my manager is Ravi, no longer Dana.")
+    assert believed(mara, "challenged") == [DANAS]
+    mara.cycle("Ravi is my manager.")
+
+    assert believed(mara, "invalidated") == [DANAS]
+
+
+def test_what_a_text_ends_it_does_not_found_again(mara: Teller) -> None:
+    """E1: one claim for and one that ends the belief, remembered at once."""
+    mara.cycle(DANA)
+    remembered(mara, f"{DANA} {NEWS}", session="news")
+
+    assert believed(mara, "challenged") == [DANAS]
+    assert believed(mara) != [DANAS]
+    assert all(RAVIS in statement or "Ravi" in statement for statement in believed(mara))
+
+
+def test_what_a_cycle_has_counted_founds_nothing_by_being_remembered(mara: Teller) -> None:
+    """E4: the same episode, which waits for another origin."""
+    mara.cycle(DANA)
+    mara.cycle(DANA)
+    mara.tell("My manager is Ravi.", session="one")
+    mara.cycle()
+    assert believed(mara) == [DANAS]
+    episode = Episode.objects.get(text="My manager is Ravi.")
+    row = Remembrance.objects.create(
+        workspace=mara.workspace, episode=episode, actor="person lena", created_at=mara.now, due_at=mara.now
+    )
+    work_remembrance(remembrance_id=row.pk, now=mara.now)
+
+    assert believed(mara) == [DANAS]
+
+
+def test_a_clock_that_is_ahead_announces_nothing(mara: Teller) -> None:
+    """C1: what says that things have changed does so now."""
+    mara.cycle(DANA)
+    remembered(mara, NEWS, session="news", ahead=timedelta(hours=2))
+
+    assert believed(mara, "challenged") == [DANAS]
+    assert len(believed(mara)) == 1
+
+
+def test_a_forgotten_announcement_ends_nothing(mara: Teller) -> None:
+    """C1: what is left says nothing of an end."""
+    mara.cycle(DANA)
+    mara.cycle("From April 1st my manager will be Ravi instead of Dana.")
+    said = Episode.objects.get(text__startswith="From April")
+    forget_episode(episode=said, actor=Actor(kind=ActorKind.PERSON, name="lena"), now=mara.now)
+    assert mara.belief("Dana").valid_until is None
+
+    mara.cycle(after=60 * DAY)
+    assert believed(mara) == [DANAS]
+
+
+def test_erasing_what_founded_the_old_leaves_its_successor(mara: Teller) -> None:
+    """B19: the new one has its words from episodes of its own."""
+    mara.cycle(DANA)
+    mara.cycle(NEWS)
+    mara.cycle("Ravi is my manager.")
+    assert believed(mara, "invalidated") == [DANAS]
+    first = Episode.objects.filter(text=DANA)
+    erase_memories(
+        workspace=mara.workspace, episodes=first, actor=Actor(kind=ActorKind.PERSON, name="lena"), now=mara.now
+    )
+
+    assert len(believed(mara)) == 1
+    assert not Belief.objects.filter(statement=DANAS).exists()
