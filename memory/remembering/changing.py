@@ -182,7 +182,11 @@ def hear(
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED
     is_here = (belief.project_id, belief.user) == (episode.project_id, episode.user)  # elsewhere it may hold
     is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief))
-    if is_here and is_over and challenge_belief(belief=belief, reason=reason, at=claim.begins_by(author.now), author=author):
+    if (
+        is_here
+        and is_over
+        and challenge_belief(belief=belief, reason=reason, at=claim.begins_by(author.now), author=author)
+    ):
         return RivalOutcome.SUPERSEDED
     return RivalOutcome.SUPERSEDED if is_challenged(belief) or is_closed(belief) else RivalOutcome.WEAKENED
 

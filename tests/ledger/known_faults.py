@@ -2,7 +2,7 @@
 
     python -m tests.ledger.known_faults [NUMBER …] [--orders 150]
 
-The numbers are those of E6 in docs/rules.md. Exits 1 where fewer than seven are found.
+The numbers are those of docs/quality.md. Exits 1 where fewer than seven are found.
 """
 
 import argparse

@@ -38,6 +38,6 @@ def test_whatever_is_done_in_whatever_order() -> None:
 
 @pytest.mark.parametrize("number", FAULTS)
 def test_what_was_known_wrong_can_be_put_back(number: int) -> None:
-    """E6: `python -m tests.ledger.known_faults` shows which of it the orders find."""
+    """`python -m tests.ledger.known_faults` shows which of it the orders find."""
     for edit in FAULTS[number].edits:
         assert put_back(edit, (ROOT / edit.path).read_text())
