@@ -22,6 +22,7 @@ from memory.domain.changes import find_change_point
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
+from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
@@ -182,7 +183,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     alike = [belief.pk for belief, relation in judged if relation.verdict is Verdict.SUPPORTS]
     supported = says_the_same or _is_evidence_for_something(source, claim, alike)
     disputed = [belief for belief, relation in judged if is_disputed(belief, relation)]
-    overturned = [belief for belief in disputed if is_overturned(belief=belief)]
+    overturned = [belief for belief in disputed if is_overturned(belief=belief, claim=claim)]
     JobVerdict.objects.filter(job=job, belief__in=overturned).update(ends_belief=True)
     touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed) or _is_ahead(claim, cycle):
@@ -218,13 +219,25 @@ def is_disputed(belief: Belief, relation: Relation) -> bool:
     return is_unannounced and belief.status == BeliefStatus.ACTIVE
 
 
-def is_overturned(*, belief: Belief) -> bool:
-    """Tell whether enough speaks against a belief for another value to take its place unannounced (E4)."""
+def is_overturned(*, belief: Belief, claim: Claim) -> bool:
+    """Tell whether enough speaks for what a claim says to take a belief's place unannounced (E4).
+
+    Another origin that contradicts the belief and names no other value than the claim, or a score of change.
+    """
     rows = [row for row in read_rows(belief_id=belief.pk) if row.base_weight > 0]
-    if len({row.origin for row in rows if row.verdict is Verdict.CONTRADICTS}) >= AGREE:
+    against = {row.episode_id: row.origin for row in rows if row.verdict is Verdict.CONTRADICTS}
+    said = Evidence.objects.filter(belief=belief, episode__in=list(against))
+    values = dict(said.values_list("episode_id", "claim__value"))
+    if len({origin for key, origin in against.items() if _may_be_one(claim.value, values.get(key) or "")}) >= AGREE:
         return True
     change = find_change_point(rows=rows, policy=confidence_policy(belief.workspace))
     return change is not None and change.score >= settings.POLICY.gate.overturn_score
+
+
+def _may_be_one(value: str, other: str) -> bool:
+    """Tell whether two values share a word, or one is not known."""
+    mine, theirs = set(list_words(value.lower())), set(list_words(other.lower()))
+    return not mine or not theirs or bool(mine & theirs)
 
 
 def _is_ahead(claim: Claim, cycle: Cycle) -> bool:

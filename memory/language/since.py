@@ -17,6 +17,9 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _AHEAD = r"(?:from|starting(?: in| on| from)?|beginning(?: in| on)?|as of|effective|ab|von)(?: the| dem| den)?"
 _BACK = r"(?:since|seit)(?: the| dem| den)?"
 
+_EITHER_WAY = re.compile(r"as of|effective", re.IGNORECASE)
+_HALF_A_YEAR = timedelta(days=183)
+
 _Reading = Callable[[date, re.Match[str], bool], date]
 
 
@@ -24,7 +27,7 @@ def holds_since(*, sentence: str, said_on: date | None) -> date | None:
     """Return the day from which a sentence says that something holds, None where it names none.
 
     A month or weekday without a year is the nearest one: back from the day of speaking where the sentence looks back
-    ("since"), ahead of it where it looks ahead ("from", "starting in").
+    ("since"), ahead of it where it looks ahead ("from", "starting in"); "as of" may look either way.
     """
     if said_on is None:
         return None
@@ -33,7 +36,9 @@ def holds_since(*, sentence: str, said_on: date | None) -> date | None:
             found = re.search(rf"\b{cue} {pattern}(?![\w-])", sentence, re.IGNORECASE)
             if found and not (is_ahead and _is_a_way(sentence, found)):
                 try:
-                    return read(said_on, found, is_ahead)
+                    day = read(said_on, found, is_ahead)
+                    is_past = _EITHER_WAY.match(found.group()) and day - said_on > _HALF_A_YEAR
+                    return read(said_on, found, False) if is_past else day
                 except ValueError:  # no such day
                     return None
     return None

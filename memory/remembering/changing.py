@@ -181,7 +181,7 @@ def hear(
         return FactOutcome.REINFORCED
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED
     is_here = (belief.project_id, belief.user) == (episode.project_id, episode.user)  # elsewhere it may hold
-    is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief))
+    is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief, claim=claim))
     if (
         is_here
         and is_over

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
@@ -18,6 +20,7 @@ from tests.consolidation.telling import DAY, Teller
 
 pytestmark = pytest.mark.django_db
 
+LENA = Actor(kind=ActorKind.PERSON, name="lena")
 DANA = "My manager is Dana."
 DANAS, RAVIS = "Mara's manager is Dana.", "Mara's manager is Ravi"
 
@@ -271,7 +274,7 @@ def test_a_forgotten_announcement_ends_nothing(mara: Teller) -> None:
     mara.cycle(DANA)
     mara.cycle("From April 1st my manager will be Ravi instead of Dana.")
     said = Episode.objects.get(text__startswith="From April")
-    forget_episode(episode=said, actor=Actor(kind=ActorKind.PERSON, name="lena"), now=mara.now)
+    forget_episode(episode=said, actor=LENA, now=mara.now)
     assert mara.belief("Dana").valid_until is None
 
     mara.cycle(after=60 * DAY)
@@ -285,9 +288,27 @@ def test_erasing_what_founded_the_old_leaves_its_successor(mara: Teller) -> None
     mara.cycle("Ravi is my manager.")
     assert believed(mara, "invalidated") == [DANAS]
     first = Episode.objects.filter(text=DANA)
-    erase_memories(
-        workspace=mara.workspace, episodes=first, actor=Actor(kind=ActorKind.PERSON, name="lena"), now=mara.now
-    )
+    erase_memories(workspace=mara.workspace, episodes=first, actor=LENA, now=mara.now)
 
     assert len(believed(mara)) == 1
     assert not Belief.objects.filter(statement=DANAS).exists()
+
+
+def test_two_other_values_overturn_nothing(mara: Teller) -> None:
+    """E4: another origin must name the same value."""
+    tuesdays = "We deploy on Tuesdays."
+    for said in (tuesdays, tuesdays, "We deploy on Thursdays.", tuesdays, tuesdays, "We deploy on Fridays."):
+        mara.cycle(said)
+    assert believed(mara) == ["Mara deploys on Tuesdays."]
+
+    mara.cycle("We always deploy on Fridays.")
+    assert believed(mara, "challenged") == ["Mara deploys on Tuesdays."]
+
+
+def test_what_a_person_archives_as_changed_is_archived_again(mara: Teller) -> None:
+    """B22: their reason is no gate's, whatever they write."""
+    mara.cycle(DANA)
+    mara.now += DAY
+    curate_belief(belief_id=mara.belief("Dana").pk, act=Act.ARCHIVE, reason="changed", actor=LENA, now=mara.now)
+
+    assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []

@@ -22,6 +22,8 @@ MONDAY = date(2026, 3, 2)
         ("Starting tomorrow I work from home.", date(2026, 3, 3)),
         ("From next month on it costs 12 euros.", date(2026, 4, 1)),
         ("Starting next week we release on Tuesdays.", date(2026, 3, 9)),
+        ("As of January 15 my manager is Ravi.", date(2026, 1, 15)),
+        ("As of July 1 my manager is Ravi.", date(2026, 7, 1)),
         ("As of Monday I work for the harbour.", date(2026, 3, 9)),
         ("There are seven of us since Friday.", date(2026, 2, 27)),
         ("Ab Juli ist meine Chefin Frau Lenz.", date(2026, 7, 1)),

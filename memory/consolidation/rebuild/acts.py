@@ -132,7 +132,7 @@ def _changes_of_status(record: Record, leavings: Sequence[Leaving]) -> Iterator[
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
     by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
     for change in by_hand.order_by("pk"):
-        if is_bereavement(change=change, leavings=left) or change.reason in FOLLOWING_EVIDENCE:
+        if is_bereavement(change=change, leavings=left) or _follows_evidence(change):
             continue
         yield RecordedAct(
             belief_id=str(change.belief_id),
@@ -197,6 +197,14 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
             moment=first.pgh_created_at if first else _before_next_cycle(row, record),
             word=row,
         )
+
+
+def _follows_evidence(change: Transition) -> bool:
+    """Tell whether a status changed because evidence came in at that moment, and not because a person said so."""
+    if change.reason not in FOLLOWING_EVIDENCE:
+        return False
+    came = Evidence.objects.for_workspace(change.workspace_id).filter(cycle=None, created_at=change.at)
+    return came.exists()
 
 
 def _before_next_cycle(row: Evidence, record: Record) -> datetime:
