@@ -25,7 +25,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now, and what
     was announced for a day that has come (C1).
 
-    However few episodes they are: this is the valve of those that never become twenty. Workspaces that rest are left to it.
+    However few episodes wait: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
     aging = Belief.objects.filter(status__in=LIVE, is_pinned=False)
