@@ -156,7 +156,9 @@ class BeliefAdmin(MembersAdmin[Belief]):
     action_form = ReasonForm
     list_before_template = change_form_before_template = "engram/offline_notice.html"
     paginator = PagesWithoutCount
-    list_display = ("statement_line", "sureness", "evidence_count", "status_badge", "pin", "project", "created_at")
+    list_display = (
+        "statement_line", "sureness", "evidence_count", "status_badge", "held", "pin", "project", "created_at",
+    )  # fmt: skip
     list_filter = (
         ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "is_pinned", "fact_type", "created_at",
     )  # fmt: skip
@@ -241,6 +243,12 @@ class BeliefAdmin(MembersAdmin[Belief]):
     @admin.display(description="confidence", ordering="confidence")
     def sureness(self, belief: Belief) -> SafeString:
         return confidence_of(belief)
+
+    @admin.display(description="holds", ordering="valid_from")
+    def held(self, belief: Belief) -> str:
+        """Say since and until when it holds, where that is known (C2)."""
+        ends = (("since", belief.valid_from), ("until", belief.valid_until))
+        return ", ".join(f"{word} {day:%Y-%m-%d}" for word, day in ends if day)
 
     @admin.display(description="evidence")
     def counted(self, belief: Belief) -> str:

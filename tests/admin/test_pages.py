@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -31,6 +32,15 @@ def test_a_belief_reads_from_statement_to_confidence_to_evidence(ours: Scene, si
     assert "between 0.34 and 0.92" in page
     for part in ("1 episode for it, from 1 origin", "A reason of ours.", "session-of-ours", "2026-03-01", "no ground"):
         assert part in page
+
+
+def test_the_list_says_since_and_until_when_a_belief_holds(ours: Scene, sign_in: SignIn) -> None:
+    """C2: as its page and recall do."""
+    since, until = datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+    Belief.objects.filter(pk=ours.belief.pk).update(valid_from=since, valid_until=until)
+    page = sign_in(ours.workspace, Role.READER).get(list_of(Belief)).content.decode()
+
+    assert "since 2026-04-01, until 2026-06-01" in page
 
 
 def test_a_belief_names_the_cluster_it_was_born_of(ours: Scene, sign_in: SignIn) -> None:
