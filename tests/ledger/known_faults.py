@@ -52,12 +52,11 @@ FAULTS: dict[int, Fault] = {
         edits=(
             Edit(
                 path="memory/remembering/changing.py",
-                now="    record_evidence(said=words, beliefs=lock_named([belief_id, *rivals]), author=author)\n",
+                now="    if not rivals or not gained.get(belief_id):\n",
                 then=(
-                    "    beliefs = lock_named([belief_id, *rivals])\n"
-                    "    gained = record_evidence(said=words, beliefs=beliefs, author=author)\n"
                     "    if not gained.get(belief_id):\n"
                     "        Belief.objects.filter(pk=belief_id).update(last_reinforced_at=author.now)\n"
+                    "    if not rivals or not gained.get(belief_id):\n"
                 ),
             ),
         ),
