@@ -9,7 +9,7 @@ from django.conf import settings
 
 from memory.consolidation.classify import as_belief
 from memory.consolidation.novelty import is_novel
-from memory.consolidation.related import KnownBeliefs
+from memory.consolidation.related import KnownBeliefs, is_of_old
 from memory.consolidation.sources import EpisodeSource, read_members
 from memory.consolidation.testimony import PAST, find_supported_later, read_job_evidence
 from memory.domain.evidence import EvidenceRow, weigh_evidence
@@ -74,16 +74,22 @@ def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeS
 
 
 def _refuse_past(job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
-    """Return why a cluster says nothing of now: what it contradicts was borne out since (C2); else nothing."""
+    """Return why most of a cluster says nothing of now, else nothing (C2).
+
+    It is about what was closed since it was said, or contradicts what was borne out since.
+    """
     claims = Claim.objects.select_related("episode").in_bulk([member.claim_id for member in members])
     if not claims:
         return ""
     known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user)
-    against: Counter[str] = Counter()
+    against, of_old = Counter[str](), 0
     for member in members:
         if claim := claims.get(member.claim_id):
-            found = known.related(claim, member)
+            found = list(known.related(claim, member))
             against.update(belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS)
+            of_old += is_of_old(found)
+    if 2 * of_old > len(members):
+        return PAST
     rivals = [key for key, count in against.items() if 2 * count > len(members)]
     newest = max(member.occurred_at for member in members)
     return PAST if find_supported_later(beliefs=rivals, than=newest) else ""

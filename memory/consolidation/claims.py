@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from memory.consolidation.birth import found_candidate
-from memory.consolidation.related import KnownBeliefs
+from memory.consolidation.related import KnownBeliefs, is_of_old
 from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, read_members, source_of
 from memory.consolidation.testimony import PAST, find_supported_later, give_evidence
 from memory.domain.cards import Timeframe
@@ -188,7 +188,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     touched += end_beliefs(cycle=cycle, job=job)  # evidence or not: what changed something is replayed
     if job.candidate_vector is None or supported or len(overturned) < len(disputed) or _is_ahead(claim, cycle):
         return touched
-    if later:  # what was so before something else was founds nothing that holds now (C2)
+    if later or is_of_old(judged):  # what was so before something else was founds nothing that holds now (C2)
         job.refusal = PAST
         return touched
     if _is_unasked(cycle, claim):

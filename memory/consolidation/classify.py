@@ -55,6 +55,11 @@ class Target:
         """Tell whether it is what the job itself may found."""
         return self.belief.id == CANDIDATE
 
+    def can_hear(self, member: EpisodeSource) -> bool:
+        """Tell whether an episode may be held against it: one found to be about it, and of its time (C2)."""
+        is_gathered = self.gathered is None or member.id in self.gathered
+        return is_gathered and not self.belief.was_over(at=member.occurred_at)
+
 
 # A job of single episodes has no candidate to wait for.
 READY = Q(state=JobState.SYNTHESIZED) | Q(kind=JobKind.SINGLES, state=JobState.QUEUED)
@@ -97,7 +102,8 @@ def _existing_targets(
     # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
     older = beliefs.visible_in(common_project(members)).exclude(founded_beside(job=job, members=members))
     found, belief_vectors = read_beliefs(beliefs=older, model=model.name)
-    near = _nearest(found, members[0], _cluster_likeness(job, vectors, belief_vectors), model)
+    oldest = min(members, key=lambda member: member.occurred_at)
+    near = _nearest(found, oldest, _cluster_likeness(job, vectors, belief_vectors), model)
     return _targets([found[i] for i in near], members, vectors, belief_vectors[near], model)
 
 
@@ -117,7 +123,7 @@ def _nearest(beliefs: Sequence[BeliefSource], member: EpisodeSource, cosines: An
     policy = settings.POLICY.consolidation
     threshold = model.profile.raw(policy.match_similarity)
     near = nearest_above(cosines=cosines, threshold=threshold)
-    # The cluster has one user and one language, so one member speaks for all; its project was asked for above.
+    # The cluster has one user and one language, so its oldest speaks for all; its project was asked for above.
     alike = [place for place in near if comparable(episode=member, belief=beliefs[place], model=model)]
     return alike[: policy.match_beliefs]
 
@@ -195,7 +201,7 @@ def _verdicts_without_asking(
     given = given_verdicts(workspace_id=job.workspace_id, hashes=hashes, episodes=[m.id for m in members])
     rows = []
     for target, member in product(targets, members):
-        if target.gathered is not None and member.id not in target.gathered:
+        if not target.can_hear(member):
             continue
         known = given.get((target.belief.statement_hash, member.id))
         if known is not None:
@@ -235,9 +241,9 @@ def _waiting(
 
 def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
     """Tell whether a member is to be judged at all; a candidate was made of all of them."""
-    if target.gathered is not None:
-        return member.id in target.gathered
-    if target.is_candidate:
+    if not target.can_hear(member):
+        return False
+    if target.gathered is not None or target.is_candidate:
         return True
     return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
 

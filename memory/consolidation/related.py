@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from memory.claims.reading import RULES
 from memory.consolidation.sources import EpisodeSource
+from memory.domain.changes import was_over
 from memory.domain.gates.decisions import LIVE
 from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict
@@ -13,6 +14,7 @@ from memory.language.modes import Mode
 from memory.language.readings import Reading, read_sentence
 from memory.language.relations import Relation, relate
 from memory.language.slots import slots_by_name, without_ended
+from memory.ledger.closing import is_closed
 from memory.models import Belief, Claim
 
 EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
@@ -49,10 +51,11 @@ class WordIndex:
 
 
 class KnownBeliefs:
-    """The live beliefs of a workspace, found by the slots and words that they share with a claim."""
+    """The beliefs of a workspace that live, or did when a claim was made, by the slots and words that they share."""
 
     def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
-        beliefs = Belief.objects.for_workspace(workspace_id).filter(status__in=LIVE).defer("search")
+        mine = Belief.objects.for_workspace(workspace_id).defer("search")
+        beliefs = mine.filter(status__in=LIVE) | mine.closed()
         self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
         self.readings = [_read_belief(belief) for belief in self.beliefs]
         self._index = WordIndex(self.readings)
@@ -78,6 +81,11 @@ class KnownBeliefs:
         """Return the beliefs that may be about what a claim is, whatever their vectors say."""
         places = self._index.alike(claim, read_claim(claim=claim, source=source))
         return {self.beliefs[place].pk for place in places if _is_in_sight(self.beliefs[place], source)}
+
+
+def is_of_old(found: Iterable[tuple[Belief, Relation]]) -> bool:
+    """Tell whether what is said is about a belief that was closed since: then it founds nothing that holds now (C2)."""
+    return any(is_closed(belief) for belief, _ in found)
 
 
 def find_alike_claims(told: Sequence[tuple[Claim, EpisodeSource]]) -> dict[int, set[int]]:
@@ -106,6 +114,8 @@ def _ended_words(reading: Reading) -> Iterable[str]:
 
 
 def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
+    if was_over(status=belief.status, valid_until=belief.valid_until, at=source.occurred_at):
+        return False
     same_project = belief.project_id in (None, source.project_id)
     return same_project and belief.user in ("", source.user) and belief.language in ("", source.language)
 

@@ -191,9 +191,10 @@ def _is_in_sight(*, episode: EpisodeSource, belief: BeliefSource, model: Embedde
 
 
 def comparable(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
-    """Tell whether both are one user's, or the belief nobody's, and in languages whose vectors can be compared."""
+    """Tell whether both are one user's, or the belief nobody's, of languages that can be compared, and of one time."""
     same_language = model.is_multilingual or belief.language == episode.language
-    return belief.user in ("", episode.user) and same_language
+    same_time = not belief.was_over(at=episode.occurred_at)
+    return belief.user in ("", episode.user) and same_language and same_time
 
 
 def _unheard(workspace_id: int, found: Iterator[Near]) -> list[Pair]:

@@ -11,6 +11,7 @@ from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.models import (
     Belief,
+    BeliefEvent,
     Cycle,
     Evidence,
     GateDecision,
@@ -60,6 +61,10 @@ def find_touched(*, cycle: Cycle) -> Touched:
     concerned |= Q(belief__in=superseded) | Q(belief__in=successors)
     moved = Transition.objects.filter(concerned, actor=str(cycle_actor(cycle.pk)))
     found.update(moved.values_list("belief_id", flat=True))
+    # What was to take the place of a closed belief holds since then, though nothing new was said of it (C2).
+    begun = Lineage.objects.filter(parent__in=found, kind=LineageKind.SUPERSESSION).values("child")
+    events = BeliefEvent.objects.filter(pgh_obj__in=begun, pgh_context__actor=str(cycle_actor(cycle.pk)))
+    found.update(events.values_list("pgh_obj", flat=True))
     return Touched(born=born, older=frozenset(found - born))
 
 

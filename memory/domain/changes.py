@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from memory.domain.evidence import EvidenceRow, sides_of, weigh_evidence
+from memory.domain.lifecycle import BeliefStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
 
@@ -31,6 +32,11 @@ class ChangePoint:
     score_by_origin: float  # nats of this place, with one row an origin and verdict
     contradicting: int  # rows after the turn, PARTIAL ones left out
     origins: int  # of these
+
+
+def was_over(*, status: str, valid_until: datetime | None, at: datetime) -> bool:
+    """Tell whether a belief was closed as of a time: what is said from then on is not about it (C2)."""
+    return status == BeliefStatus.INVALIDATED and valid_until is not None and at >= valid_until
 
 
 def find_change_point(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) -> ChangePoint | None:

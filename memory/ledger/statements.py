@@ -2,10 +2,12 @@
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from django.db.models import QuerySet
 
+from memory.domain.changes import was_over
 from memory.domain.matching import Claim as Text
 from memory.llm.requests import StatedBelief
 from memory.models import Belief
@@ -27,6 +29,7 @@ class BeliefSource:
     project_id: int | None
     user: str
     status: str
+    valid_until: datetime | None = None
 
     @property
     def claim_id(self) -> int | None:
@@ -38,6 +41,10 @@ class BeliefSource:
         """Return the statement as the guard compares it; whom it speaks of is its subject."""
         return Text(text=self.statement, speaker=self.subject, language=self.language)
 
+    def was_over(self, *, at: datetime) -> bool:
+        """Tell whether it was closed as of a time (C2)."""
+        return was_over(status=self.status, valid_until=self.valid_until, at=at)
+
     def as_stated(self) -> StatedBelief:
         """Return the belief as a model sees it."""
         return StatedBelief(
@@ -47,6 +54,7 @@ class BeliefSource:
 
 _BELIEF_COLUMNS = (
     "id", "statement", "statement_hash", "subject", "context", "language", "project_id", "user", "status",
+    "valid_until",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import F, Q
 from pgvector.django import HalfVectorField
 
+from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
@@ -49,8 +50,12 @@ class BeliefQuerySet(WorkspaceQuerySet):
         return self.filter(status=BeliefStatus.ACTIVE)
 
     def judgeable(self) -> Self:
-        """Keep what new episodes are judged against: active, challenged and archived beliefs."""
-        return self.filter(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED))
+        """Keep what episodes are judged against: live and archived beliefs, and closed ones, by those of their time."""
+        return self.filter(status__in=(*LIVE, BeliefStatus.ARCHIVED)) | self.closed()
+
+    def closed(self) -> Self:
+        """C2: keep what held until it changed."""
+        return self.filter(status=BeliefStatus.INVALIDATED, status_reason=Reason.CHANGED, valid_until__isnull=False)
 
     def tombstones(self) -> Self:
         """B22: keep what a person archived or had forgotten: nothing that says the same is created beside it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
 from pgvector import HalfVector
 
@@ -15,6 +16,7 @@ WITH compared AS MATERIALIZED (
     FROM memory_beliefembedding v JOIN memory_belief b ON b.id = v.belief_id
     WHERE v.workspace_id = %(workspace)s AND v.model = %(model)s AND b.status = ANY(%(statuses)s)
       AND (b.status <> 'archived' OR b.archived_by_person_at IS NULL)
+      AND (b.status <> 'invalidated' OR (b.status_reason = 'changed' AND b.valid_until > %(said_at)s))
       AND (b.project_id = %(project)s OR (b.project_id IS NULL AND %(with_global)s))
       AND b."user" = ANY(%(users)s) AND (%(language)s::text IS NULL OR b.language = %(language)s)
 )
@@ -24,8 +26,8 @@ SELECT id, status, cosine FROM compared WHERE cosine >= %(least)s ORDER BY cosin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where neighbours are looked for: a project's beliefs (None: none of any), global ones too, whose, and in which
-    language (None: in any).
+    """Where neighbours are looked for: a project's beliefs (None: none of any), global ones too, whose, in which
+    language (None: in any), and as of when something was said: what was closed by then is none (C2).
     """
 
     workspace_id: int
@@ -33,6 +35,7 @@ class Surroundings:
     with_global: bool
     users: tuple[str, ...]
     language: str | None
+    said_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,7 @@ def nearest_beliefs(
         "with_global": within.with_global,
         "users": list(within.users),
         "language": within.language,
+        "said_at": within.said_at,
         "least": least,
         "most": most,
     }

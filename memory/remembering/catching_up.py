@@ -20,7 +20,7 @@ from memory.remembering.holds import Hold
 from memory.remembering.linking import link_neighbours
 from memory.remembering.meeting import Meeting, without_rivals
 from memory.remembering.reading import Unanswered, embed_texts, own_vector
-from memory.remembering.surroundings import choose_match, find_near, surroundings_of
+from memory.remembering.surroundings import choose_match, find_near
 
 PUT_AWAY = "a person put away what says the same"
 
@@ -57,8 +57,9 @@ def catch_up(*, meeting: Meeting, fact: RememberedFact, vector: Vectors) -> None
 
 
 def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vectors) -> None:
-    within = surroundings_of(belief=belief, is_limited=meeting.remembrance.is_limited)
+    within = meeting.surroundings_of(belief)
     near = find_near(within=within, vector=vector, besides=belief.pk)
+    near = [one for one in near if one[0].status != BeliefStatus.INVALIDATED]  # what was closed takes in no belief
     candidate = source_of_belief(belief=belief)
     match = choose_match(candidate=candidate, near=near)
     if match.course is Course.REINFORCE:

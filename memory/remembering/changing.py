@@ -162,6 +162,7 @@ def hear(
     Rules say so, or a model by a call. What was so before something else was says nothing against it: PAST.
     """
     [belief] = lock_named([belief_id])
+    was_closed = is_closed(belief)
     claim, relation = _agree(relations)
     if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
         return PAST
@@ -179,6 +180,8 @@ def hear(
         return _said_before(belief, episode)
     if relation.verdict is Verdict.SUPPORTS:
         return FactOutcome.REINFORCED
+    if was_closed:
+        return RivalOutcome.WEAKENED
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED
     is_here = (belief.project_id, belief.user) == (episode.project_id, episode.user)  # elsewhere it may hold
     is_over = relation.verdict is Verdict.CONTRADICTS and (relation.ends or is_overturned(belief=belief, claim=claim))

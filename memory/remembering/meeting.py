@@ -21,6 +21,7 @@ from memory.ledger.author import Author
 from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector
 from memory.llm.requests import StatedBelief
 from memory.models import Belief, Claim, FactOutcome, RememberedFact, Remembrance, RivalOutcome
+from memory.models.nearest import Surroundings
 from memory.models.remembrances import REMEMBERED
 from memory.models.vectors import Vectors
 from memory.remembering.changing import bear_out, contradict, draft_of, found, hear
@@ -165,7 +166,7 @@ class Meeting:
         assert read.claim is not None
         policy = settings.POLICY.remember
         least = policy.link_from if read.claim.mode == Mode.CHANGE else policy.contradiction_similarity
-        within = surroundings_of(belief=draft, is_limited=self.remembrance.is_limited)
+        within = self.surroundings_of(draft)
         near = [] if read.vector is None else find_near(within=within, vector=read.vector)
         close = [one.id for one, likeness in near if likeness >= least and one.status in LIVE]
         alike = self._known().alike(read.claim, source_of(episode=self.remembrance.episode, claim=read.claim))
@@ -174,6 +175,11 @@ class Meeting:
         )
         named = sorted(seen.values_list("pk", flat=True))
         return tuple(key for key in dict.fromkeys([*close, *named]) if key not in besides)[: policy.candidates]
+
+    def surroundings_of(self, belief: BeliefDraft | Belief) -> Surroundings:
+        """Say where the like of what was remembered is looked for."""
+        remembrance = self.remembrance
+        return surroundings_of(belief=belief, episode=remembrance.episode, is_limited=remembrance.is_limited)
 
     def rule(self, belief: BeliefDraft | Belief, match: Match) -> tuple[Question, Ruling]:
         """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""
@@ -207,7 +213,7 @@ class Meeting:
 
     def _match(self, row: RememberedFact, draft: BeliefDraft, read: ReadFact, vector: Vectors) -> None:
         """R2: bear out what says the same; else make a belief. What is alike and may be contradicted is asked about."""
-        near = find_near(within=surroundings_of(belief=draft, is_limited=self.remembrance.is_limited), vector=vector)
+        near = find_near(within=self.surroundings_of(draft), vector=vector)
         match = choose_match(candidate=draft.as_source(), near=near, settled=self.made)
         asked = self.rule(draft, match) if match.candidates else None
         if match.course is Course.REINFORCE:

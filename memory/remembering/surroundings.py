@@ -5,24 +5,26 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from django.conf import settings
 
+from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Match, Near, choose_course
 from memory.ledger.beliefs import BeliefDraft
 from memory.ledger.guarding import passes_guard
 from memory.ledger.statements import BeliefSource, source_of_belief
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief
+from memory.models import Belief, Episode
 from memory.models.nearest import Neighbour, Surroundings, nearest_beliefs
 from memory.models.vectors import Vectors
 
 Likeness = Sequence[tuple[Neighbour, float]]  # with the similarity on the reference scale, the nearest first
 
-# What is archived can be borne out, and comes back (B14); what is challenged is still judged.
-_JUDGED = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED)
+# What is archived can be borne out, and comes back (B14), as can what was closed since (C2); what is challenged is
+# still judged.
+_JUDGED = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED, BeliefStatus.INVALIDATED)
 _MOST = 50
 
 
-def surroundings_of(*, belief: BeliefDraft | Belief, is_limited: bool) -> Surroundings:
+def surroundings_of(*, belief: BeliefDraft | Belief, episode: Episode, is_limited: bool) -> Surroundings:
     """Say where a belief's like is looked for: in its project and among global ones, its user's and nobody's.
 
     Who is limited to projects changes nothing that belongs to none (B21).
@@ -34,6 +36,7 @@ def surroundings_of(*, belief: BeliefDraft | Belief, is_limited: bool) -> Surrou
         with_global=not is_limited,
         users=tuple({"", belief.user}),
         language=None if is_multilingual else belief.language,
+        said_at=episode.occurred_at,
     )
 
 
@@ -63,7 +66,7 @@ def choose_match(*, candidate: BeliefSource, near: Likeness, settled: Collection
             id=one.id,
             similarity=likeness,
             passes_guard=passes_guard(left=candidate.claim, right=beliefs[one.id].claim),
-            is_live=one.status != BeliefStatus.ARCHIVED and one.id not in settled,
+            is_live=one.status in LIVE and one.id not in settled,
         )
         for one, likeness in close
     ]

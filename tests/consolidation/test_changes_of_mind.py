@@ -103,6 +103,54 @@ def test_an_archive_of_last_year_that_comes_late_founds_nothing_current(mara: Te
     assert not beliefs(mara, "invalidated")
 
 
+def closed_dana(mara: Teller) -> tuple[Belief, Belief]:
+    """Let Dana be the manager until Ravi is; return both beliefs."""
+    mara.cycle(DANA)
+    mara.cycle(DANA)
+    mara.cycle("My manager is no longer Dana, it is Ravi now.")
+    mara.cycle("Ravi is my manager.")
+    [dana], [ravi] = beliefs(mara, "invalidated"), beliefs(mara)
+    return dana, ravi
+
+
+@pytest.mark.django_db(transaction=True)  # rebuilding goes by when rows were written
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_what_comes_late_counts_for_what_was_closed(mara: Teller, is_remembered: bool) -> None:
+    """C2: it speaks of a time at which the old one held: it counts there, for it and against it, and founds nothing."""
+    dana, ravi = closed_dana(mara)
+    assert dana.valid_until
+    then: datetime = dana.valid_until - timedelta(hours=2)
+    counts = []
+    for number, said in enumerate(("Dana is my manager.", "My manager is Tom.")):
+        if is_remembered:
+            remembered(mara, said, session=f"late {number}", at=then)
+        else:
+            mara.tell(said, occurred_at=then, session=f"late {number}")
+            mara.cycle()
+        [now] = beliefs(mara, "invalidated")
+        counts.append((now.pk, now.alpha, now.beta, now.valid_until))
+
+    assert counts == [
+        (dana.pk, dana.alpha + 1, dana.beta, dana.valid_until),
+        (dana.pk, dana.alpha + 1, dana.beta + 1, dana.valid_until),
+    ]
+    assert [(one.pk, one.alpha) for one in beliefs(mara)] == [(ravi.pk, ravi.alpha)]
+    believed(mara)  # the numbers are those of the evidence
+    assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []
+
+
+def test_what_is_said_after_the_end_is_not_about_what_was_closed(mara: Teller) -> None:
+    """C2: it founds a belief again, and the old one keeps its numbers."""
+    dana, _ = closed_dana(mara)
+    mara.cycle("My manager is no longer Ravi, it is Dana now.")
+    mara.cycle("Dana is my manager.")
+
+    [again] = beliefs(mara)
+    assert "Dana" in again.statement
+    old = Belief.objects.get(pk=dana.pk)
+    assert (old.alpha, old.beta, old.evidence_count) == (dana.alpha, dana.beta, dana.evidence_count)
+
+
 def test_a_change_that_is_announced_for_next_month(mara: Teller) -> None:
     """C1: the old one is believed until the day, then challenged, then closed by a word from elsewhere."""
     mara.cycle(DANA)
@@ -187,12 +235,12 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
     assert not ClusterJob.objects.filter(cycle=again).exists()
 
 
-def remembered(mara: Teller, text: str, *, session: str, ahead: timedelta = timedelta()) -> None:
-    """Have a text remembered the next day."""
+def remembered(mara: Teller, text: str, *, session: str, at: datetime | None = None) -> None:
+    """Have a text remembered the next day, which was said then, or at another time."""
     mara.now += DAY
     line = {"text": text, "user": "mara", "source": "human", "session": session}
-    if ahead:
-        line["occurred_at"] = (mara.now + ahead).isoformat()
+    if at:
+        line["occurred_at"] = at.isoformat()
     remember(line=line, arrival=Arrival(workspace=mara.workspace, now=mara.now))
     for one in Remembrance.objects.queued():
         work_remembrance(remembrance_id=one.pk, now=mara.now)
@@ -263,7 +311,7 @@ def test_what_a_cycle_has_counted_founds_nothing_by_being_remembered(mara: Telle
 def test_a_clock_that_is_ahead_announces_nothing(mara: Teller) -> None:
     """C1: what says that things have changed does so now."""
     mara.cycle(DANA)
-    remembered(mara, NEWS, session="news", ahead=timedelta(hours=2))
+    remembered(mara, NEWS, session="news", at=mara.now + timedelta(days=1, hours=2))
 
     assert believed(mara, "challenged") == [DANAS]
     assert len(believed(mara)) == 1

@@ -73,6 +73,26 @@ def test_a_belief_matched_by_some_does_not_excuse_the_others(world: World) -> No
     assert (world.now_of(belief).alpha, world.now_of(belief).beta) == (5.0, 5.0)
 
 
+@pytest.mark.parametrize("count", [1, 3], ids=["single", "cluster"])
+@pytest.mark.parametrize("is_late", [True, False])
+def test_what_was_closed_hears_what_is_of_its_time(world: World, is_late: bool, count: int) -> None:
+    """C2: late words for it count and found nothing; what is said since it ended is not held against it."""
+    end = world.now - timedelta(days=3)
+    closed = world.hold(KILN, about="kiln", status="invalidated", status_reason="changed")
+    Episode.objects.filter(workspace=world.workspace).update(occurred_at=end - timedelta(days=9))
+    Belief.objects.filter(pk=closed.pk).update(valid_until=end)
+    at = end + timedelta(hours=-1 if is_late else 1)
+    said = world.say_all(more_kilns(count), about="kiln", likeness=0.9, occurred_at=at)
+
+    world.cycle()
+
+    now = world.now_of(closed)
+    assert (now.status, now.alpha) == ("invalidated", closed.alpha + (count if is_late else 0))
+    founded = Belief.objects.filter(workspace=world.workspace).exclude(pk=closed.pk)
+    assert founded.count() == (0 if is_late or count == 1 else 1)
+    assert set(world.states(*said)) == {"settled" if is_late or count == 3 else "pooled"}
+
+
 def test_a_cluster_about_an_existing_belief_founds_none(world: World) -> None:
     """B8.4: contradicting evidence for a live belief means that the cluster is not novel."""
     belief = world.hold(KILN, about="kiln", supports=8)

@@ -95,6 +95,25 @@ def test_a_revision_is_taken_back(world: World) -> None:
     assert (world.now_of(new).status, Lineage.objects.count()) == ("invalidated", 0)
 
 
+def test_what_began_with_the_end_of_another_goes_back_with_it(world: World) -> None:
+    """C2, B22: the successor gained nothing in the cycle but since when it holds."""
+    old = world.hold(OLD, about="old", supports=5)
+    new = world.hold(TWIN, about="new", supports=1)
+    told = Episode.objects.filter(evidence__belief=old)
+    told.update(occurred_at=world.now - 20 * DAY)
+    Lineage.objects.create(workspace=world.workspace, parent=old, child=new, kind="supersession", created_at=world.now)
+    for number in range(4):
+        at = world.now - 9 * DAY + number * HOUR
+        world.say(f"No {number}: {OLD}", about="old", likeness=0.8, verdict=Verdict.CONTRADICTS, occurred_at=at)
+    cycle = world.cycle(after=HOUR)
+    assert (world.now_of(old).status, world.now_of(new).valid_from) == ("invalidated", world.now_of(old).valid_until)
+
+    undo(world, cycle)
+
+    assert (world.now_of(old).status, world.now_of(old).valid_until) == ("active", None)
+    assert world.now_of(new).valid_from is None
+
+
 def test_an_archived_belief_that_came_back_lies_in_the_archive_again(world: World) -> None:
     """B14, B22: for the reason it was archived for, so that fresh support brings it back as ever."""
     created(world)

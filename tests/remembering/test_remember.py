@@ -49,6 +49,20 @@ def test_a_change_of_mind_is_understood_by_rules(world: World, offline: None, se
     assert statuses == {TABS: "challenged", SPACES: "active"}
 
 
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_fact_of_the_time_of_what_was_closed_counts_there(world: World, is_late: bool) -> None:
+    """R2, C2: and founds nothing; what is remembered of a later time founds a belief again."""
+    closed = world.hold(TABS, about="tabs", status="invalidated", status_reason="changed")
+    Belief.objects.filter(pk=closed.pk).update(valid_until=world.now)
+    at = world.now - timedelta(minutes=1 if is_late else 0)
+    told = tell(world, TABS, occurred_at=at.isoformat())
+
+    [(key, action)] = actions(told)
+    assert (key == closed.pk, action) == (is_late, "reinforced" if is_late else "created")
+    assert world.now_of(closed).alpha == closed.alpha + is_late
+    assert world.now_of(closed).status == "invalidated"
+
+
 def test_the_same_words_again_change_nothing(world: World) -> None:
     """R1, L4: the answer says what came of them the first time."""
     first = tell(world, TABS)

@@ -1,9 +1,11 @@
 """R1, E1, C1: what somebody says is read into claims by a model, and these meet what is believed."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from memory.ledger.evidence import CLASH
 from memory.models import Belief, Claim, Evidence, Lineage
 from tests.consolidation.world import World
 from tests.model_server_acts import Act, Asked, claim, garbage
@@ -14,11 +16,13 @@ pytestmark = pytest.mark.django_db
 SUMUP, SQUARE = "Ana takes cards with SumUp.", "Ana takes cards with Square."
 
 
-def read_as(world: World, **told: Any) -> None:
-    """Have the model read every message as one claim."""
+def read_as(world: World, *claims: dict[str, Any], **told: Any) -> None:
+    """Have the model read every message as these claims, or as one."""
 
     def answer(asked: Asked) -> Act | dict[str, Any]:
-        return {"claims": [claim(asked.messages[0], **told)]} if asked.purpose == "read" else world.answer(asked)
+        if asked.purpose != "read":
+            return world.answer(asked)
+        return {"claims": [claim(asked.messages[0], **one) for one in claims or (told,)]}
 
     world.server.script = answer
 
@@ -91,3 +95,32 @@ def test_speech_that_no_model_can_read_is_taken_as_it_stands(world: World) -> No
 
     assert [one.action for one in told.beliefs] == ["created"]
     assert Belief.objects.get().statement == text
+
+
+def test_an_end_that_only_a_model_sees_comes_on_its_day(world: World, sumup: Belief) -> None:
+    """C1: rules say nothing of it when the day has come, either."""
+    day = datetime(2026, 3, 20, tzinfo=UTC)
+    read_as(world, claim=SQUARE, mode="change", told=True, since="2026-03-20")
+    world.contradictions[SQUARE] = SUMUP
+    say(world, "from 20 March square does the cards")
+    sumup.refresh_from_db()
+    assert (sumup.status, sumup.valid_until) == ("active", day)
+    assert not Belief.objects.filter(statement=SQUARE).exists()
+
+    world.cycle(after=day - world.now)
+    sumup.refresh_from_db()
+    assert (sumup.status, sumup.status_reason, sumup.beta) == ("challenged", "announced", 4.0)
+    assert Belief.objects.get(statement=SQUARE).valid_from == day
+
+
+def test_a_text_that_says_both_bears_out_nothing(world: World, sumup: Belief) -> None:
+    """E1: what one of its claims bears out and another contradicts is true in part, and the answer says no more."""
+    read_as(world, {"claim": SUMUP, "told": True}, {"claim": SQUARE, "told": True})
+    world.directions.place(SQUARE, {"cards": 0.8, "square": 0.6})
+    world.contradictions[SQUARE] = SUMUP
+    told = say(world, "we take cards with sumup, and with square")
+
+    row = Evidence.objects.get(belief=sumup, episode=told.episode_id)
+    assert (row.verdict, row.reason) == ("PARTIAL", CLASH)
+    assert (sumup.pk, "reinforced") not in actions(told)
+    assert "heard" in remembrance_of(told).facts.values_list("outcome", flat=True)
