@@ -11,6 +11,7 @@ from datetime import date
 
 from memory.domain.language import detect_language
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
+from memory.domain.named_subjects import find_named_subject
 from memory.domain.noting import hear_note
 from memory.domain.refusals import has_verb, is_german
 from memory.domain.relative_dates import date_sentence
@@ -224,12 +225,19 @@ def _strengthen(strength: float, *, kind: str, said: str, mode: Mode, has_slot: 
 
 
 def subject_of(told: str, user: str) -> str:
-    """Name who or what a told sentence is about: its user, what is theirs, or what it begins with."""
+    """Name who or what a told sentence is about: its user, what is theirs, or what it begins with, a time aside."""
+    told = re.sub(rf"^{_TIME_FIRST}(?={re.escape(user)}\b)", "", told, flags=re.IGNORECASE)
     if told.lower().startswith(user.lower()):
-        owned = re.match(rf"{re.escape(user)}(?:'s|'|s|’) (?P<what>[\w-]+(?: [\w-]+)?)", told)
+        owned = re.match(rf"{re.escape(user)}(?:'s|'|s|’) (?P<what>[\w-]+(?: [\w-]+)?)", told, re.IGNORECASE)
         return user if not owned else f"{user}'s {owned['what'].lower()}"
+    named = find_named_subject(told)
+    if said := [word.lower() for word in list_words(told) if word.lower() in named]:
+        return " ".join(dict.fromkeys(said))
     words = [word for word in list_words(told) if word.lower() not in ENGLISH_STOPS | GERMAN_STOPS]
     return words[0].lower() if words else user
+
+
+_TIME_FIRST = r"(?:from|since|as of|in|on|at|by|after|before|until|every|starting)(?: [\w.]+){1,5}?,? "
 
 
 def _keep_parts_or_whole(claims: Sequence[ReadClaim]) -> list[ReadClaim]:

@@ -110,7 +110,10 @@ _ENDING_VERB = (
     r"killed|deleted|kicked out|said goodbye to|say goodbye to|parted with|threw out|thrown out|haven't touched|"
     r"outgrew)"
 )
-_PEOPLE = r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to)"
+_PEOPLE = (
+    r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to|"
+    r"(?-i:[A-ZÄÖÜ])[a-zäöüß]+)"
+)
 _DONE = r"\w+ed\b"  # what is no longer deployed is not "deployed"
 _GONE = (
     r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|"
@@ -128,10 +131,13 @@ _ENDS = tuple(
         rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",
         rf"\bno (?:more|longer(?: (?:on|in|at|with|using|takes?|taking|drinks?|uses?|eats?)\b)?) (?!{_DONE}){_THING}",
         rf"\bno longer {_DONE} (?:on|in|at|with|by) {_THING}",
-        rf"\b(?:not|n't) (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
-        rf"\b(?:not|n't) {_DONE} (?:on|in|at|with|by) {_THING} any ?more\b",
-        rf"^on (?P<thing>\w+days?)\b[^,.;]*\b(?:not|n't) {_DONE} any ?more\b",
+        rf"(?:\bnot|n't) (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
+        rf"(?:\bnot|n't) {_DONE} (?:on|in|at|with|by) {_THING} any ?more\b",
+        rf"^on (?P<thing>\w+days?)\b[^,.;]*(?:\bnot|n't) {_DONE} any ?more\b",
         r", (?:but )?(?:never|not) on (?P<thing>\w+days?)\b",
+        rf"\b(?:quit|left|lost|resigned from|gave up) (?:my|our|his|her|their|the) (?:job|position|post|role) "
+        rf"(?:at|with|in|as) {_THING}",
+        rf"\b{_PEOPLE} used to (?!be\b)(?:\w+ ){{0,2}}?(?:in|at|on|with|for) {_THING}",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
         rf"\blast (?:day|week|month|shift) (?:at|with|for|in) {_THING}",
         rf"\b(?:instead of|in place of|out with|rather than(?: on| in| at| with)?) {_THING}",

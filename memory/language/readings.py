@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
+from memory.domain.named_subjects import find_named_subject, find_owner
 from memory.domain.sentences import list_words
 from memory.language.cues import common_words, dull_words, word_list
 from memory.language.modes import denies, find_change
@@ -60,6 +61,8 @@ class Reading:
     stems: frozenset[str]
     subject: str
     is_of_person: bool  # the one whose claims these are, and not of what is theirs
+    named: frozenset[str]  # of whom or what it tells, by a bare name
+    owner: str  # of what it tells, where it begins with whose that is
     owned: frozenset[str]  # stems of the subject where it is a group or place of theirs ("Ida's team")
     slots: dict[str, frozenset[str]]
     values: Values
@@ -85,6 +88,8 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         is_of_person=bool(subject) and subject.lower() == person.lower(),
+        named=find_named_subject(_with_person(sentence, person), language=language),
+        owner=find_owner(_with_person(sentence, person)),
         owned=_owned(subject, person, language),
         slots=slots,
         values=values,
@@ -97,6 +102,19 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
     )
 
 
+def _with_person(sentence: str, person: str) -> str:
+    """Let the person, who may be called "The user", be one name where a sentence tells of them."""
+    found = (
+        re.search(rf"^(?:[\w.]+ ){{0,6}}?(?P<person>{re.escape(person)})(?!\w)", sentence, re.IGNORECASE)
+        if person
+        else None
+    )
+    return f"{sentence[: found.start('person')]}{_PERSON}{sentence[found.end('person') :]}" if found else sentence
+
+
+_PERSON = "Person"
+
+
 def _owned(subject: str, person: str, language: str) -> frozenset[str]:
     owner, _, what = subject.lower().partition(" ")
     is_owned = bool(person) and owner.startswith(person.lower()) and not _GROUPS.isdisjoint(what.split())
@@ -107,7 +125,7 @@ _GROUPS = frozenset(word_list("groups"))
 
 
 def _as_spoken(sentence: str, person: str) -> str:
-    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence)
+    spoken = re.sub(rf"\b{re.escape(person)}(?:'s|’s|'|s)?(?= )", "I", sentence, flags=re.IGNORECASE)
     return re.sub(r"\bI (is|has)\b", lambda found: {"is": "I am", "has": "I have"}[found[1]], spoken)
 
 

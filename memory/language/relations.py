@@ -34,19 +34,50 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool 
 
     `is_sure`: only what needs no judgement, where a model is asked about the rest.
     """
-    if (ended := _ends(claim, belief)) and not _are_of_two(claim, belief):
+    are_of_two = _are_of_two(claim, belief)
+    if (ended := _ends(claim, belief)) and not are_of_two:
         return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
         return NOTHING
     if (label := _label(claim.sentence)) and label == _label(belief.sentence):
         return Relation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
-    if _end_the_same(claim, belief):
+    if _end_the_same(claim, belief) and not are_of_two:
         return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     if _are_contrary(claim, belief) and (claim.is_change or is_explicit):
         return Relation(verdict=Verdict.CONTRADICTS, reason="It says the contrary.", ends=claim.is_change)
     by_slot = _by_slot(claim, belief, is_explicit)
-    by_words = by_slot or _by_words(claim, belief, is_explicit)
+    by_words = by_slot or (NOTHING if are_of_two else _by_words(claim, belief, is_explicit))
+    if not by_words.reason and not are_of_two and (other := _names_another_of_it(claim, belief, is_explicit)):
+        by_words = other
     return NOTHING if is_sure and not _say_nearly_the_same(claim, belief) else by_words
+
+
+def _names_another_of_it(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+    """Say what it means that both say what one thing of somebody's is, and name another ("her plan is with Telmo")."""
+    mine, theirs = _IS_OF_IT.match(claim.sentence), _IS_OF_IT.match(belief.sentence)
+    if not mine or not theirs or not (claim.is_change or is_explicit) or claim.denies or belief.denies:
+        return None
+    thing = mine["thing"].lower()
+    if (
+        _have_other_owners(claim, belief)
+        or thing != theirs["thing"].lower()
+        or mine["where"] != theirs["where"]
+        or set(thing.split()) & _OF_MANY
+    ):
+        return None
+    return (
+        Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {thing}.", ends=claim.is_change)
+        if not _share_name({mine["name"].lower()}, {theirs["name"].lower()})
+        else None
+    )
+
+
+_IS_OF_IT = re.compile(
+    r"^(?P<whose>[\w ]+?['’]s?) (?P<thing>[a-z][\w-]+(?: [a-z][\w-]+)?) (?:is|are) (?:now |called |named )*"
+    r"(?P<where>with |at |from |in |by |on )?(?:now )?(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof|Frau|Herr)\.? )?[A-Z][\w-]+"
+    r"(?: [A-Z][\w-]+)?)(?: (?:now|these days))?\.?$"
+)
+_OF_MANY = frozenset(word_list("of_many"))
 
 
 _MOST_OF_BOTH = 0.75  # share of all their content words
@@ -117,7 +148,9 @@ def _ends_word(thing: str, belief: Reading) -> bool:
 def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
     for name in claim.slots.keys() & belief.slots.keys():
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
-        if not _is_about_same(slot, claim, belief) or (slot.value != "person" and _are_of_two(claim, belief)):
+        # Who is somebody's may come first ("Ravi is Mara's manager"): there it matters whose they are.
+        are_of_two = _have_other_owners(claim, belief) if slot.value == "person" else _are_of_two(claim, belief)
+        if are_of_two or not _is_about_same(slot, claim, belief):
             continue
         if slot.contrary and (wish := _compare_wishes(slot, claim, belief, is_explicit)):
             return wish
@@ -170,13 +203,19 @@ def _is_denied(slot: Slot, value: str, reading: Reading) -> bool:
 
 
 def _are_of_two(claim: Reading, belief: Reading) -> bool:
-    """Tell whether one is of somebody close to the person, and the other of the person, or of somebody else close."""
+    """Tell whether two sentences are of two: of two names, of somebody close to the person and of somebody else."""
+    if claim.named and belief.named and not claim.named & belief.named:
+        return True
     mine, theirs = _relatives_in(claim.subject), _relatives_in(belief.subject or belief.sentence)
     return bool(
         (mine and theirs and not mine & theirs)
         or (claim.is_of_person and theirs)
         or (mine and not theirs and (belief.is_of_person or not belief.subject))
     )
+
+
+def _have_other_owners(claim: Reading, belief: Reading) -> bool:
+    return bool(claim.owner and belief.owner and claim.owner != belief.owner)
 
 
 def _relatives_in(subject: str) -> frozenset[str]:

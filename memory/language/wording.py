@@ -26,7 +26,7 @@ _ADVERBS = words(
     "also always never usually often just still really definitely totally mostly only already sometimes generally "
     "rarely "
     "normally actually currently now truly absolutely strongly typically hardly almost even ever both all do does "
-    "particularly especially honestly personally deeply not again finally mainly sort kind"
+    "particularly especially honestly personally deeply not no longer again finally mainly sort kind"
 )
 _BE = {
     "am": "is", "are": "is", "was": "was", "were": "was", "have": "has", "do": "does", "don't": "doesn't",
@@ -80,7 +80,7 @@ class _English:
 
     def __init__(self, clause: str, name: str) -> None:
         self.tokens = _expand(_TOKEN.findall(clause))
-        self.name, self.is_named = name, False
+        self.name, self.is_named = re.sub(r"^The (?=[a-z])", "the ", name), False
         self.has_rival = re.search(r"\b(?:they|them|their|he|she|him|her|his)\b", clause, re.IGNORECASE) is not None
         self.out: list[str] = []
         self.subject_verb = False

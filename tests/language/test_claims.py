@@ -234,3 +234,36 @@ PRICES = ("I charge twelve and a half pence a line", "my price is 12.5p a line")
 def test_an_errand_or_a_story_founds_nothing(said: str) -> None:
     """E4: nor does a question in German whose clauses are told apart."""
     assert told(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "If Rolf ever moved to Vienna he would miss the river.",
+        "If Vera gets the job, she moves to Milan in July.",
+        "If Nora gets the job she will work at the insurance from July on.",
+        "Vera almost moved to Milan.",
+        "It is not true that Eva no longer eats meat.",
+        "Eva hasn't moved to Zurich yet.",
+    ],
+)
+def test_what_is_only_imagined_or_denied_is_no_evidence(said: str) -> None:
+    assert modes(said).isdisjoint(EVIDENCE)
+
+
+@pytest.mark.parametrize(
+    ("said", "subject"),
+    [
+        ("From June on Bruno works at the mill.", "bruno"),
+        ("From 1 January 2027 Karl works at the town hall.", "karl"),
+        ("Since last week I get up at six.", "The user"),
+        ("From April my manager is Ravi.", "The user's manager is"),
+    ],
+)
+def test_a_time_that_comes_first_is_no_subject(said: str, subject: str) -> None:
+    assert read(said, user="The user")[0].subject == subject
+
+
+def test_a_person_without_a_name_is_written_small_within_a_sentence() -> None:
+    assert told("Since last week I get up at six.", user="The user") == ["Since last week the user gets up at six."]
+    assert tell_of(clause="I no longer cycle to work", name="The user") == "The user no longer cycles to work."

@@ -205,3 +205,53 @@ def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
     assert relate(claim=later, belief=belief, is_explicit=True).verdict is Verdict.CONTRADICTS
     assert relate(claim=later, belief=belief, is_explicit=True, is_sure=True).verdict is Verdict.IRRELEVANT
     assert relate(claim=ended, belief=belief, is_explicit=True, is_sure=True).ends
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("Vera lives in Trieste.", "Bruno lives in Basel now."),
+        ("Vera lives in Trieste.", "Bruno lives in Trieste."),
+        ("Nora lives in Trieste.", "Bruno lives in Basel."),
+        ("Hugo plays chess on Fridays.", "Greta no longer plays chess on Fridays."),
+        ("Ines drinks green tea in the breaks.", "Marta drinks green tea in the mornings."),
+        ("From June on Ines works at Hill Clinic.", "From 1 January 2027 Karl works at the town hall."),
+        ("Rolf opens the bakery at six.", "Ines buys her bread at Rolf's bakery."),
+        ("Nora's manager is Dana.", "Bruno's manager is Ravi."),
+        ("Nora's bank is Revolut.", "Eva's bank is ING."),
+    ],
+)
+def test_what_is_said_of_one_name_says_nothing_of_another(belief: str, text: str) -> None:
+    assert said_of(belief, text).verdict is Verdict.IRRELEVANT
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("Nora's manager is Dana.", "Ravi is my manager."),
+        ("Nora's manager is Dana.", "From 1 April my manager is Ravi."),
+        ("Nora's phone plan is with Telmo.", "My phone plan is with Vonda."),
+        ("Nora's doctor is Dr. Weiss.", "I've changed doctors, my doctor is Dr. Kern now."),
+    ],
+)
+def test_another_name_for_what_is_somebodys_contradicts(belief: str, text: str) -> None:
+    assert said_of(belief, text).verdict is Verdict.CONTRADICTS
+
+
+def test_of_what_somebody_may_have_several_another_name_says_nothing() -> None:
+    assert said_of("Nora's cousin is Anna.", "My cousin is Tom.").verdict is Verdict.IRRELEVANT
+
+
+@pytest.mark.parametrize(
+    ("belief", "text"),
+    [
+        ("Nora works at the library.", "I quit my job at the library, I work at the museum now."),
+        ("Nora runs every morning.", "I don't run any more because of my knee."),
+        ("Ines drinks coffee in the breaks.", "Ines stopped drinking coffee."),
+        ("Ines drinks coffee in the breaks.", "Ines doesn't drink coffee any more."),
+        ("Eva lives in Zurich.", "Eva used to live in Zurich."),
+    ],
+)
+def test_what_is_over_ends_it(belief: str, text: str) -> None:
+    relation = said_of(belief, text)
+    assert (relation.verdict, relation.ends) == (Verdict.CONTRADICTS, True)
