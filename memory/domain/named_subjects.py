@@ -39,6 +39,38 @@ _NOT_NAMES = _NO_NAMES | ENGLISH_STOPS | GERMAN_STOPS | _LEADS | _BETWEEN
 _OF_ANOTHER = words("the my our your his her their der die das mein meine unser unsere called named now")
 
 
+# What people do and things do not.
+_DEEDS = words(
+    "live work drink drank eat ate play like love hate prefer want think sleep slept read write wrote speak learn study "
+    "teach taught drive drove cycle swim swam walk cook buy bought pay paid wear smoke know knew move quit marry sing sang "
+    "paint travel wake ride rode jog hike climb visit hope enjoy practise practice attend earn volunteer retire commute "
+    "bake dance ski surf row sail draw drew "
+    "wohnt arbeitet trinkt isst spielt mag liebt hasst will denkt schläft liest schreibt spricht lernt studiert lehrt "
+    "fährt schwimmt kocht kauft zahlt trägt raucht weiß joggt"
+)
+_STATES = words("a an vegan vegetarian allergic married single divorced retired pregnant ein eine")
+
+
+def find_named_person(sentence: str, *, language: str = "") -> frozenset[str]:
+    """Return the words of the name of whom a sentence begins to tell what they do or are, or what is theirs."""
+    name = find_named_subject(sentence, language=language)
+    if not name or find_owner(sentence):
+        return name
+    rest = [token.lower() for token in _without_lead(sentence) if not _is_name(token)]
+    said = [word for word in rest[:6] if word not in _BETWEEN | _NOT_DEEDS and not word.endswith(("n't", "n’t"))]
+    is_somebody = len(rest) > 1 and rest[0] in _BE and rest[1] in _STATES
+    return name if is_somebody or (said and not _DEEDS.isdisjoint(_lemmas(said[0]))) else frozenset()
+
+
+_NOT_DEEDS = words("used to has have had is was will would can could must should does did been")
+
+
+def _lemmas(verb: str) -> list[str]:
+    """Return what a verb may be a form of."""
+    bare = [verb.removesuffix(end) for end in ("s", "es", "d", "ed", "ing") if verb.endswith(end)]
+    return [verb, *bare, f"{verb[:-3]}y"]
+
+
 def find_named_subject(sentence: str, *, language: str = "") -> frozenset[str]:
     """Return the words of the name that a sentence begins with and tells something of, in lower case; else nothing.
 
@@ -50,17 +82,16 @@ def find_named_subject(sentence: str, *, language: str = "") -> frozenset[str]:
         return _name_owned(tokens)
     name = list(takewhile(_is_name, tokens))
     rest = list(dropwhile(_BETWEEN.__contains__, (token.lower() for token in tokens[len(name) :])))
-    if (
-        not name
-        or len(name) > 3
-        or not rest
-        or not _is_verb(rest[0], language)
-        or any(_is_owner(word) for word in name)
-    ):
-        return frozenset()
-    if rest[0] in _BE and (len(rest) < 2 or rest[1] in _OF_ANOTHER or _is_owner(rest[1])):
+    if not name or len(name) > 3 or any(map(_is_owner, name)) or not _tells_of(rest, language):
         return frozenset()
     return frozenset(word.lower() for word in name) - _TITLES
+
+
+def _tells_of(rest: Sequence[str], language: str) -> bool:
+    """Tell whether what follows a name is a verb, and does not only say who that is."""
+    if not rest or not _is_verb(rest[0], language):
+        return False
+    return rest[0] not in _BE or (len(rest) > 1 and rest[1] not in _OF_ANOTHER and not _is_owner(rest[1]))
 
 
 def find_owner(sentence: str) -> str:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
-from memory.domain.named_subjects import find_named_subject, find_owner
+from memory.domain.named_subjects import find_named_person, find_named_subject, find_owner
 from memory.domain.sentences import list_words
 from memory.language.cues import common_words, dull_words, word_list
 from memory.language.modes import denies, find_change
@@ -61,7 +61,7 @@ class Reading:
     stems: frozenset[str]
     subject: str
     is_of_person: bool  # the one whose claims these are, and not of what is theirs
-    named: frozenset[str]  # of whom or what it tells, by a bare name
+    named: frozenset[str]  # of whom it tells, by name
     owner: str  # of what it tells, where it begins with whose that is
     owned: frozenset[str]  # stems of the subject where it is a group or place of theirs ("Ida's team")
     slots: dict[str, frozenset[str]]
@@ -88,7 +88,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         is_of_person=bool(subject) and subject.lower() == person.lower(),
-        named=find_named_subject(_with_person(sentence, person), language=language),
+        named=_name_person(_with_person(sentence, person), language),
         owner=find_owner(_with_person(sentence, person)),
         owned=_owned(subject, person, language),
         slots=slots,
@@ -113,6 +113,12 @@ def _with_person(sentence: str, person: str) -> str:
 
 
 _PERSON = "Person"
+
+
+def _name_person(sentence: str, language: str) -> frozenset[str]:
+    """Name of whom a sentence tells; of the person, whatever it is that they do."""
+    named = find_named_subject(sentence, language=language)
+    return named if _PERSON.lower() in named else find_named_person(sentence, language=language)
 
 
 def _owned(subject: str, person: str, language: str) -> frozenset[str]:

@@ -46,7 +46,9 @@ def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool 
     if _are_contrary(claim, belief) and (claim.is_change or is_explicit):
         return Relation(verdict=Verdict.CONTRADICTS, reason="It says the contrary.", ends=claim.is_change)
     by_slot = _by_slot(claim, belief, is_explicit)
-    by_words = by_slot or (NOTHING if are_of_two else _by_words(claim, belief, is_explicit))
+    by_words = by_slot or (
+        NOTHING if are_of_two or _name_others(claim, belief) else _by_words(claim, belief, is_explicit)
+    )
     if not by_words.reason and not are_of_two and (other := _names_another_of_it(claim, belief, is_explicit)):
         by_words = other
     return NOTHING if is_sure and not _say_nearly_the_same(claim, belief) else by_words
@@ -203,8 +205,8 @@ def _is_denied(slot: Slot, value: str, reading: Reading) -> bool:
 
 
 def _are_of_two(claim: Reading, belief: Reading) -> bool:
-    """Tell whether two sentences are of two: of two names, of somebody close to the person and of somebody else."""
-    if claim.named and belief.named and not claim.named & belief.named:
+    """Tell whether two sentences are of two: of two people by name, or of somebody close to the person and another."""
+    if _name_others(claim, belief) and not _mention(claim, belief.named) and not _mention(belief, claim.named):
         return True
     mine, theirs = _relatives_in(claim.subject), _relatives_in(belief.subject or belief.sentence)
     return bool(
@@ -212,6 +214,15 @@ def _are_of_two(claim: Reading, belief: Reading) -> bool:
         or (claim.is_of_person and theirs)
         or (mine and not theirs and (belief.is_of_person or not belief.subject))
     )
+
+
+def _name_others(claim: Reading, belief: Reading) -> bool:
+    return bool(claim.named and belief.named and not claim.named & belief.named)
+
+
+def _mention(reading: Reading, named: Collection[str]) -> bool:
+    """Tell whether a sentence has a name in it, be it not the one of whom it tells."""
+    return not reading.names.isdisjoint(named)
 
 
 def _have_other_owners(claim: Reading, belief: Reading) -> bool:

@@ -216,7 +216,6 @@ def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
         ("Hugo plays chess on Fridays.", "Greta no longer plays chess on Fridays."),
         ("Ines drinks green tea in the breaks.", "Marta drinks green tea in the mornings."),
         ("From June on Ines works at Hill Clinic.", "From 1 January 2027 Karl works at the town hall."),
-        ("Rolf opens the bakery at six.", "Ines buys her bread at Rolf's bakery."),
         ("Nora's manager is Dana.", "Bruno's manager is Ravi."),
         ("Nora's bank is Revolut.", "Eva's bank is ING."),
     ],
