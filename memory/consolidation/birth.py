@@ -52,13 +52,16 @@ def give_birth(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeSource]) -> list[str]:
     """Make a job's candidate a belief, or let what says the same take its evidence; none where a person put it away."""
-    candidate = as_belief(job=job, members=members)
+    said = read_job_evidence(job=job).get(None, [])
+    for_it = {item.episode_id for item in said if item.verdict is Verdict.SUPPORTS}
+    founders = [member for member in members if member.id in for_it] or members  # what they agree on is whose it is
+    candidate = as_belief(job=job, members=founders)
     made = create_belief(
-        draft=draft_of(job=job, candidate=candidate, fact_type=_fact_type(members)),
+        draft=draft_of(job=job, candidate=candidate, fact_type=_fact_type(founders)),
         vector=StatementVector(
             model=embedder_of(job.workspace_id).name, numbers=np.asarray(job.candidate_vector, dtype=np.float32)
         ),
-        said=read_job_evidence(job=job).get(None, ()),
+        said=said,
         author=Author.of_cycle(cycle, reason=FOUNDED),
         descent=descent_of(job=job),
     )

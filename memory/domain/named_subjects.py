@@ -41,10 +41,10 @@ _OF_ANOTHER = words("the my our your his her their der die das mein meine unser 
 
 # What people do and things do not.
 _DEEDS = words(
-    "live work drink drank eat ate play like love hate prefer want think sleep slept read write wrote speak learn study "
-    "teach taught drive drove cycle swim swam walk cook buy bought pay paid wear smoke know knew move quit marry sing sang "
-    "paint travel wake ride rode jog hike climb visit hope enjoy practise practice attend earn volunteer retire commute "
-    "bake dance ski surf row sail draw drew "
+    "live work drink drank eat ate play like love hate prefer want think sleep slept read write wrote speak learn "
+    "study teach taught drive drove cycle swim swam walk cook buy bought pay paid wear smoke know knew move quit marry "
+    "sing sang paint travel wake ride rode jog hike climb visit hope enjoy practise practice attend earn volunteer "
+    "retire commute bake dance ski surf row sail draw drew "
     "wohnt arbeitet trinkt isst spielt mag liebt hasst will denkt schläft liest schreibt spricht lernt studiert lehrt "
     "fährt schwimmt kocht kauft zahlt trägt raucht weiß joggt"
 )

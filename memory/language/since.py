@@ -1,7 +1,7 @@
 """Since when, or from when on, a sentence says that something holds: "since February", "from 1 April", "ab Juli"."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
 from memory.domain.relative_dates import WEEKDAY_OF
@@ -17,6 +17,13 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _AHEAD = r"(?:from|starting(?: in| on| from)?|beginning(?: in| on)?|as of|effective|ab|von)(?: the| dem| den)?"
 _BACK = r"(?:since|seit)(?: the| dem| den)?"
 
+# What changes in a month ahead ("the rent goes up in July") begins there.
+_CHANGING = (
+    r"(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|moving|changes?|switch(?:es)?|becomes?|steigt|"
+    r"sinkt|zieht|wechselt)\b[^.;]{0,60}? (?:in|im)"
+)
+_IN_MONTH = rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}"
+
 _EITHER_WAY = re.compile(r"as of|effective", re.IGNORECASE)
 _HALF_A_YEAR = timedelta(days=183)
 
@@ -31,10 +38,10 @@ def holds_since(*, sentence: str, said_on: date | None) -> date | None:
     """
     if said_on is None:
         return None
-    for cue, is_ahead in ((_BACK, False), (_AHEAD, True)):
-        for pattern, read in _READINGS:
+    for cue, is_ahead, readings in _CUES:
+        for pattern, read in readings:
             found = re.search(rf"\b{cue} {pattern}(?![\w-])", sentence, re.IGNORECASE)
-            if found and not (is_ahead and _is_a_way(sentence, found)):
+            if found and not (cue == _AHEAD and _is_a_way(sentence, found)):
                 try:
                     day = read(said_on, found, is_ahead)
                     is_past = _EITHER_WAY.match(found.group()) and day - said_on > _HALF_A_YEAR
@@ -90,8 +97,13 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (r"(?P<iso>\d{4}-\d\d-\d\d)", _by_iso),
     (rf"{_MONTH} {_DAY}{_YEAR}", _by_month),
     (rf"{_DAY}(?: of)? {_MONTH}{_YEAR}", _by_month),
-    (rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}", _by_month),
+    (_IN_MONTH, _by_month),
     (r"(?:tomorrow|morgen)", _tomorrow),
     (r"(?:next|nächste[rnm]?|kommende[rnm]?) (?P<unit>week|month|year|woche|monat|jahr)", _next),
     (rf"(?:next |last |nächste[nm] |letzte[nm] )?(?P<weekday>{'|'.join(WEEKDAY_OF)})", _by_weekday),
+)
+_CUES: tuple[tuple[str, bool, Sequence[tuple[str, _Reading]]], ...] = (
+    (_BACK, False, _READINGS),
+    (_AHEAD, True, _READINGS),
+    (_CHANGING, True, ((_IN_MONTH, _by_month),)),
 )

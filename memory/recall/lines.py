@@ -22,23 +22,27 @@ def format_line(*, memory: RecalledMemory, now: datetime) -> str:
         day += f", superseded by {memory.superseded_by}"
     if memory.confidence is None:
         return f"[E] ({day}) {text} — ID: {memory.id}"
-    return f"[B] ({day}{_validity(memory, now)}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
+    holds = ", ".join([day, *_validity(memory, now)])
+    return f"[B] ({holds}, confidence: {memory.confidence:.2f}) {text} — ID: {memory.id}"
 
 
-def _validity(memory: RecalledMemory, now: datetime) -> str:
-    since = f", since {_day(memory.valid_from, now)}" if memory.valid_from else ""
-    return f"{since}, until {_day(memory.valid_until, now)}" if memory.valid_until else since
+def _validity(memory: RecalledMemory, now: datetime) -> list[str]:
+    """Word since and until when a memory holds, as far as that is known."""
+    named = (("since", memory.valid_from), ("until", memory.valid_until))
+    return [f"{word} {_day(moment, now)}" for word, moment in named if moment]
 
 
-def format_bite(*, memory: RecalledMemory, characters: int) -> str:
+def format_bite(*, memory: RecalledMemory, characters: int, now: datetime) -> str:
     """Write a memory as `[Memory flash: …]`, a belief as `[Belief (0.85): …]`, at most so long between the marks.
 
-    One that does not hold any more reads `[Memory flash: formerly: …]`, which is not counted.
+    One that does not hold any more reads `[Memory flash: formerly: …]`, and a belief may say since and until when it
+    holds, `[Belief (0.85): … (until Dec 1)]`: neither is counted.
     """
     text = shorten(text=_one_line(memory.text).translate(_ROUND), characters=characters)
     if memory.type == MemoryType.EPISODE:
         return f"[Memory flash: {_FORMERLY if memory.superseded_by else ''}{text}]"
-    return f"[Belief ({memory.confidence:.2f}): {text}]"
+    holds = f" ({', '.join(validity)})" if (validity := _validity(memory, now)) else ""
+    return f"[Belief ({memory.confidence:.2f}): {text}{holds}]"
 
 
 def shorten(*, text: str, characters: int) -> str:

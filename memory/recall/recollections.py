@@ -64,7 +64,7 @@ def tell_within(
 
     At most so many are episodes, and none is a summary of what is told anyway.
     """
-    take = partial(_take, episodes=episodes, characters=characters, tokens=tokens)
+    take = partial(_take, episodes=episodes, characters=characters, tokens=tokens, now=now)
     bites = take(_told_once(memories, take))
     shown = [memory for memory in memories if memory.id in bites]
     count_shown(results=shown, answer=answer, now=now)
@@ -76,9 +76,11 @@ def tell_within(
     )
 
 
-def _take(memories: Sequence[RecalledMemory], *, episodes: int, characters: int, tokens: int) -> dict[str, str]:
+def _take(
+    memories: Sequence[RecalledMemory], *, episodes: int, characters: int, tokens: int, now: datetime
+) -> dict[str, str]:
     """Return the bites of what is told of some memories, by their ids."""
-    return dict(_within(_first(memories, episodes), tokens, characters))
+    return dict(_within(_first(memories, episodes), tokens, characters, now))
 
 
 def _told_once(
@@ -106,11 +108,13 @@ def _first(memories: Sequence[RecalledMemory], episodes: int) -> list[RecalledMe
     return [memory for memory in memories if memory.type == MemoryType.BELIEF or memory.id in told]
 
 
-def _within(memories: Sequence[RecalledMemory], tokens: int, characters: int) -> Iterator[tuple[str, str]]:
+def _within(
+    memories: Sequence[RecalledMemory], tokens: int, characters: int, now: datetime
+) -> Iterator[tuple[str, str]]:
     """Yield the ids and bites that fit into so many tokens, the best first; one that is too long leaves room."""
     left = tokens
     for memory in memories:
-        bite = format_bite(memory=memory, characters=characters)
+        bite = format_bite(memory=memory, characters=characters, now=now)
         needed = estimate_tokens(bite + "\n")
         if needed <= left:
             left -= needed

@@ -5,6 +5,7 @@ import pytest
 from memory.consolidation.birth import NOT_CONFIDENT, TOO_FEW_SUPPORTS
 from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Evidence
+from tests import factories
 from tests.consolidation.world import World
 
 LOCKS = [f"The lock of the archive lasts {seconds} seconds." for seconds in (5, 7, 9)]
@@ -45,6 +46,18 @@ def test_members_that_fail_the_guard_are_asked(world: World) -> None:
     assert len(asked) == 1
     assert len(asked[0].texts) == 2
     assert sorted(Evidence.objects.values_list("basis", flat=True)) == ["guard", "model", "model"]
+
+
+def test_what_is_in_a_cluster_and_says_nothing_of_it_does_not_tell_whose_it_is(world: World) -> None:
+    """B8.3: three of one project found a belief of that project, whatever else was alike."""
+    north, south = (factories.project(workspace=world.workspace) for _ in range(2))
+    world.say_all(LOCKS, about="lock", project=north)
+    world.say("The lock of the harbour is red.", about="lock", project=south, verdict=Verdict.IRRELEVANT)
+    world.statements["lock"] = LOCKS[0]
+
+    world.cycle()
+
+    assert world.only_belief().project == north
 
 
 def test_too_few_supports_make_no_belief(world: World) -> None:

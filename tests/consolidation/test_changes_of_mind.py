@@ -360,3 +360,16 @@ def test_what_a_person_archives_as_changed_is_archived_again(mara: Teller) -> No
     curate_belief(belief_id=mara.belief("Dana").pk, act=Act.ARCHIVE, reason="changed", actor=LENA, now=mara.now)
 
     assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []
+
+
+def test_a_price_that_goes_up_in_a_month_holds_from_then_on(mara: Teller) -> None:
+    """C1: the old one until then, and the new one afterwards."""
+    mara.cycle("My rent is 800 euros.")
+    mara.cycle("My rent goes up to 900 euros in July.")
+    july = datetime(2026, 7, 1, tzinfo=UTC)
+    [old] = beliefs(mara)
+    assert (old.statement, old.valid_until) == ("Mara's rent is 800 euros.", july)
+
+    mara.cycle(after=july - mara.now + timedelta(hours=1))
+    [new] = beliefs(mara)
+    assert ("900" in new.statement, new.valid_from) == (True, july)

@@ -26,6 +26,8 @@ MONDAY = date(2026, 3, 2)
         ("As of July 1 my manager is Ravi.", date(2026, 7, 1)),
         ("As of Monday I work for the harbour.", date(2026, 3, 9)),
         ("There are seven of us since Friday.", date(2026, 2, 27)),
+        ("My rent goes up to 900 euros in July.", date(2026, 7, 1)),
+        ("Die Miete steigt im Juli auf 900 Euro.", date(2026, 7, 1)),
         ("Ab Juli ist meine Chefin Frau Lenz.", date(2026, 7, 1)),
         ("Seit dem 3. Februar trinke ich nur noch Tee.", date(2026, 2, 3)),
         ("Ab nächster Woche proben wir mittwochs.", date(2026, 3, 9)),
@@ -43,6 +45,7 @@ def test_a_day_that_is_named(sentence: str, day: date) -> None:
         "The flight from May Pen takes an hour.",
         "From February 31st it is closed.",
         "I got a letter from Augusta.",
+        "The kiln is serviced in July.",
     ],
 )
 def test_no_day(sentence: str) -> None:

@@ -161,12 +161,20 @@ def test_a_line_tells_kind_day_confidence_and_id() -> None:
 @pytest.mark.parametrize("given", [{}, EPISODE])
 def test_a_bite_is_whole_whatever_it_holds(text: str, given: dict[str, Any]) -> None:
     """B16, Echo: one line, at most so long, and nothing of it passes for somebody's own words."""
-    bite = format_bite(memory=memory(text, **given), characters=240)
+    bite = format_bite(memory=memory(text, **given), characters=240, now=NOW)
     assert bite.startswith(("[Memory flash: ", "[Belief (0.85): "))
     assert bite.endswith("]")
     assert "\n" not in bite
     assert len(bite) <= 240 + len("[Belief (0.85): ]")
     assert matter_of(f"{bite} Really?") == "Really?"
+
+
+def test_a_bite_says_since_and_until_when_a_belief_holds() -> None:
+    """B16, C2: and all of it is echo."""
+    held = memory("Mara prefers tea.", valid_from=NOW.replace(day=3), valid_until=NOW.replace(year=2027))
+    bite = format_bite(memory=held, characters=240, now=NOW)
+    assert bite == "[Belief (0.85): Mara prefers tea. (since Mar 3, until Mar 1, 2027)]"
+    assert matter_of(bite) == ""
 
 
 @pytest.mark.parametrize(
