@@ -162,7 +162,7 @@ def hear(
     Rules say so, or a model by a call. What was so before something else was says nothing against it: PAST.
     """
     [belief] = lock_named([belief_id])
-    was_closed = is_closed(belief)
+    was_closed, counted = is_closed(belief), (belief.alpha, belief.beta)
     claim, relation = _agree(relations)
     if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
         return PAST
@@ -180,6 +180,8 @@ def hear(
         return _said_before(belief, episode)
     if relation.verdict is Verdict.SUPPORTS:
         return FactOutcome.REINFORCED
+    if (belief.alpha, belief.beta) == counted:
+        return PAST  # it is from a time at which the belief did not hold (C2)
     if was_closed:
         return RivalOutcome.WEAKENED
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED

@@ -373,3 +373,17 @@ def test_a_price_that_goes_up_in_a_month_holds_from_then_on(mara: Teller) -> Non
     mara.cycle(after=july - mara.now + timedelta(hours=1))
     [new] = beliefs(mara)
     assert ("900" in new.statement, new.valid_from) == (True, july)
+
+
+def test_what_is_from_before_a_belief_held_weakens_nothing(mara: Teller) -> None:
+    """C2: the row weighs nothing, and the answer does not say otherwise."""
+    mara.cycle("From April 1st I live in Linz.")
+    mara.cycle(after=datetime(2026, 4, 2, tzinfo=UTC) - mara.now)
+    linz = mara.belief("Linz")
+    Belief.objects.filter(pk=linz.pk).update(valid_from=datetime(2026, 4, 1, tzinfo=UTC))
+    remembered(mara, "I live in Graz.", session="late", at=datetime(2026, 3, 20, tzinfo=UTC))
+
+    linz.refresh_from_db()
+    assert (linz.status, linz.beta) == ("active", 1.0)
+    assert Remembrance.objects.get().facts.filter(rival=linz).count() == 0
+    assert not Belief.objects.filter(statement__contains="Graz").exists()
