@@ -84,7 +84,8 @@ def _refuse_past(job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     claims = Claim.objects.select_related("episode").in_bulk([member.claim_id for member in members])
     if not claims:
         return ""
-    known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user)
+    oldest = min(member.occurred_at for member in members)
+    known = KnownBeliefs(workspace_id=job.workspace_id, user=members[0].user, said_from=oldest)
     against, of_old = Counter[str](), 0
     for member in members:
         if claim := claims.get(member.claim_id):

@@ -67,7 +67,9 @@ def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[
     """Choose the claims that get a job, in the order of time: new ones that are told, and what bears on a belief."""
     here = {source.claim_id: source for source in sources if source.claim_id}
     claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
-    known = KnownBeliefs(workspace_id=workspace_id)
+    if not here:
+        return []
+    known = KnownBeliefs(workspace_id=workspace_id, said_from=min(source.occurred_at for source in here.values()))
     heard = _heard_pairs(workspace_id, [source.id for source in here.values()])
     plans = []
     for claim in claims:
@@ -172,7 +174,8 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
         job.refusal = "claim_gone"
         return []
     [source] = members
-    found = list(KnownBeliefs(workspace_id=job.workspace_id, user=source.user).related(claim, source))
+    known = KnownBeliefs(workspace_id=job.workspace_id, user=source.user, said_from=source.occurred_at)
+    found = list(known.related(claim, source))
     found += _ended_by_then(claim, cycle, besides={belief.pk for belief, _ in found})
     against = [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS]
     later = find_supported_later(beliefs=against, than=told_at(claim=claim))

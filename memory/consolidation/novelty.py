@@ -5,20 +5,23 @@ from django.db.models import F, Q
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models import JobVerdict
+from memory.models import ClusterMember, JobVerdict
 
 
 def is_novel(*, job_id: int) -> bool:
-    """Tell whether no live belief had anything to do with the job's episodes.
+    """Tell whether no live belief had anything to do with the job's episodes, and no archived one was supported.
 
-    Nor was an archived one supported, or one that was closed since they were said (C2).
+    Nor did most of them bear out what was closed since they were said (C2).
     """
     about_beliefs = JobVerdict.objects.filter(job=job_id, belief__isnull=False)
     concerned = Q(belief__status__in=LIVE) & ~Q(verdict=Verdict.IRRELEVANT)
     revived = Q(belief__status=BeliefStatus.ARCHIVED, verdict=Verdict.SUPPORTS)
-    of_old = Q(
+    if about_beliefs.filter(concerned | revived).exists():
+        return False
+    of_old = about_beliefs.filter(
         belief__status=BeliefStatus.INVALIDATED,
         belief__valid_until__gt=F("episode__occurred_at"),
         verdict=Verdict.SUPPORTS,
     )
-    return not about_beliefs.filter(concerned | revived | of_old).exists()
+    members = ClusterMember.objects.filter(job=job_id)
+    return 2 * of_old.values("episode").distinct().count() <= members.count()

@@ -1,8 +1,9 @@
-"""Which of the live beliefs a claim has something to do with, by the slots, names and words that they share."""
+"""Which beliefs a claim has something to do with, by the slots, names and words that they share."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from memory.claims.reading import RULES
 from memory.consolidation.sources import EpisodeSource
@@ -53,9 +54,10 @@ class WordIndex:
 class KnownBeliefs:
     """The beliefs of a workspace that live, or did when a claim was made, by the slots and words that they share."""
 
-    def __init__(self, *, workspace_id: int, user: str | None = None) -> None:
+    def __init__(self, *, workspace_id: int, user: str | None = None, said_from: datetime) -> None:
+        """Read the live beliefs, and those that were closed later than what is asked about was said from."""
         mine = Belief.objects.for_workspace(workspace_id).defer("search")
-        beliefs = mine.filter(status__in=LIVE) | mine.closed()
+        beliefs = mine.filter(status__in=LIVE) | mine.closed().filter(valid_until__gt=said_from)
         self.beliefs = list(beliefs if user is None else beliefs.filter(user__in=("", user)))
         self.readings = [_read_belief(belief) for belief in self.beliefs]
         self._index = WordIndex(self.readings)

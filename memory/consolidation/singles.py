@@ -144,7 +144,8 @@ def _find_alike(workspace_id: int, episodes: Sequence[EpisodeSource]) -> dict[in
     told = {} if language_model().is_offline else _read_told(episodes)
     if not told:
         return {}
-    known = KnownBeliefs(workspace_id=workspace_id)
+    oldest = min(source.occurred_at for source in episodes)
+    known = KnownBeliefs(workspace_id=workspace_id, said_from=oldest)
     said = [(told[source.claim_id], source) for source in episodes if source.claim_id in told]
     among = find_alike_claims(said)
     return {

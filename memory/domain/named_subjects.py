@@ -15,7 +15,8 @@ from memory.domain.lexicon import (
 
 _TOKEN = re.compile(r"[\w.&'’-]*\w")
 _LEADS = words(
-    "from since as until by in on at after before starting every now today also and but so then next last these "
+    "from since as until by in on at after before starting every now today yesterday tomorrow "
+    "gestern morgen also and but so then next last these "
     "ab seit von bis im am in nach vor jeden jetzt heute auch und aber dann"
 )
 _MOST_LEADING = 7  # words of a time or place before the subject
@@ -37,8 +38,6 @@ _BE = words("is was ist war")
 _PLURAL = words("are were have do sind waren haben")
 _NOT_NAMES = _NO_NAMES | ENGLISH_STOPS | GERMAN_STOPS | _LEADS | _BETWEEN
 _OF_ANOTHER = words("the my our your his her their der die das mein meine unser unsere called named now")
-
-
 # What people do and things do not.
 _DEEDS = words(
     "live work drink drank eat ate play like love hate prefer want think sleep slept read write wrote speak learn "
@@ -49,6 +48,7 @@ _DEEDS = words(
     "fährt schwimmt kocht kauft zahlt trägt raucht weiß joggt"
 )
 _STATES = words("a an vegan vegetarian allergic married single divorced retired pregnant ein eine")
+_NOT_DEEDS = words("used to has have had is was will would can could must should does did been")
 
 
 def find_named_person(sentence: str, *, language: str = "") -> frozenset[str]:
@@ -60,9 +60,6 @@ def find_named_person(sentence: str, *, language: str = "") -> frozenset[str]:
     said = [word for word in rest[:6] if word not in _BETWEEN | _NOT_DEEDS and not word.endswith(("n't", "n’t"))]
     is_somebody = len(rest) > 1 and rest[0] in _BE and rest[1] in _STATES
     return name if is_somebody or (said and not _DEEDS.isdisjoint(_lemmas(said[0]))) else frozenset()
-
-
-_NOT_DEEDS = words("used to has have had is was will would can could must should does did been")
 
 
 def _lemmas(verb: str) -> list[str]:

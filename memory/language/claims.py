@@ -193,7 +193,8 @@ def _is_named(thing: str) -> bool:
 
 
 _GAVE_UP = re.compile(
-    r"\b(?:i|we|ich|wir)(?:'ve| have| am|'m| hab\w*)? (?:\w+ )?(?:sold|quit|gave up|given up|stopped|retired|no)\b",
+    r"\b(?:i|we|ich|wir)(?:'ve| have| am|'m| hab\w*)? (?:\w+ )?(?:sold|quit|gave up|given up|stopped|retired|no)\b|"
+    r"(?:n't|\bnot) \w+ [^.]*\bany ?more\b",
     re.I,
 )
 

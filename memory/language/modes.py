@@ -77,6 +77,7 @@ class Change:
 
     ended: tuple[str, ...] = ()
     begins: bool = False
+    ended_by: frozenset[str] = frozenset()  # who gave something up, by name
 
 
 def find_change(clause: str) -> Change | None:
@@ -86,7 +87,13 @@ def find_change(clause: str) -> Change | None:
     named = (_trim(thing) for thing in _ended(clause))
     ended = tuple(dict.fromkeys(thing for thing in named if thing and thing.lower() not in _NO_THING))
     begins = has_cue("begins", clause)
-    return Change(ended=ended, begins=begins) if ended or begins else None
+    return Change(ended=ended, begins=begins, ended_by=_givers_up(clause)) if ended or begins else None
+
+
+def _givers_up(clause: str) -> frozenset[str]:
+    """Return the names of those who gave something up, in lower case; none where the one who speaks did."""
+    named = {found["who"].lower() for found in _ENDS[0].finditer(clause) if found["who"][:1].isupper()}
+    return frozenset(named - _SPEAKERS)
 
 
 # A thing that may end: a few words, up to the next preposition, comma or clause.
@@ -114,6 +121,10 @@ _PEOPLE = (
     r"(?:i|we|they|he|she|i've|we've|i have|we have|i'm|we're|we are|i am|has|have|had|so|to|"
     r"(?-i:[A-ZÄÖÜ])[a-zäöüß]+)"
 )
+_FELT = r"(?:get|miss|stand|worry|feel|mind|care|think|remember|understand|believe|see)\b"
+_SPEAKERS = frozenset(
+    ("i", "we", "they", "he", "she", "i've", "we've", "i'm", "we're", "has", "have", "had", "so", "to")
+)
 _DONE = r"\w+ed\b"  # what is no longer deployed is not "deployed"
 _GONE = (
     r"(?:out(?! (?:there|soon|today|of (?:office|town|time|stock|order|sync|date|here|bed|hours)))|gone|history|"
@@ -124,20 +135,23 @@ _GONE = (
 _ENDS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b{_PEOPLE}(?: \w+ly| just| finally| all| already| now| since)? {_ENDING_VERB} {_THING}",
+        rf"\b(?P<who>{_PEOPLE})(?: (?:has|have))?(?: \w+ly| just| finally| all| already| now| since)? "
+        rf"{_ENDING_VERB} {_THING}",
         rf"(?:^(?:and |so )?|, (?:and )?){_ENDING_VERB} {_THING}",
         rf"(?:^|[,.;:] ?|\b(?:and|but|so) ){_THING}(?:'s| is| are| was| were| has been| have been| gets| get)"
         rf"(?: now| finally| officially)? {_GONE}",
         rf"\b{_THING} (?:fell through|died on us|has been stopped|(?:is|are|was|were|has been) replaced)\b",
         rf"\bno (?:more|longer(?: (?:on|in|at|with|using|takes?|taking|drinks?|uses?|eats?)\b)?) (?!{_DONE}){_THING}",
         rf"\bno longer {_DONE} (?:on|in|at|with|by) {_THING}",
-        rf"(?:\bnot|n't) (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
+        rf"\bnot (?:\w+ ){{0,2}}?(?!{_DONE}){_THING} any ?more\b",
+        rf"n't (?!{_DONE}|{_FELT}){_THING} any ?more\b",
+        rf"(?:\bnot|n't) (?:live|work|study|train|shop|play) (?:in|at|with|for) {_THING} any ?more\b",
         rf"(?:\bnot|n't) {_DONE} (?:on|in|at|with|by) {_THING} any ?more\b",
         rf"^on (?P<thing>\w+days?)\b[^,.;]*(?:\bnot|n't) {_DONE} any ?more\b",
         r", (?:but )?(?:never|not) on (?P<thing>\w+days?)\b",
         rf"\b(?:quit|left|lost|resigned from|gave up) (?:my|our|his|her|their|the) (?:job|position|post|role) "
         rf"(?:at|with|in|as) {_THING}",
-        rf"\b{_PEOPLE} used to (?!be\b)(?:\w+ ){{0,2}}?(?:in|at|on|with|for) {_THING}",
+        rf"\b{_PEOPLE} used to (?:live|work|study|be based) (?:in|at|with|for) {_THING}",
         rf"\b(?:from|away from) {_THING} (?:to|over to|into) (?=\w)",
         rf"\blast (?:day|week|month|shift) (?:at|with|for|in) {_THING}",
         rf"\b(?:instead of|in place of|out with|rather than(?: on| in| at| with)?) {_THING}",

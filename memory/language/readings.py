@@ -71,6 +71,7 @@ class Reading:
     denies: bool  # anything at all
     is_change: bool
     ended: tuple[str, ...]
+    ended_by: frozenset[str]  # who gave it up, by name
     names: frozenset[str]
 
 
@@ -88,8 +89,8 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         stems=content_stems(sentence, language=language) - content_stems(person, language=language),
         subject=subject,
         is_of_person=bool(subject) and subject.lower() == person.lower(),
-        named=_name_person(_with_person(sentence, person), language),
-        owner=find_owner(_with_person(sentence, person)),
+        named=_name_person(sentence, person, language),
+        owner=_name_owner(sentence, person),
         owned=_owned(subject, person, language),
         slots=slots,
         values=values,
@@ -98,6 +99,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         denies=denies(sentence),
         is_change=change is not None,
         ended=ended,
+        ended_by=change.ended_by if change else frozenset(),
         names=frozenset(_names_in(sentence, person)) if language != "de" else frozenset(),
     )
 
@@ -115,10 +117,29 @@ def _with_person(sentence: str, person: str) -> str:
 _PERSON = "Person"
 
 
-def _name_person(sentence: str, language: str) -> frozenset[str]:
-    """Name of whom a sentence tells; of the person, whatever it is that they do."""
-    named = find_named_subject(sentence, language=language)
-    return named if _PERSON.lower() in named else find_named_person(sentence, language=language)
+def _name_person(sentence: str, person: str, language: str) -> frozenset[str]:
+    """Name of whom a sentence tells: the person, whatever they do, or somebody else, by what people do.
+
+    Who is not known by a name may be anybody.
+    """
+    told = _with_person(sentence, person)
+    if find_owner(told):
+        return frozenset()
+    if _PERSON.lower() in find_named_subject(told, language=language):
+        return frozenset(person.lower().split()) if _is_named(person) else frozenset()
+    return find_named_person(told, language=language)
+
+
+def _name_owner(sentence: str, person: str) -> str:
+    """Name whose something is of which a sentence tells; "" for what is nobody's, or of somebody without a name."""
+    owner = find_owner(_with_person(sentence, person))
+    if owner != _PERSON.lower():
+        return owner
+    return person.lower() if _is_named(person) else ""
+
+
+def _is_named(person: str) -> bool:
+    return not person.lower().startswith(("the ", "der ", "die "))
 
 
 def _owned(subject: str, person: str, language: str) -> frozenset[str]:

@@ -60,26 +60,24 @@ def _names_another_of_it(claim: Reading, belief: Reading, is_explicit: bool) -> 
     if not mine or not theirs or not (claim.is_change or is_explicit) or claim.denies or belief.denies:
         return None
     thing = mine["thing"].lower()
-    if (
-        _have_other_owners(claim, belief)
-        or thing != theirs["thing"].lower()
-        or mine["where"] != theirs["where"]
-        or set(thing.split()) & _OF_MANY
-    ):
+    if thing != theirs["thing"].lower() or mine["where"] != theirs["where"] or _have_other_owners(claim, belief):
         return None
-    return (
-        Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {thing}.", ends=claim.is_change)
-        if not _share_name({mine["name"].lower()}, {theirs["name"].lower()})
-        else None
-    )
+    if set(thing.split()) & _OF_MANY or _share_name({mine["name"].lower()}, {theirs["name"].lower()}):
+        return None
+    if _OF_A_COUNTRY.search(mine["name"]) or _OF_A_COUNTRY.search(theirs["name"]):
+        return None
+    return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {thing}.", ends=claim.is_change)
 
 
 _IS_OF_IT = re.compile(
-    r"^(?P<whose>[\w ]+?['’]s?) (?P<thing>[a-z][\w-]+(?: [a-z][\w-]+)?) (?:is|are) (?:now |called |named )*"
+    r"^(?P<whose>[\w ]+?['’]s?) (?P<thing>[a-z][\w-]+(?: [a-z][\w-]+)?) is (?:now |called |named )*"
     r"(?P<where>with |at |from |in |by |on )?(?:now )?(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof|Frau|Herr)\.? )?[A-Z][\w-]+"
     r"(?: [A-Z][\w-]+)?)(?: (?:now|these days))?\.?$"
 )
 _OF_MANY = frozenset(word_list("of_many"))
+_OF_A_COUNTRY = re.compile(
+    r"(?:ish|ese|ian|ean|can|man)$|^(?:French|Dutch|Greek|Czech|Swiss|Thai|Welsh|Icelandic)$"
+)  # no name, though written like one
 
 
 _MOST_OF_BOTH = 0.75  # share of all their content words
@@ -119,7 +117,14 @@ _NO = frozenset(word_list("denials"))
 
 
 def _ends(claim: Reading, belief: Reading) -> str:
-    """Name what the claim ends and the belief rests on; "" where it ends nothing of it."""
+    """Name what the claim ends and the belief rests on; "" where it ends nothing of it.
+
+    What somebody by name has given up ends nothing of what is believed of another.
+    """
+    if claim.ended_by and not claim.ended_by & {
+        word.lower().removesuffix("'s") for word in list_words(belief.sentence)
+    }:
+        return ""
     for thing in claim.ended:
         if not is_ended(thing.lower(), belief.ended) and (
             _ends_value(thing, claim, belief) or _ends_word(thing, belief)
@@ -151,8 +156,9 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
     for name in claim.slots.keys() & belief.slots.keys():
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
         # Who is somebody's may come first ("Ravi is Mara's manager"): there it matters whose they are.
-        are_of_two = _have_other_owners(claim, belief) if slot.value == "person" else _are_of_two(claim, belief)
-        if are_of_two or not _is_about_same(slot, claim, belief):
+        if slot.is_of_person and _have_other_owners(claim, belief):
+            continue
+        if (slot.value != "person" and _are_of_two(claim, belief)) or not _is_about_same(slot, claim, belief):
             continue
         if slot.contrary and (wish := _compare_wishes(slot, claim, belief, is_explicit)):
             return wish

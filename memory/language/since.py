@@ -17,10 +17,10 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _AHEAD = r"(?:from|starting(?: in| on| from)?|beginning(?: in| on)?|as of|effective|ab|von)(?: the| dem| den)?"
 _BACK = r"(?:since|seit)(?: the| dem| den)?"
 
-# What changes in a month ahead ("the rent goes up in July") begins there.
+# What changes to something in a month ahead ("the rent goes up to 900 euros in July") does so from then on.
 _CHANGING = (
-    r"(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|moving|changes?|switch(?:es)?|becomes?|steigt|"
-    r"sinkt|zieht|wechselt)\b[^.;]{0,60}? (?:in|im)"
+    r"(?<!usually )(?:(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|changes?|switch(?:es)?)"
+    r" (?:from [^.;]{1,30} )?to\b[^.;]{1,40}? in|(?:steigt|sinkt|wechselt|zieht)\b[^.;]{0,40}? im)"
 )
 _IN_MONTH = rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}"
 

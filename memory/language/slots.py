@@ -29,6 +29,7 @@ class Slot:
     ignores_denial: bool  # its members say themselves what is wanted, and what not
     contrary: Mapping[str, str]  # a value by that whose denial it is: paragraphs, where no bullets are wanted
     asked: re.Pattern[str] | None  # words of a question about it that no answer needs to have
+    is_of_person: bool  # each person has their own
     common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
 
@@ -54,6 +55,7 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
         ignores_denial=bool(entry.get("ignores_denial")),
         contrary=dict(entry.get("contrary", {})),
         asked=_any_of(entry["asked"]) if "asked" in entry else None,
+        is_of_person=bool(entry.get("of_person")),
         common=frozenset(entry.get("common", ())),
     )
 

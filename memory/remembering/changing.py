@@ -162,7 +162,7 @@ def hear(
     Rules say so, or a model by a call. What was so before something else was says nothing against it: PAST.
     """
     [belief] = lock_named([belief_id])
-    was_closed, counted = is_closed(belief), (belief.alpha, belief.beta)
+    was_closed = is_closed(belief)
     claim, relation = _agree(relations)
     if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
         return PAST
@@ -178,10 +178,10 @@ def hear(
     gained = record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)
     if not gained.get(belief.pk):
         return _said_before(belief, episode)
+    if belief.valid_from and told_at(claim=claim) < belief.valid_from:
+        return PAST  # it is from before the belief held, and weighs nothing (C2)
     if relation.verdict is Verdict.SUPPORTS:
         return FactOutcome.REINFORCED
-    if (belief.alpha, belief.beta) == counted:
-        return PAST  # it is from a time at which the belief did not hold (C2)
     if was_closed:
         return RivalOutcome.WEAKENED
     reason = Reason.ANNOUNCED if relation.ends else Reason.DISPUTED

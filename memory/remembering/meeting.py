@@ -103,7 +103,8 @@ class Meeting:
         return heard
 
     def _known(self) -> KnownBeliefs:
-        return KnownBeliefs(workspace_id=self.remembrance.workspace_id, user=self.remembrance.episode.user)
+        episode = self.remembrance.episode
+        return KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user, said_from=episode.occurred_at)
 
     def _settle(self, number: int, read: ReadFact, heard: Mapping[int, dict[str, str]]) -> RememberedFact:
         draft = draft_of(episode=self.remembrance.episode, fact=read.fact, is_told=read.claim is not None)
@@ -171,7 +172,7 @@ class Meeting:
         close = [one.id for one, likeness in near if likeness >= least and one.status in LIVE]
         alike = self._known().alike(read.claim, source_of(episode=self.remembrance.episode, claim=read.claim))
         seen = Belief.objects.filter(
-            pk__in=alike, **({"project__isnull": False} if self.remembrance.is_limited else {})
+            pk__in=alike, status__in=LIVE, **({"project__isnull": False} if self.remembrance.is_limited else {})
         )
         named = sorted(seen.values_list("pk", flat=True))
         return tuple(key for key in dict.fromkeys([*close, *named]) if key not in besides)[: policy.candidates]

@@ -387,3 +387,24 @@ def test_what_is_from_before_a_belief_held_weakens_nothing(mara: Teller) -> None
     assert (linz.status, linz.beta) == ("active", 1.0)
     assert Remembrance.objects.get().facts.filter(rival=linz).count() == 0
     assert not Belief.objects.filter(statement__contains="Graz").exists()
+
+
+def test_what_is_remembered_after_an_announced_day_is_a_change_of_its_own(mara: Teller) -> None:
+    """C1: though no cycle has seen the day yet."""
+    mara.cycle(DANA)
+    mara.cycle("From April 1st my manager will be Ravi instead of Dana.")
+    mara.now = datetime(2026, 4, 2, 9, tzinfo=UTC)
+    remembered(mara, "My manager is no longer Dana, it is Tom now.", session="news")
+
+    assert believed(mara, "challenged") == [DANAS]
+    assert any("Tom" in statement for statement in believed(mara))
+
+
+def test_what_was_announced_can_be_put_off(mara: Teller) -> None:
+    """C1, C3: whatever road the second day comes by."""
+    mara.cycle(DANA)
+    remembered(mara, "From April 1st my manager will be Ravi instead of Dana.", session="one")
+    remembered(mara, "From May 1st my manager will be Ravi instead of Dana.", session="two")
+
+    [dana] = beliefs(mara)
+    assert dana.valid_until == datetime(2026, 5, 1, tzinfo=UTC)

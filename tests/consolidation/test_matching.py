@@ -93,6 +93,20 @@ def test_what_was_closed_hears_what_is_of_its_time(world: World, is_late: bool, 
     assert set(world.states(*said)) == {"settled" if is_late or count == 3 else "pooled"}
 
 
+def test_one_late_word_does_not_stop_what_turns_back(world: World) -> None:
+    """C2: a cluster founds nothing where most of it is of the time of what was closed."""
+    end = world.now - timedelta(days=3)
+    closed = world.hold(KILN, about="kiln", status="invalidated", status_reason="changed")
+    Belief.objects.filter(pk=closed.pk).update(valid_until=end)
+    late, *since = more_kilns(5)
+    world.say(late, about="kiln", likeness=0.9, occurred_at=end - timedelta(hours=1))
+    world.say_all(since, about="kiln", likeness=0.9)
+
+    world.cycle()
+
+    assert Belief.objects.filter(workspace=world.workspace, status="active").count() == 1
+
+
 def test_a_cluster_about_an_existing_belief_founds_none(world: World) -> None:
     """B8.4: contradicting evidence for a live belief means that the cluster is not novel."""
     belief = world.hold(KILN, about="kiln", supports=8)

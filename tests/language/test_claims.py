@@ -267,3 +267,18 @@ def test_a_time_that_comes_first_is_no_subject(said: str, subject: str) -> None:
 def test_a_person_without_a_name_is_written_small_within_a_sentence() -> None:
     assert told("Since last week I get up at six.", user="The user") == ["Since last week the user gets up at six."]
     assert tell_of(clause="I no longer cycle to work", name="The user") == "The user no longer cycles to work."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "If I'm not mistaken, Tom will be my manager from July.",
+        "I haven't told my boss yet that I've moved to Leipzig.",
+    ],
+)
+def test_a_change_is_one_though_something_else_is_open(said: str) -> None:
+    assert Mode.CHANGE in modes(said)
+
+
+def test_what_somebody_does_no_more_is_told() -> None:
+    assert told("I don't eat meat anymore.") == ["Nora doesn't eat meat anymore."]

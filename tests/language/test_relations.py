@@ -218,9 +218,16 @@ def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
         ("From June on Ines works at Hill Clinic.", "From 1 January 2027 Karl works at the town hall."),
         ("Nora's manager is Dana.", "Bruno's manager is Ravi."),
         ("Nora's bank is Revolut.", "Eva's bank is ING."),
+        ("Nora's database is Postgres.", "Bruno stopped using Postgres."),
+        ("Nora's database is Postgres.", "Bruno has dropped Postgres for good."),
+        ("Nora's office is in Leipzig.", "Anna left Leipzig."),
+        ("Nora's doctor is Polish.", "My doctor is Weber now."),
+        ("Nora lives in Berlin.", "I used to get lost in Berlin, now I do not."),
+        ("Nora lives in Leipzig.", "I don't miss Leipzig anymore."),
+        ("Nora lives in Berlin.", "I don't get lost in Berlin any more."),
     ],
 )
-def test_what_is_said_of_one_name_says_nothing_of_another(belief: str, text: str) -> None:
+def test_what_is_said_of_somebody_or_something_else_says_nothing(belief: str, text: str) -> None:
     assert said_of(belief, text).verdict is Verdict.IRRELEVANT
 
 
@@ -254,3 +261,12 @@ def test_of_what_somebody_may_have_several_another_name_says_nothing() -> None:
 def test_what_is_over_ends_it(belief: str, text: str) -> None:
     relation = said_of(belief, text)
     assert (relation.verdict, relation.ends) == (Verdict.CONTRADICTS, True)
+
+
+def test_what_a_team_or_product_has_is_the_same_by_another_name() -> None:
+    """Whose a database is may be put in several ways, and so may who somebody is that nobody knows by name."""
+    assert said_of("Engram's database is MySQL.", "Our database is Postgres now.").ends
+    assert said_of("The user's manager is Dana.", "My manager is Ravi now.", person="The user").ends
+    believed = read_sentence("Mara prefers tabs over spaces.", person="The user")
+    claim = read_sentence("Mara prefers tabs over spaces.", person="Mara")
+    assert relate(claim=claim, belief=believed, is_explicit=True).verdict is Verdict.SUPPORTS

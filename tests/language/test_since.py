@@ -46,6 +46,9 @@ def test_a_day_that_is_named(sentence: str, day: date) -> None:
         "From February 31st it is closed.",
         "I got a letter from Augusta.",
         "The kiln is serviced in July.",
+        "We were moving offices in February.",
+        "The sun rises at five in June.",
+        "The shift changes every week, in December too.",
     ],
 )
 def test_no_day(sentence: str) -> None:
