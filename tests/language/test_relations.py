@@ -256,6 +256,8 @@ def test_of_what_somebody_may_have_several_another_name_says_nothing() -> None:
         ("Ines drinks coffee in the breaks.", "Ines stopped drinking coffee."),
         ("Ines drinks coffee in the breaks.", "Ines doesn't drink coffee any more."),
         ("Eva lives in Zurich.", "Eva used to live in Zurich."),
+        ("Nora lives in Lyon.", "I live in Nantes now."),
+        ("Eva works at Bosch.", "Eva works at Siemens now."),
     ],
 )
 def test_what_is_over_ends_it(belief: str, text: str) -> None:
