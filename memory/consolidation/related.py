@@ -65,7 +65,7 @@ class KnownBeliefs:
     def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
         """Yield the beliefs that a claim says something about, and what."""
         reading = read_claim(claim=claim, source=source)
-        asked = (*reading.stems, *(f"slot:{name}" for name in reading.slots), *_ended_words(reading))
+        asked = (*reading.stems, *_keys_of(reading), *_ended_words(reading))
         for place in sorted(self._index.having(asked)):
             belief = self.beliefs[place]
             if not _is_in_sight(belief, source):
@@ -102,9 +102,16 @@ def find_alike_claims(told: Sequence[tuple[Claim, EpisodeSource]]) -> dict[int, 
 
 def _words_of(reading: Reading) -> Iterable[str]:
     yield from reading.stems
-    yield from (f"slot:{name}" for name in reading.slots)
+    yield from _keys_of(reading)
     yield from (f"name:{name}" for name in reading.names)
     yield from _plain_words(reading.sentence)
+
+
+def _keys_of(reading: Reading) -> Iterable[str]:
+    """Yield what a sentence says something of: its slots, and what is somebody's, be its words ever so common."""
+    yield from (f"slot:{name}" for name in reading.slots)
+    if reading.possession:
+        yield f"thing:{reading.possession.thing}"
 
 
 def _plain_words(sentence: str) -> Iterable[str]:

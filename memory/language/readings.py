@@ -53,6 +53,15 @@ _TITLE = re.compile(rf"\b{TITLE} (?=[A-ZÄÖÜ])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Possession:
+    """What a sentence names as somebody's: "Nora's phone plan is with Telmo"; in lower case."""
+
+    thing: str
+    where: str  # the preposition before the name, if any
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """A sentence as the rules compare it: content stems, slots and values, contexts, what it denies or ends."""
 
@@ -63,6 +72,7 @@ class Reading:
     is_of_person: bool  # the one whose claims these are, and not of what is theirs
     named: frozenset[str]  # of whom it tells, by name
     owner: str  # of what it tells, where it begins with whose that is
+    possession: Possession | None
     owned: frozenset[str]  # stems of the subject where it is a group or place of theirs ("Ida's team")
     slots: dict[str, frozenset[str]]
     values: Values
@@ -91,6 +101,7 @@ def read_sentence(sentence: str, *, person: str, subject: str = "", language: st
         is_of_person=bool(subject) and subject.lower() == person.lower(),
         named=_name_person(sentence, person, language),
         owner=_name_owner(sentence, person),
+        possession=_find_possession(sentence),
         owned=_owned(subject, person, language),
         slots=slots,
         values=values,
@@ -136,6 +147,23 @@ def _name_owner(sentence: str, person: str) -> str:
     if owner != _PERSON.lower():
         return owner
     return person.lower() if _is_named(person) else ""
+
+
+def _find_possession(sentence: str) -> Possession | None:
+    found = _IS_OF_IT.match(sentence)
+    if found is None or _OF_A_COUNTRY.search(found["name"]):
+        return None
+    return Possession(thing=found["thing"].lower(), where=found["where"] or "", name=found["name"].lower())
+
+
+_IS_OF_IT = re.compile(
+    r"^[\w ]+?['’]s? (?P<thing>[a-z][\w-]+(?: [a-z][\w-]+)?) is (?:now |called |named )*"
+    r"(?P<where>with |at |from |in |by |on )?(?:now )?(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof|Frau|Herr)\.? )?[A-Z][\w-]+"
+    r"(?: [A-Z][\w-]+)?)(?: (?:now|these days))?\.?$"
+)
+_OF_A_COUNTRY = re.compile(
+    r"(?:ish|ese|ian|ean|can|man)$|^(?:French|Dutch|Greek|Czech|Swiss|Thai|Welsh|Icelandic)$"
+)  # no name, though written like one
 
 
 def _is_named(person: str) -> bool:

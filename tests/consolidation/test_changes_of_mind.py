@@ -408,3 +408,15 @@ def test_what_was_announced_can_be_put_off(mara: Teller) -> None:
 
     [dana] = beliefs(mara)
     assert dana.valid_until == datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def test_another_name_for_what_is_theirs_replaces_the_old(mara: Teller) -> None:
+    """E3, E4: though every word that the two share is a common one."""
+    mara.cycle("My phone plan is with Telmo.")
+    mara.cycle("My phone plan is with Vonda.")
+    assert believed(mara) == ["Mara's phone plan is with Telmo."]
+    for _ in range(2):
+        mara.cycle("My phone plan is with Vonda.")
+
+    assert believed(mara) == ["Mara's phone plan is with Vonda."]
+    assert believed(mara, "invalidated") == ["Mara's phone plan is with Telmo."]
