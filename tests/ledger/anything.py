@@ -365,11 +365,11 @@ class Anything(RuleBasedStateMachine):
 
     @invariant()
     def what_says_both_is_partial(self) -> None:
-        """E1: a text that bears a belief out and contradicts it does neither."""
+        """E1: a text that bears a belief out and contradicts it does neither; who splits a belief says what counts."""
         rows = Evidence.objects.for_workspace(self.workspace.pk).filter(
             episode__text=BOTH, episode__source="human", belief__statement__contains="drink", base_weight__gt=0,
             is_founding=False,
-        )  # fmt: skip
+        ).exclude(belief__parents_lineage__kind="split")  # fmt: skip
         assert set(rows.values_list("verdict", flat=True)) <= {Verdict.PARTIAL}
 
     @invariant()
