@@ -65,6 +65,7 @@ def read_body(serializer: type[StrictSerializer], request: Request) -> dict[str,
     """Return the checked body of a request, without secrets."""
     if not isinstance(request.data, Mapping):
         raise serializers.ValidationError({api_settings.NON_FIELD_ERRORS_KEY: ["A JSON object is expected."]})
+    _refuse_other_types(_one(serializer), request.data)
     return _checked(serializer, request.data, request)
 
 
@@ -150,6 +151,34 @@ def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any], reques
     values: dict[str, Any] = _one(serializer).run_validation(data)
     said = {name: value for name, value in values.items() if name not in _closed_fields(serializer)}
     return values | redact_values(workspace_id=holder_of(request).workspace.pk, values=said)
+
+
+def _refuse_other_types(serializer: serializers.Serializer[Any], data: Mapping[str, Any]) -> None:
+    """Raise ValidationError where a value is not of its field's type in JSON: a check would make false of 0."""
+    wrong = {
+        name: [field.error_messages["invalid"]]
+        for name, field in serializer.fields.items()
+        if name in data and not _has_type(field, data[name])
+    }
+    if wrong:
+        raise serializers.ValidationError(wrong)
+
+
+def _has_type(field: Any, value: Any) -> bool:
+    """Tell whether a value is of a field's type; what is null, or should be a list or an object, is checked later."""
+    if isinstance(field, serializers.ListField) and isinstance(value, list):
+        return all(_has_type(field.child, one) for one in value)
+    expected = next((types for kind, types in _JSON_TYPES.items() if isinstance(field, kind)), (object,))
+    is_flag = isinstance(value, bool)
+    return value is None or (isinstance(value, expected) and (not is_flag or bool in expected or object in expected))
+
+
+_JSON_TYPES: Mapping[type, tuple[type, ...]] = {
+    serializers.BooleanField: (bool,),
+    serializers.CharField: (str,),
+    serializers.IntegerField: (int,),
+    serializers.FloatField: (int, float),
+}
 
 
 @cache
