@@ -156,7 +156,7 @@ def _checked(serializer: type[StrictSerializer], data: Mapping[str, Any], reques
 def _refuse_other_types(serializer: serializers.Serializer[Any], data: Mapping[str, Any]) -> None:
     """Raise ValidationError where a value is not of its field's type in JSON: a check would make false of 0."""
     wrong = {
-        name: [field.error_messages["invalid"]]
+        name: [getattr(field, "child", field).error_messages["invalid"]]
         for name, field in serializer.fields.items()
         if name in data and not _has_type(field, data[name])
     }

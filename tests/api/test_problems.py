@@ -135,6 +135,7 @@ def test_failures_outside_views_are_problems_for_the_api_alone(rf: RequestFactor
         ("/recall", {"query": "tea", "user": 0}, "user"),
         ("/recall", {"query": "tea", "limit": "5"}, "limit"),
         ("/recall", {"query": "tea", "types": [1]}, "types"),
+        ("/recall", {"query": "tea", "categories": [1]}, "categories"),
         ("/consolidations", {"dry_run": 0}, "dry_run"),
         ("/consolidations", {"dry_run": "no"}, "dry_run"),
     ],
