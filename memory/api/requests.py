@@ -168,9 +168,8 @@ def _has_type(field: Any, value: Any) -> bool:
     """Tell whether a value is of a field's type; what is null, or should be a list or an object, is checked later."""
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         return all(_has_type(field.child, one) for one in value)
-    expected = next((types for kind, types in _JSON_TYPES.items() if isinstance(field, kind)), (object,))
-    is_flag = isinstance(value, bool)
-    return value is None or (isinstance(value, expected) and (not is_flag or bool in expected or object in expected))
+    types = next((types for kind, types in _JSON_TYPES.items() if isinstance(field, kind)), None)
+    return types is None or value is None or type(value) in types  # by `type`, since true is an int, too
 
 
 _JSON_TYPES: Mapping[type, tuple[type, ...]] = {

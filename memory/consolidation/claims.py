@@ -66,9 +66,9 @@ class ClaimPlan:
 def plan_claims(*, workspace_id: int, sources: Sequence[EpisodeSource]) -> list[ClaimPlan]:
     """Choose the claims that get a job, in the order of time: new ones that are told, and what bears on a belief."""
     here = {source.claim_id: source for source in sources if source.claim_id}
-    claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
     if not here:
         return []
+    claims = Claim.objects.filter(pk__in=list(here), is_whole=False)
     known = KnownBeliefs(workspace_id=workspace_id, said_from=min(source.occurred_at for source in here.values()))
     heard = _heard_pairs(workspace_id, [source.id for source in here.values()])
     plans = []

@@ -11,7 +11,6 @@ from datetime import date
 
 from memory.domain.language import detect_language
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
-from memory.domain.named_subjects import find_named_subject
 from memory.domain.noting import hear_note
 from memory.domain.refusals import has_verb, is_german
 from memory.domain.relative_dates import date_sentence
@@ -19,6 +18,7 @@ from memory.domain.sentences import list_words, strip_pictographs
 from memory.language.clauses import Clause, list_clauses
 from memory.language.cues import dull_words, has_cue
 from memory.language.modes import Mode, denies, find_change, mode_of
+from memory.language.named_subjects import find_named_subject
 from memory.language.persons import name_pronoun, name_thing, people_in
 from memory.language.slots import fill_slots, without_ended
 from memory.language.statements import as_instruction, as_order, grade, is_refused, shorten, strip_frame

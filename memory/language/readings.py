@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from memory.domain.lexicon import ENGLISH_STOPS
 from memory.domain.matching.stems import stem_english, stem_german
-from memory.domain.named_subjects import find_named_person, find_named_subject, find_owner
 from memory.domain.sentences import list_words
 from memory.language.cues import common_words, dull_words, word_list
 from memory.language.modes import denies, find_change
+from memory.language.named_subjects import find_named_person, find_named_subject, find_owner
 from memory.language.slots import fill_slots, without_ended
 from memory.language.values import TITLE, Values, find_values
 

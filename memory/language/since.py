@@ -19,7 +19,7 @@ _BACK = r"(?:since|seit)(?: the| dem| den)?"
 
 # What changes to something in a month ahead ("the rent goes up to 900 euros in July") does so from then on.
 _CHANGING = (
-    r"(?<!usually )(?:(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|changes?|switch(?:es)?)"
+    r"(?:(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|changes?|switch(?:es)?)"
     r" (?:from [^.;]{1,30} )?to\b[^.;]{1,40}? in|(?:steigt|sinkt|wechselt|zieht)\b[^.;]{0,40}? im)"
 )
 _IN_MONTH = rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}"
