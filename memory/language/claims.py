@@ -238,7 +238,7 @@ def subject_of(told: str, user: str) -> str:
     return words[0].lower() if words else user
 
 
-_TIME_FIRST = r"(?:from|since|as of|in|on|at|by|after|before|until|every|starting)(?: [\w.]+){1,5}?,? "
+_TIME_FIRST = r"(?:from|since|as of|in|on|at|by|after|before|until|every|starting)(?: [\w.'’]+){1,5}?,? "
 
 
 def _keep_parts_or_whole(claims: Sequence[ReadClaim]) -> list[ReadClaim]:

@@ -45,7 +45,7 @@ def find_named_person(sentence: str, *, language: str = "") -> frozenset[str]:
     first, *rest = _after_name(_without_time(sentence)) or [""]
     said = next((word for word in (first, *rest) if not _is_helping(word)), "")
     is_somebody = first in _BE and bool(rest) and rest[0] in _STATES
-    is_deed = said in _DEEDS or stem_english(said) in _STEMS_OF_DEEDS
+    is_deed = said in _DEEDS or (language != "de" and stem_english(said) in _STEMS_OF_DEEDS)
     return find_named_subject(sentence, language=language) if is_somebody or is_deed else frozenset()
 
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from memory.language.claims import ReadClaim, Speech, read_claims
+from memory.language.claims import ReadClaim, Speech, read_claims, subject_of
 from memory.language.modes import EVIDENCE, Mode
 from memory.language.wording import tell_of
 from tests.test_claims_data import read_messages
@@ -262,6 +262,7 @@ def test_what_is_only_imagined_or_denied_is_no_evidence(said: str) -> None:
 )
 def test_a_time_that_comes_first_is_no_subject(said: str, subject: str) -> None:
     assert read(said, user="The user")[0].subject == subject
+    assert subject_of("On Nora's working days Nora needs freezer meals.", "Nora") == "Nora"
 
 
 def test_a_person_without_a_name_is_written_small_within_a_sentence() -> None:

@@ -52,3 +52,8 @@ def test_whose_something_is_comes_first(sentence: str, owner: str) -> None:
 )
 def test_people_are_told_by_what_they_do(sentence: str, is_of_person: bool) -> None:
     assert bool(find_named_person(sentence)) is is_of_person
+
+
+def test_a_german_noun_is_no_person_by_an_english_stem() -> None:
+    assert not find_named_person("Zotero hat 2.400 Einträge.", language="de")
+    assert find_named_person("Vera wohnt in Triest.", language="de") == {"vera"}
