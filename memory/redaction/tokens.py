@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from memory.redaction.detector import entropy_of
 from memory.redaction.findings import Finding, SecretKind
+from memory.redaction.service_patterns import entropy_of
 
-# Newer than the detector's list, or ours.
+# Newer than the services' patterns, or ours.
 _PREFIXED = re.compile(
     r"(?<![\w-])(?:"
     r"(?P<key>sk-(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}|(?:sk|rk)_(?:test|live)_\w{16,}|AIza[\w-]{35}|dop_v1_[0-9a-f]{64})"

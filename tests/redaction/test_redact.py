@@ -168,7 +168,7 @@ def _turns(text: str) -> list[str]:
 
 def test_a_turn_takes_well_under_a_millisecond() -> None:
     """L2: at the 99th percentile of turns of 500 characters, at best of five for each."""
-    redact(RANDOM)  # the detector is imported on first use
+    redact(RANDOM)  # what a first time prepares
     took = sorted(_at_best(turn) for turn in _turns(HISTORY.read_text()))
     assert took[int(len(took) * 0.99)] < 1.0
 
