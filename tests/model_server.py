@@ -30,6 +30,7 @@ from tests.model_server_acts import (
     Asked,
     Call,
     Script,
+    Wire,
     answer,
     as_act,
     chat_body,
@@ -228,12 +229,28 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(act.wait)
         call.did = act.name
         body = act.body or usual()
-        if act.close:
+        if act.twist:
+            body = json.dumps(act.twist(json.loads(body))).encode()
+        if act.write:
+            self._write(call, act.write, body)
+        elif act.close:
             self.close_connection = True
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         else:
             self._send(replace(act, body=body))
         call.left_at = time.time()
+
+    def _write(self, call: Call, write: Callable[[Wire, bytes], None], body: bytes) -> None:
+        """Let an act write the answer, and end the connection after it."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 * 1024)  # what is sent is nearly read
+        self.close_connection = True
+        wire = Wire(self.connection)
+        try:
+            write(wire, body)
+        except OSError:
+            return  # the client has gone
+        finally:
+            call.sent = wire.sent
 
     def _send(self, act: Act) -> None:
         try:
@@ -242,6 +259,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(act.body)))
             if act.retry_after is not None:
                 self.send_header("Retry-After", act.retry_after)
+            for name, value in act.headers:
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(act.body[: len(act.body) // 2] if act.cut else act.body)
             self.wfile.flush()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -86,13 +87,29 @@ class Call:
     texts: list[str]  # of the episodes, or what is to be embedded
     came_at: float
     did: str = ""
+    sent: int = 0  # bytes, where an act wrote them itself
     left_at: float | None = None
     beliefs: list[str] = field(default_factory=list)
 
 
+class Wire:
+    """What an act writes to that answers byte by byte: headers are its own business, too."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self.sent = connection, 0
+
+    def send(self, data: bytes) -> None:
+        """Write some bytes; raise OSError once nobody reads them."""
+        self._connection.sendall(data)
+        self.sent += len(data)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """What the server does with a request: a status and a body, after a wait, whole or not."""
+    """What the server does with a request: a status and a body, after a wait, whole or not.
+
+    `twist` makes another answer of the usual one; `write` is given the wire and the body, and does the rest itself.
+    """
 
     name: str = "answer"
     status: int = 200
@@ -104,6 +121,9 @@ class Act:
     cut: bool = False
     close: bool = False
     usage: bool = True
+    headers: tuple[tuple[str, str], ...] = ()
+    twist: Callable[[Any], Any] | None = None
+    write: Callable[[Wire, bytes], None] | None = None
 
 
 Script = Callable[[Asked], Act | dict[str, Any] | None]

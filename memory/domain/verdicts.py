@@ -32,10 +32,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A verdict and one short sentence that says why."""
+    """A verdict and one short sentence that says why.
+
+    `is_firm`: a rule knows that the episode may not count, whatever else somebody finds; else it only found nothing.
+    """
 
     verdict: Verdict
     reason: str
+    is_firm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +157,10 @@ def _leave(reason: str) -> Judgement:
     return Judgement(verdict=Verdict.IRRELEVANT, reason=reason)
 
 
+def _refuse(reason: str) -> Judgement:
+    return Judgement(verdict=Verdict.IRRELEVANT, reason=reason, is_firm=True)
+
+
 def _contradict(reason: str) -> Judgement:
     return Judgement(verdict=Verdict.CONTRADICTS, reason=reason)
 
@@ -160,9 +168,9 @@ def _contradict(reason: str) -> Judgement:
 def leave_unstated(case: Comparison) -> Judgement | None:
     """Leave questions, other people's words and texts that share nothing."""
     if case.episode.is_question:
-        return _leave("The episode asks and does not state.")
+        return _refuse("The episode asks and does not state.")
     if have_other_speakers(case.episode, case.belief):
-        return _leave("The episode tells of another person.")
+        return _refuse("The episode tells of another person.")
     if not case.shared:
         return _leave("The texts have no content word in common.")
     return None
@@ -251,7 +259,7 @@ def judge_opposites(case: Comparison) -> Judgement | None:
     if case.is_mirrored and name_opposites(case.episode, case.belief):
         return _contradict("Episode and belief use words that exclude each other.")
     if have_other_names(case.episode, case.belief):
-        return _leave("The texts name different things.")
+        return _refuse("The texts name different things.")
     return None
 
 
@@ -260,13 +268,13 @@ def judge_support(case: Comparison) -> Judgement | None:
     if not case.shares_enough or not _is_covered(case):
         return None
     if case.belief.is_limited and not case.episode.is_limited:
-        return _leave("The belief has a condition of which the episode says nothing.")
+        return _refuse("The belief has a condition of which the episode says nothing.")
     if case.episode.is_limited and not case.belief.is_limited:
         return Judgement(verdict=Verdict.PARTIAL, reason="The episode holds it under a condition or with an exception.")
     if case.episode.is_hedged and not case.belief.is_hedged:
-        return _leave("The episode only considers it.")
+        return _refuse("The episode only considers it.")
     if displace_names(case.episode, case.belief):
-        return _leave("The episode puts another name in that place.")
+        return _refuse("The episode puts another name in that place.")
     return Judgement(verdict=Verdict.SUPPORTS, reason="The episode states all that the belief says.")
 
 

@@ -11,10 +11,11 @@ from django.conf import settings
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from memory.llm.answers import cost_of
 from memory.llm.caps import check_recall_cap
 from memory.llm.connection import rest_connection
-from memory.llm.embeddings import Embedded, Embedder
-from memory.llm.ledger import UNHEARD, CallScope, cost_of, reserve_rows
+from memory.llm.embeddings import Embedded, Embedder, WrongDimensions
+from memory.llm.ledger import UNHEARD, CallScope, reserve_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens, reserve_tokens
 from memory.llm.redacting import redact_texts
@@ -124,6 +125,8 @@ def _embed(model: Embedder, texts: Sequence[str], timeout: float, *, is_query: b
     """Embed; texts that a model cannot take, and vectors that do not fit, are a failed call that says so."""
     try:
         return model.embed_counted(texts, timeout=timeout, is_query=is_query)
+    except WrongDimensions as error:
+        raise CallFailed(str(error), kind=FailureKind.MALFORMED) from error
     except ValueError as error:
         raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
 

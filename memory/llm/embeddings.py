@@ -1,6 +1,6 @@
 """Models that turn text into vectors, behind one door."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memory.domain.calibration import Profile
 
 DIMENSIONS = 768
+FEWEST_DIMENSIONS = 16  # a server's vectors of fewer say next to nothing of their texts: no model makes such
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +24,9 @@ class WrongDimensions(ValueError):
     """A model whose vectors do not fit the columns they are meant for."""
 
     def __init__(self, *, model: str, dimensions: int) -> None:
-        super().__init__(f"The embedding model {model} returned {dimensions} dimensions; at most {DIMENSIONS} fit.")
+        super().__init__(
+            f"The embedding model {model} returned {dimensions} dimensions; {FEWEST_DIMENSIONS} to {DIMENSIONS} fit."
+        )
         self.model = model
         self.dimensions = dimensions
 
@@ -72,6 +75,13 @@ class Embedder(Protocol):
         """Return what `embed` returns, with the tokens that it took."""
         ...
 
+    def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
+        """Return the unit vector (768) of a text whose lower-case words weigh so much, all others nothing.
+
+        None where none of them weighs anything, and from a model that reads a text as a whole.
+        """
+        ...
+
     def is_overlong(self, text: str) -> bool:
         """Tell whether a text is cut into pieces whose vectors are averaged."""
         ...
@@ -91,10 +101,13 @@ def embedder() -> Embedder:
 
 def preload() -> None:
     """Load what the settings name before a worker forks: its children share the memory and answer at once."""
-    fetch()
     model = embedder()
     if not model.profile.is_fitted:
         log.warning("embeddings_uncalibrated", model=model.name)
+    if settings.ENGRAM_VERDICTS == "local":
+        from memory.llm.pair_models import pair_classifier
+
+        pair_classifier(named=settings.ENGRAM_VERDICT_MODEL)
     servers = set()
     if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
         static_embedder()
@@ -130,42 +143,17 @@ def _remote_embedder(base_url: str, api_key: str, model: str) -> Embedder:
 
 
 @lru_cache(maxsize=4)
-def local_embedder(model: str) -> Embedder:
-    """Return the sentence model of a folder, or the one that fastembed knows by this name; raise ModelUnavailable.
+def local_embedder(named: str) -> Embedder:
+    """Return the sentence model of a folder, or of a file in it; raise ModelUnavailable."""
+    from memory.llm.local_embeddings import LocalEmbedder
 
-    Nothing is downloaded here, so that no request waits for it: `fetch` does that.
-    """
-    from memory.llm.local_embeddings import LocalEmbedder, Runtime
-
-    runtime: Runtime
-    if is_folder(model):
-        from memory.llm.onnx_folder import OnnxFolder
-
-        runtime = OnnxFolder(folder=Path(model).expanduser().resolve())
-    else:
-        from memory.llm.fastembed_model import FastembedModel
-
-        runtime = FastembedModel(model=model, cache=models_folder())
-    return LocalEmbedder(runtime=runtime)
-
-
-def fetch() -> None:
-    """Download the embedding model that the settings name, if it is one that can be and is missing."""
-    if settings.ENGRAM_EMBEDDINGS == "local" and not is_folder(settings.ENGRAM_EMBEDDING_MODEL):
-        from memory.llm.fastembed_model import fetch_model
-
-        fetch_model(model=settings.ENGRAM_EMBEDDING_MODEL, cache=models_folder())
+    return LocalEmbedder(named=named)
 
 
 def models_folder() -> Path:
-    """Return where downloaded models are kept; folders of one's own may stand there too."""
+    """Return where folders of models may stand, besides where the settings name one."""
     folder: Path = settings.DATA_DIR / "models"
     return folder
-
-
-def is_folder(model: str) -> bool:
-    """Tell whether a local model is named by its folder."""
-    return model.startswith(("/", "./", "../", "~")) or Path(model).is_dir()
 
 
 def reject_blank(texts: Sequence[str]) -> None:

@@ -3,23 +3,21 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from memory.llm.answers import cost_of
 from memory.llm.budget import DailyCapReached
 from memory.llm.caps import count_affordable, why_unaffordable
 from memory.llm.model import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
-from memory.llm.replies import MalformedReply, Reply, validate_reply
+from memory.llm.replies import LONGEST_REPLY, MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from memory.models.rows import insert_new
 
-MILLION = Decimal(1_000_000)
 LONGEST_ERROR = 500
 UNHEARD = "nobody was left to wait for the answer"  # of a call whose worker was killed, or ended in its middle
 
@@ -157,7 +155,7 @@ def _columns(one: Settlement) -> dict[str, Any]:
         "id": one.call_id,
         "outcome": CallOutcome(result.kind) if isinstance(result, CallFailed) else CallOutcome.OK,
         "latency_ms": result.latency_ms,
-        "reply": _storable(result.raw),
+        "reply": _storable(result.raw[:LONGEST_REPLY]),
         "error": _storable(str(result))[:LONGEST_ERROR] if isinstance(result, CallFailed) else "",
     }
 
@@ -194,12 +192,6 @@ def abandon_calls(
         rows = rows.filter(pk__in=call_ids)
     lost = rows.filter(started_at__lte=Now() - timedelta(seconds=older_than_seconds))
     return lost.update(outcome=CallOutcome.ABANDONED, error=UNHEARD, finished_at=Now())
-
-
-def cost_of(*, model: str, input_tokens: int, output_tokens: int) -> Decimal:
-    """Return the price of a call in US dollars; a model without a price costs nothing."""
-    sent, received = (Decimal(str(price)) for price in settings.ENGRAM_PRICES.get(model, (0, 0)))
-    return (sent * input_tokens + received * output_tokens) / MILLION
 
 
 def _lock_ledger(workspace_id: int) -> Workspace:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 
@@ -86,13 +86,24 @@ class LanguageModel(Protocol):
 def language_model() -> LanguageModel:
     """Return the model that the settings name, one per process."""
     if settings.ENGRAM_LLM == "offline":
-        return _offline_model()
-    return _openai_model(
-        settings.OPENAI_API_KEY,
-        settings.OPENAI_BASE_URL,
-        settings.ENGRAM_SYNTHESIS_MODEL,
-        settings.ENGRAM_CLASSIFICATION_MODEL,
-    )
+        named = _offline_model()
+    else:
+        named = _openai_model(
+            settings.OPENAI_API_KEY,
+            settings.OPENAI_BASE_URL,
+            settings.ENGRAM_SYNTHESIS_MODEL,
+            settings.ENGRAM_CLASSIFICATION_MODEL,
+        )
+    if settings.ENGRAM_VERDICTS == "local":
+        return _with_local_verdicts(named, settings.ENGRAM_VERDICT_MODEL)  # type: ignore[arg-type]  # hashed by identity
+    return named
+
+
+@lru_cache(maxsize=4)
+def _with_local_verdicts(base: Any, classifier: str) -> LanguageModel:
+    from memory.llm.local_verdicts import LocalVerdicts
+
+    return LocalVerdicts(base=base, classifier=classifier)
 
 
 @lru_cache(maxsize=1)

@@ -17,9 +17,12 @@ from memory.domain.matching import Claim, check_polarity
 from memory.domain.remembering import read_facts
 from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
 from memory.domain.summaries import summarize_sayings
+from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict, judge_by_rules
 from memory.language.claims import ReadClaim, Speech, read_claims
+from memory.language.contradictions import find_contradiction
 from memory.language.modes import EVIDENCE
+from memory.language.sides import Side, language_of, read_side
 from memory.llm.embeddings import static_embedder
 from memory.llm.model import Completion
 from memory.llm.replies import (
@@ -154,7 +157,7 @@ def _merge(request: MergeRequest) -> Union:
     """Agree only where nothing tells the two apart: above the threshold, and past the guard."""
     first, second = request.beliefs
     alike = request.similarity > settings.POLICY.gate.merge_similarity
-    same = alike and check_polarity(left=_as_claim(first), right=_as_claim(second)).passed
+    same = alike and check_polarity(left=claim_of_belief(first), right=claim_of_belief(second)).passed
     return Union(same=same, statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
 
 
@@ -227,7 +230,8 @@ def _summarize(request: SummaryRequest) -> Summary:
     return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
 
 
-def _as_claim(belief: StatedBelief) -> Claim:
+def claim_of_belief(belief: StatedBelief) -> Claim:
+    """Return a belief as rules compare it: its speaker is its subject, as in the polarity guard."""
     return Claim(text=belief.statement, speaker=belief.subject, language=belief.language)
 
 
@@ -248,14 +252,19 @@ def _read(request: RememberRequest) -> StatedFacts:
 
 def _find_contradiction(request: ContradictionRequest) -> Contradiction:
     """Name the beliefs that rules find contradicted, and why the first is."""
-    fact = _as_claim(request.fact)
+    fact, *beliefs = (_as_side(belief, request.person) for belief in (request.fact, *request.beliefs))
     found = {
-        number: judgement.reason
-        for number, belief in enumerate(request.beliefs, 1)
-        if (judgement := judge_by_rules(episode=fact, belief=_as_claim(belief), similarity=None)).verdict
-        is Verdict.CONTRADICTS
+        number: reason
+        for number, belief in enumerate(beliefs, 1)
+        if fact and belief and (reason := find_contradiction(one=fact, other=belief))
     }
     return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
+
+
+def _as_side(belief: StatedBelief, user: str) -> Side | None:
+    language = language_of(belief.statement, known=belief.language)
+    person = person_of(user=user, language=language)
+    return read_side(belief.statement, person=person, subject=belief.subject, language=language)
 
 
 def _read_claims(request: ClaimsRequest) -> ClaimsReply:
@@ -299,11 +308,11 @@ def _classify(request: ClassificationRequest) -> Reply:
     )
 
 
+def claim_of_episode(episode: EpisodeText) -> Claim:
+    """Return an episode as rules compare it."""
+    return Claim(text=episode.text, speaker=episode.speaker, language=episode.language)
+
+
 def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
-    """Judge one episode; a belief's speaker is its subject, as in the polarity guard."""
-    judgement = judge_by_rules(
-        episode=Claim(text=episode.text, speaker=episode.speaker, language=episode.language),
-        belief=_as_claim(belief),
-        similarity=similarity,
-    )
+    judgement = judge_by_rules(episode=claim_of_episode(episode), belief=claim_of_belief(belief), similarity=similarity)
     return EpisodeVerdict(belief=belief.id, id=episode.id, verdict=judgement.verdict, reason=judgement.reason)

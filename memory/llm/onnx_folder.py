@@ -1,104 +1,165 @@
-"""A sentence model in a folder: model.onnx, tokenizer.json, and the files that say how to use them, if it has any."""
+"""A model in a folder of ONNX files: what must be there, and how it is run on this machine by onnxruntime.
+
+The folder holds model.onnx (or onnx/model.onnx), tokenizer.json and config.json, as exports of sentence-transformers
+and Optimum have them. Where it holds the model several times, the one of full precision is run: 8-bit weights ruin
+some models. Another is run where its file is named instead of the folder.
+"""
 
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.core.exceptions import ImproperlyConfigured
 from numpy.typing import NDArray
 
-from memory.llm.local_embeddings import LONGEST_TOKENS, NEEDS_THE_EXTRA, ModelUnavailable
-from memory.llm.prefixes import prefixes_of
-
+LONGEST_TOKENS = 512  # of a piece, whatever a model allows: attention's memory grows by the square
+THE_EXTRA = "pip install -r requirements-local.txt"
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-_WHOLE = "sentence_embedding"  # what models that pool by themselves call their output
-_BLOCK = 1 << 20  # bytes
+_TOKENIZER = "tokenizer.json"
 _INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+_BLOCK = 1 << 20  # bytes
+_POINTER = b"version https://git-lfs"  # what git leaves in the place of a file that was not fetched
+_SEARCHED = 32 << 20  # bytes; a model that keeps its weights in files beside it is smaller
+_BESIDE = re.compile(rb"\n\x08location\x12([\x01-\x7f])")  # an entry of a tensor's external data, its length at the end
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads would not survive a fork
 
 
-class OnnxFolder:
-    """Runs a folder's model on one thread: without threads of its own a session survives a fork and is shared by it."""
+class ModelUnavailable(ImproperlyConfigured):
+    """A model that cannot be loaded here; the message names the setting or the file, and says what is wrong."""
 
-    def __init__(self, *, folder: Path) -> None:
-        self._folder, self._file = folder, _find_model(folder)
-        config = self._read("config.json")
-        names = (folder.name, str(config.get("_name_or_path", "")), str(config.get("model_type", "")))
-        self.prefixes = prefixes_of(names=names, prompts=self._read("config_sentence_transformers.json").get("prompts"))
-        self.is_multilingual = any("multilingual" in name for name in names)
-        self.longest_tokens = self._find_length(config)
-        self._takes_first = bool(self._read("1_Pooling/config.json").get("pooling_mode_cls_token"))
-        self.name = f"{folder.name}@{self._hash_weights()}-{self._hash_use()}"
-        self._load()
 
-    def run(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return raw vectors of shape (n, dimensions of the model)."""
-        return np.vstack([self._run_one(text) for text in texts])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFiles:
+    """A folder that was found whole, and the file in it that is to be run."""
 
-    def _run_one(self, text: str) -> NDArray[np.float32]:
-        """Average the vectors of all tokens, or take the first one's, as the folder says."""
-        ids = self.tokenizer.encode(text).ids[: self.longest_tokens]
-        given = {"input_ids": [ids], "attention_mask": [[1] * len(ids)], "token_type_ids": [[0] * len(ids)]}
-        feed = {name: np.array(given[name], dtype=np.int64) for name in self._inputs}
-        found: NDArray[np.float32] = self._session.run([self._output], feed)[0][0]
-        if found.ndim > 1:
-            found = found[0] if self._takes_first else np.asarray(found.mean(axis=0))
-        return found
+    folder: Path
+    weights: Path
 
-    def _load(self) -> None:
+    def read(self, name: str) -> dict[str, Any]:
+        """Read a JSON object of the folder; one that is not there has nothing in it."""
+        found = self.read_json(name)
+        return found if isinstance(found, dict) else {}
+
+    def read_json(self, name: str) -> Any:
+        """Read a JSON file of the folder, None where there is none; raise ModelUnavailable for what is no JSON."""
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ModelUnavailable(f"{path} cannot be read: {error}.") from error
+
+    @property
+    def longest_tokens(self) -> int:
+        """Return the least of the lengths that the folder's files name, and of ours."""
+        named = (
+            self.read("sentence_bert_config.json").get("max_seq_length"),
+            self.read("tokenizer_config.json").get("model_max_length"),
+            self.read("config.json").get("max_position_embeddings"),
+        )
+        return min([LONGEST_TOKENS, *(value for value in named if isinstance(value, int) and value > 0)])
+
+    def name(self, *, use: str) -> str:
+        """Name the model by its folder, the hash of its weights and that of how they are used.
+
+        So no two models' results ever pass for each other's.
+        """
+        used = hashlib.sha256(use.encode() + (self.folder / _TOKENIZER).read_bytes()).hexdigest()
+        return f"{self.folder.name}@{_hash_weights(self.weights)}-{used[:6]}"
+
+
+def find_files(*, named: str, setting: str) -> ModelFiles:
+    """Find the model that a setting names by its folder or file, without loading it.
+
+    Raise ModelUnavailable that names what is missing, or only half there.
+    """
+    path, weights = Path(named).expanduser().resolve(), weights_in(named)
+    folder = path
+    if path.suffix == ".onnx":
+        folder = next((one for one in (path.parent, path.parent.parent) if (one / _TOKENIZER).is_file()), path.parent)
+    if not named or not folder.is_dir():
+        raise ModelUnavailable(f"{setting}={named} is no folder." if named else f"{setting} names no folder.")
+    if weights is None or not weights.is_file():
+        raise ModelUnavailable(f"{setting}={named} lacks {_missing_weights(folder, weights)}.")
+    if not (folder / _TOKENIZER).is_file():
+        raise ModelUnavailable(f"{setting}={named} lacks {_TOKENIZER}.")
+    for file in (weights, folder / _TOKENIZER, *_files_beside(weights)):
+        _reject_half(file)
+    return ModelFiles(folder=folder, weights=weights)
+
+
+def weights_in(named: str) -> Path | None:
+    """Return the file that a folder's name, or its own, stands for; None where a folder has none."""
+    path = Path(named).expanduser().resolve()
+    if path.suffix == ".onnx":
+        return path
+    return next((path / name for name in MODEL_FILES if (path / name).is_file()), None)
+
+
+def file_with(*, folder: Path, weights: str) -> Path | None:
+    """Return the ONNX file of a folder whose weights have that hash, as `ModelFiles.name` tells it."""
+    return next((file for file in _onnx_files(folder) if _hash_weights(file) == weights), None)
+
+
+class OnnxModel:
+    """A loaded model on one thread: without threads of its own a session survives a fork and is shared by it."""
+
+    def __init__(self, *, files: ModelFiles, output: str) -> None:
         onnxruntime, tokenizers = _import_runtime()
-        self.tokenizer = tokenizers.Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        self.tokenizer = _load(files.folder / _TOKENIZER, lambda path: tokenizers.Tokenizer.from_file(path))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(str(self._file), options, providers=["CPUExecutionProvider"])
-        self._inputs = {node.name for node in self._session.get_inputs()}
-        if not self._inputs <= _INPUTS:
-            unknown = ", ".join(sorted(self._inputs - _INPUTS))
-            raise ModelUnavailable(f"{self._file} is no sentence model that Engram can run: it asks for {unknown}.")
+        on = ["CPUExecutionProvider"]
+        self._session = _load(files.weights, lambda path: onnxruntime.InferenceSession(path, options, providers=on))
+        self._inputs = {node.name: _width_of(node.type) for node in self._session.get_inputs()}
+        if unknown := ", ".join(sorted(self._inputs.keys() - _INPUTS)):
+            raise ModelUnavailable(f"{files.weights} is no model that Engram can run: it asks for {unknown}.")
         outputs = [node.name for node in self._session.get_outputs()]
-        self._output = _WHOLE if _WHOLE in outputs else outputs[0]
+        self.output = output if output in outputs else outputs[0]
+        self._padding = files.read("config.json").get("pad_token_id") or 0
 
-    def _find_length(self, config: dict[str, Any]) -> int:
-        """Take the least of the lengths that the folder's files name, and of ours."""
-        named = (
-            self._read("sentence_bert_config.json").get("max_seq_length"),
-            self._read("tokenizer_config.json").get("model_max_length"),
-            config.get("max_position_embeddings"),
-        )
-        return min(LONGEST_TOKENS, *(value for value in named if isinstance(value, int) and value > 0))
+    @property
+    def pads(self) -> bool:
+        """Tell whether texts of several lengths may go through together: the model is told where each ends."""
+        return "attention_mask" in self._inputs
 
-    def _hash_weights(self) -> str:
-        """Hash the model's file, and those beside it that hold its weights where they are too large for one."""
-        digest = hashlib.sha256()
-        for path in sorted(self._file.parent.glob(f"{self._file.name}*")):
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
-        return digest.hexdigest()[:12]
-
-    def _hash_use(self) -> str:
-        """Hash what else vectors depend on, so that no two folders' vectors ever pass for each other's."""
-        use = f"{self._takes_first} {self.longest_tokens} {self.prefixes}"
-        return hashlib.sha256(use.encode() + (self._folder / "tokenizer.json").read_bytes()).hexdigest()[:6]
-
-    def _read(self, name: str) -> dict[str, Any]:
-        path = self._folder / name
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return found if isinstance(found, dict) else {}
+    def run(self, *, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Return what the model says of one batch of token ids and their types, shape (n, …)."""
+        longest = max(map(len, ids))
+        given = {
+            "input_ids": _padded(ids, longest, self._padding),
+            "attention_mask": _padded([[1] * len(row) for row in ids], longest, 0),
+            "token_type_ids": _padded(types, longest, 0),
+        }
+        feed = {name: given[name].astype(width) for name, width in self._inputs.items()}
+        found: NDArray[np.float32] = self._session.run([self.output], feed)[0]
+        return found.astype(np.float32, copy=False)
 
 
-def _find_model(folder: Path) -> Path:
-    """Find the model in a folder; raise ModelUnavailable that names what is missing."""
-    found = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
-    if not folder.is_dir():
-        raise ModelUnavailable(f"ENGRAM_EMBEDDING_MODEL={folder} is no folder.")
-    if found is None or not (folder / "tokenizer.json").is_file():
-        missing = "tokenizer.json" if found else " or ".join(MODEL_FILES)
-        raise ModelUnavailable(f"ENGRAM_EMBEDDING_MODEL={folder} lacks {missing}.")
-    return found
+def _padded(rows: Sequence[Sequence[int]], length: int, filler: int) -> NDArray[np.int64]:
+    return np.array([[*row, *[filler] * (length - len(row))] for row in rows], dtype=np.int64)
+
+
+def _width_of(kind: str) -> type[np.integer[Any]]:
+    return np.int32 if kind == "tensor(int32)" else np.int64
+
+
+def _load(path: Path, read: Any) -> Any:
+    try:
+        return read(str(path))
+    except Exception as error:  # each of the two packages raises kinds of its own, for a file that is damaged
+        raise ModelUnavailable(f"{path} cannot be loaded: {error}") from error
 
 
 def _import_runtime() -> tuple[Any, Any]:
@@ -106,5 +167,52 @@ def _import_runtime() -> tuple[Any, Any]:
         import onnxruntime
         import tokenizers
     except ImportError as error:
-        raise ModelUnavailable(f"{NEEDS_THE_EXTRA} ({error})") from error
+        raise ModelUnavailable(f"A model in a folder needs the extra `local`: {THE_EXTRA}. ({error})") from error
     return onnxruntime, tokenizers
+
+
+def _missing_weights(folder: Path, weights: Path | None) -> str:
+    """Say what file is missing, and which others there are to be named."""
+    missing = weights.name if weights else " or ".join(MODEL_FILES)
+    others = ", ".join(str(file.relative_to(folder)) for file in _onnx_files(folder))
+    return f"{missing}; it has {others}, which can be named" if others else missing
+
+
+def _onnx_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")])
+
+
+def _files_beside(weights: Path) -> Iterable[Path]:
+    """Name the files that a model's file says its weights are in."""
+    if weights.stat().st_size > _SEARCHED:
+        return ()
+    content = weights.read_bytes()
+    ends = [(found.end(), found.end() + found[1][0]) for found in _BESIDE.finditer(content)]
+    return sorted({weights.parent / content[start:end].decode(errors="replace") for start, end in ends})
+
+
+def _reject_half(file: Path) -> None:
+    if not file.is_file():
+        raise ModelUnavailable(f"{file} is missing: the model's weights are in it.")
+    with file.open("rb") as opened:
+        start = opened.read(len(_POINTER))
+    if not start:
+        raise ModelUnavailable(f"{file} is empty.")
+    if start == _POINTER:
+        raise ModelUnavailable(f"{file} is not the file itself, but git's pointer to it: fetch it with `git lfs pull`.")
+
+
+def _hash_weights(file: Path) -> str:
+    """Hash a model's file, and those beside it that hold its weights where they are too large for one."""
+    paths = sorted(file.parent.glob(f"{file.name}*"))
+    return _hash_files(tuple((path, (known := path.stat()).st_size, known.st_mtime_ns) for path in paths))
+
+
+@lru_cache(maxsize=16)  # asked for with every recall of a workspace that keeps another model than the settings'
+def _hash_files(known: tuple[tuple[Path, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, _, _ in known:
+        with path.open("rb") as opened:
+            while block := opened.read(_BLOCK):
+                digest.update(block)
+    return digest.hexdigest()[:12]

@@ -1,6 +1,5 @@
 """The only door to the openai package: clients, and what their failures mean."""
 
-import json
 import math
 import threading
 import time
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     import openai
 
 CONNECT_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 3600.0  # a server that asks for a longer rest is asked again after this one
 KINDS_BY_STATUS = {
     401: FailureKind.AUTH,
     402: FailureKind.BILLING,
@@ -33,10 +33,13 @@ def client_for(*, base_url: str, api_key: str) -> "openai.OpenAI":
     """Return this process's client of a server; local servers want some key, any key."""
     import openai
 
+    from memory.llm.http_client import BoundedClient
+
     with _CLIENTS_LOCK:
         client = _CLIENTS.get((base_url, api_key))
         if client is None:
-            client = openai.OpenAI(base_url=base_url or None, api_key=api_key or "unused", max_retries=0)
+            key = api_key or "unused"
+            client = openai.OpenAI(base_url=base_url or None, api_key=key, max_retries=0, http_client=BoundedClient())
             _CLIENTS[base_url, api_key] = client
         return client
 
@@ -53,17 +56,12 @@ def preload(*, base_url: str, api_key: str) -> None:
 
     No connection is opened, so that none is shared by the children.
     """
-    from openai.types import CreateEmbeddingResponse
-    from openai.types.chat import ChatCompletion
-
     client = client_for(base_url=base_url, api_key=api_key)
-    _ = client.chat.completions, client.embeddings
-    ChatCompletion.model_rebuild()
-    CreateEmbeddingResponse.model_rebuild()
+    _ = client.chat.completions.with_raw_response, client.embeddings.with_raw_response
 
 
 def timeout_of(seconds: float) -> "openai.Timeout":
-    """Give a call its time, and a connection at most five seconds of it."""
+    """Give a whole call its time, and a connection at most five seconds of it."""
     import openai
 
     return openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
@@ -74,11 +72,9 @@ def failure_from(error: Exception, *, started: float) -> CallFailed:
     import openai
 
     latency_ms = round((time.monotonic() - started) * 1000)
-    if isinstance(error, json.JSONDecodeError):
-        return CallFailed("the server's answer is not JSON", kind=FailureKind.MALFORMED, latency_ms=latency_ms)
     if isinstance(error, openai.APIStatusError):
         return CallFailed(
-            str(error)[:500],
+            _told(error)[:500],
             kind=_kind_of_status(error),
             retry_after=_retry_after(error),
             raw=error.response.text[:2000],
@@ -87,11 +83,21 @@ def failure_from(error: Exception, *, started: float) -> CallFailed:
     return CallFailed(str(error)[:500], kind=_kind_of_error(error), latency_ms=latency_ms)
 
 
+def _told(error: "openai.APIStatusError") -> str:
+    """Return what a server said; of one that sends us elsewhere, where to: it may be the address that was meant."""
+    if not error.response.is_redirect:
+        return str(error)
+    target = error.response.headers.get("location", "")
+    return f"the server redirects to {target}: calls are made to the address in the settings alone"
+
+
 def _kind_of_status(error: "openai.APIStatusError") -> FailureKind:
-    if error.code in BILLING_CODES or error.type in BILLING_CODES:
+    if {str(error.code), str(error.type)} & BILLING_CODES:  # of whatever type a server makes them
         return FailureKind.BILLING
     if error.status_code >= 500:
         return FailureKind.SERVER
+    if error.response.is_redirect:
+        return FailureKind.CONNECTION
     return KINDS_BY_STATUS.get(error.status_code, FailureKind.BAD_REQUEST)
 
 
@@ -112,12 +118,12 @@ def _retry_after(error: "openai.APIStatusError") -> float | None:
         seconds = float(value)
     except ValueError:
         seconds = _seconds_until(value)
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return min(max(0.0, seconds), LONGEST_WAIT_SECONDS) if math.isfinite(seconds) else None
 
 
 def _seconds_until(http_date: str) -> float:
     try:
         moment = parsedate_to_datetime(http_date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return math.nan
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

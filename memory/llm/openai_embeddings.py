@@ -1,7 +1,8 @@
 """Vectors from any server that speaks OpenAI's embeddings protocol."""
 
 import time
-from collections.abc import Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
-from memory.llm.embeddings import DIMENSIONS, Embedded, WrongDimensions, reject_blank, unit_rows
+from memory.llm.answers import BATCH_TEXTS, VectorsAnswer, read_answer
+from memory.llm.embeddings import DIMENSIONS, FEWEST_DIMENSIONS, Embedded, WrongDimensions, reject_blank, unit_rows
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
 from memory.llm.profiles import load_profile
+from memory.llm.replies import MalformedReply
 
-BATCH_TEXTS = 256
 BATCH_CHARACTERS = 300_000
 LONGEST_CHARACTERS = 8_000
 USUAL_SECONDS = 30.0
@@ -58,10 +60,14 @@ class OpenAIEmbedder:
         totals, tokens = np.zeros((len(texts), DIMENSIONS), dtype=np.float32), 0
         for batch in _batches([piece for owner, text in enumerate(texts) for piece in _pieces(owner, text)]):
             found = self._ask([piece.text for piece in batch], deadline=deadline)
-            vectors, tokens = unit_rows(found.vectors), tokens + found.tokens
+            vectors, tokens = _unit(found.vectors), tokens + found.tokens
             weights = np.array([[len(piece.text)] for piece in batch], dtype=np.float32)
             np.add.at(totals, [piece.owner for piece in batch], vectors * weights)
-        return Embedded(vectors=unit_rows(totals), tokens=tokens)
+        return Embedded(vectors=_unit(totals), tokens=tokens)
+
+    def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
+        """Return nothing: a server reads a text as a whole."""
+        return None
 
     def is_overlong(self, text: str) -> bool:
         """Tell whether a text is longer than one piece."""
@@ -75,7 +81,7 @@ class OpenAIEmbedder:
             wasted = found.tokens
             found = self._request(texts, deadline=deadline)
             found = Embedded(vectors=found.vectors, tokens=found.tokens + wasted)
-        if not 0 < found.vectors.shape[1] <= DIMENSIONS:
+        if not FEWEST_DIMENSIONS <= found.vectors.shape[1] <= DIMENSIONS:
             raise WrongDimensions(model=self.name, dimensions=found.vectors.shape[1])
         return found
 
@@ -84,29 +90,50 @@ class OpenAIEmbedder:
         options: dict[str, Any] = {"dimensions": DIMENSIONS} if self._must_shorten else {}
         client = client_for(base_url=self._base_url, api_key=self._api_key)
         try:
-            answer = client.embeddings.create(
+            response = client.embeddings.with_raw_response.create(
                 model=self.name, input=texts, timeout=timeout_of(max(deadline - started, 0.1)), **options
             )
         except Exception as error:
             raise failure_from(error, started=started) from error
-        vectors = self._vectors(answer, expected=len(texts))
-        return Embedded(vectors=vectors, tokens=getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
-
-    def _vectors(self, answer: Any, *, expected: int) -> NDArray[np.float32]:
-        """Read the vectors in the order of their texts; refuse too few, ragged or not finite ones."""
         try:
-            rows = [row.embedding for row in sorted(answer.data, key=lambda row: row.index)]
-            lengths = {len(row) for row in rows}
-        except (AttributeError, TypeError) as error:
-            raise CallFailed("no vectors in the server's answer", kind=FailureKind.MALFORMED) from error
-        if len(rows) != expected:
-            raise CallFailed(f"{len(rows)} vectors for {expected} texts", kind=FailureKind.MALFORMED)
-        if len(lengths) > 1:
-            raise WrongDimensions(model=self.name, dimensions=max(lengths))
-        vectors = np.array(rows, dtype=np.float32)
-        if not np.isfinite(vectors).all():
-            raise CallFailed("a vector holds numbers that are not finite", kind=FailureKind.MALFORMED)
-        return vectors
+            answer = read_answer(VectorsAnswer, response.content, model=self.name)
+            tokens = answer.usage.prompt_tokens if answer.usage else None
+            return Embedded(vectors=_read_vectors(answer, expected=len(texts)), tokens=tokens or 0)
+        except MalformedReply as error:
+            raise CallFailed(str(error), kind=FailureKind.MALFORMED) from error
+
+
+def _read_vectors(answer: VectorsAnswer, *, expected: int) -> NDArray[np.float32]:
+    """Read the vectors in the order of their texts; raise MalformedReply unless each text has exactly one."""
+    if len(answer.data) != expected:
+        raise MalformedReply(f"{len(answer.data)} vectors for {expected} texts")
+    rows = {row.index: row.embedding for row in answer.data}
+    if set(rows) != set(range(expected)):
+        raise MalformedReply("the vectors' numbers are not those of the texts")
+    try:
+        found = np.array([_numbers(rows[place]) for place in range(expected)])
+    except ValueError:
+        raise MalformedReply("vectors of several lengths, or of no numbers") from None
+    if found.ndim != 2 or found.dtype.kind not in "fiu":
+        raise MalformedReply("a vector is no list of numbers")
+    with np.errstate(over="ignore", under="ignore"):
+        vectors: NDArray[np.float32] = found.astype(np.float32)
+    if not np.isfinite(vectors).all():
+        raise MalformedReply("a vector holds numbers that are not finite")
+    return vectors
+
+
+def _numbers(told: Any) -> Any:
+    """Unpack base64, which the client asks for; some servers write numbers all the same."""
+    return np.frombuffer(b64decode(told, validate=True), dtype="<f4") if isinstance(told, str) else told
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale rows to length 1; refuse one of zeros, which would be as like to every other as that one to it."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    if not largest.all():
+        raise CallFailed("a vector holds nothing but zeros", kind=FailureKind.MALFORMED)
+    return unit_rows(vectors / largest)  # the squares of very large and very small numbers are none
 
 
 def _pieces(owner: int, text: str) -> Iterator[Piece]:

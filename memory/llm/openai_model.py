@@ -2,21 +2,17 @@
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from memory.llm.answers import ChatAnswer, Usage, read_answer
 from memory.llm.model import CallFailed, Completion, FailureKind
 from memory.llm.openai_client import client_for, failure_from, timeout_of
 from memory.llm.prompts import Prompt, build_prompt, estimate_tokens, reply_tokens
-from memory.llm.replies import MalformedReply, reply_schema, validate_reply
+from memory.llm.replies import LONGEST_REPLY, MalformedReply, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request
 
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
-
 TEMPERATURE = 0.0
-MOST_TOKENS = 10_000_000  # no model reads or writes as much in one call
 _PLAINER_LIMITS = {"max_completion_tokens": "max_tokens", "max_tokens": ""}
 
 
@@ -95,14 +91,15 @@ class OpenAIModel:
         started = time.monotonic()
         prompt = build_prompt(request=request)
         try:
-            answer = self._ask(request, prompt, deadline=started + timeout)
+            body = self._ask(request, prompt, deadline=started + timeout)
         except CallFailed:
             raise
         except Exception as error:
             raise _count_prompt(failure_from(error, started=started), prompt) from error
-        return _read(request, prompt, answer, latency_ms=round((time.monotonic() - started) * 1000))
+        latency_ms = round((time.monotonic() - started) * 1000)
+        return _read(request, prompt, body, model=self._models[request.purpose], latency_ms=latency_ms)
 
-    def _ask(self, request: Request, prompt: Prompt, *, deadline: float) -> "ChatCompletion":
+    def _ask(self, request: Request, prompt: Prompt, *, deadline: float) -> bytes:
         """Send the prompt, in a plainer dialect where the server refuses the one tried first."""
         import openai
 
@@ -110,7 +107,7 @@ class OpenAIModel:
         dialect = DIALECTS.of(server)
         while True:
             try:
-                answer = self._send(request, prompt, dialect, seconds=max(deadline - time.monotonic(), 0.1))
+                body = self._send(request, prompt, dialect, seconds=max(deadline - time.monotonic(), 0.1))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 plainer = dialect.without(error.response.text)
                 if plainer is None:
@@ -118,66 +115,44 @@ class OpenAIModel:
                 dialect = plainer
             else:
                 DIALECTS.learn(server, dialect)
-                return answer
+                return body
 
-    def _send(self, request: Request, prompt: Prompt, dialect: Dialect, *, seconds: float) -> "ChatCompletion":
+    def _send(self, request: Request, prompt: Prompt, dialect: Dialect, *, seconds: float) -> bytes:
         client = client_for(base_url=self._base_url, api_key=self._api_key)
-        answer: ChatCompletion = client.chat.completions.create(
+        response = client.chat.completions.with_raw_response.create(
             model=self._models[request.purpose],
             messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
             timeout=timeout_of(seconds),
             **dialect.options(request.purpose, most=reply_tokens(request=request)),
         )
-        return answer
+        return response.content
 
     def _server(self, purpose: Purpose) -> tuple[str, str]:
         return self._base_url, self._models[purpose]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens of one call, estimated where the server counts none."""
-
-    input_tokens: int
-    output_tokens: int
-    tokens_estimated: bool
-
-
-def _read(request: Request, prompt: Prompt, answer: Any, *, latency_ms: int) -> Completion:
+def _read(request: Request, prompt: Prompt, body: bytes, *, model: str, latency_ms: int) -> Completion:
     """Count first, then parse, so that a malformed reply is paid for in the ledger too."""
-    raw = _text_of(answer)
-    usage = _usage(getattr(answer, "usage", None), prompt, raw)
-    counted = {"raw": raw, "latency_ms": latency_ms, **_as_counts(usage)}
+    raw = body[:LONGEST_REPLY].decode("utf-8", "replace")
+    counted: dict[str, Any] = {"raw": raw, "latency_ms": latency_ms, **_estimated(prompt, raw)}
     try:
-        return Completion(reply=validate_reply(request, raw), **counted)
+        answer = read_answer(ChatAnswer, body, model=model)
+        counted |= {"raw": answer.text, **_estimated(prompt, answer.text), **_told(answer.usage or Usage())}
+        return Completion(reply=validate_reply(request, answer.text), **counted)
     except MalformedReply as error:
         raise CallFailed(str(error), kind=FailureKind.MALFORMED, **counted) from error
 
 
-def _text_of(answer: Any) -> str:
-    """Return the reply's text; a proxy's page or an empty list of choices is text that will not parse."""
-    if isinstance(answer, str):
-        return answer
-    try:
-        message = answer.choices[0].message
-        return message.content or getattr(message, "refusal", None) or ""
-    except (AttributeError, IndexError, TypeError):
-        return ""
+def _estimated(prompt: Prompt, raw: str) -> dict[str, Any]:
+    sent, received = estimate_tokens(prompt.system, prompt.user), estimate_tokens(raw)
+    return {"input_tokens": sent, "output_tokens": received, "tokens_estimated": True}
 
 
-def _usage(counted: Any, prompt: Prompt, raw: str) -> Usage:
-    sent, received = getattr(counted, "prompt_tokens", None), getattr(counted, "completion_tokens", None)
-    if isinstance(sent, int) and isinstance(received, int) and 0 < sent <= MOST_TOKENS and 0 <= received <= MOST_TOKENS:
-        return Usage(input_tokens=sent, output_tokens=received, tokens_estimated=False)
-    return Usage(
-        input_tokens=estimate_tokens(prompt.system, prompt.user),
-        output_tokens=estimate_tokens(raw),
-        tokens_estimated=True,
-    )
-
-
-def _as_counts(usage: Usage) -> Mapping[str, Any]:
-    return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "tokens_estimated")}
+def _told(usage: Usage) -> dict[str, Any]:
+    """Return what takes the place of an estimate; nothing where a server counts nothing, or says that it was none."""
+    if not usage.prompt_tokens or usage.completion_tokens is None:
+        return {}
+    return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens, "tokens_estimated": False}
 
 
 def _count_prompt(failure: CallFailed, prompt: Prompt) -> CallFailed:

@@ -14,7 +14,6 @@ class Prefixes:
     document: str = ""
 
 
-_NOMIC = Prefixes(query="search_query: ", document="search_document: ")
 _SEARCHING = Prefixes(query="Represent this sentence for searching relevant passages: ")
 
 # As the models' own cards give them; a model that is not named here is given its texts as they are.

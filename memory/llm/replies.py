@@ -4,14 +4,15 @@ import re
 from collections.abc import Sequence
 from datetime import date
 from functools import cache
-from string import ascii_uppercase
-from typing import Annotated, Any, Literal, Self, cast, get_args
+from string import ascii_letters, ascii_uppercase
+from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    FailFast,
     Field,
     ValidationError,
     WithJsonSchema,
@@ -25,8 +26,7 @@ from memory.language.modes import Mode
 from memory.language.slots import slots_by_name
 from memory.llm.requests import ClaimsRequest, ClassificationRequest, FactsRequest, Purpose, Request
 
-CODE_FENCE = re.compile(r"\A\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
-
+LONGEST_REPLY = 1_000_000  # characters, far beyond what any request is told that its reply may have
 
 PARTS = 2
 
@@ -49,6 +49,8 @@ def _between(low: float, high: float) -> AfterValidator:
     return AfterValidator(lambda number: min(max(number, low), high))
 
 
+Item = TypeVar("Item")
+Items = Annotated[list[Item], FailFast()]  # a list of a million wrong items is wrong once
 Words = Annotated[str, AfterValidator(_clean)]
 Share = Annotated[float, Field(allow_inf_nan=False), _between(0.0, 1.0)]
 Balance = Annotated[float, Field(allow_inf_nan=False), _between(-1.0, 1.0)]
@@ -95,13 +97,13 @@ class BeliefVerdicts(_Reply):
     """What a model writes of one belief, by its letter: "1 S", "2 C moved away" for texts by their numbers."""
 
     belief: str
-    texts: list[str]
+    texts: Items[str]
 
 
 class VerdictLists(_Reply):
     """What a model writes of all beliefs that it was asked about."""
 
-    verdicts: list[BeliefVerdicts]
+    verdicts: Items[BeliefVerdicts]
 
 
 class EpisodeVerdict(_Reply):
@@ -116,13 +118,13 @@ class EpisodeVerdict(_Reply):
 class Verdicts(_Reply):
     """One verdict for each belief and each episode that was asked about (B11)."""
 
-    verdicts: list[EpisodeVerdict]
+    verdicts: Items[EpisodeVerdict]
 
 
 class Division(_Reply):
     """Two statements, each with its own context (B12); none says that the belief cannot be divided."""
 
-    parts: list[Statement]
+    parts: Items[Statement]
 
     @model_validator(mode="after")
     def _be_two_or_none(self) -> Self:
@@ -156,11 +158,11 @@ class ToldFact(_Reply):
     text: Words
     category: Category
     confidence: Share
-    entities: list[Words]
-    causes: list[Words]
+    entities: Items[Words]
+    causes: Items[Words]
     importance: Share
     valence: Balance
-    turns: list[int]
+    turns: Items[int]
 
     @model_validator(mode="after")
     def _say_something_that_was_said(self) -> Self:
@@ -172,7 +174,7 @@ class ToldFact(_Reply):
 class Facts(_Reply):
     """What some turns tell; an empty list says that they tell nothing worth keeping."""
 
-    facts: list[ToldFact]
+    facts: Items[ToldFact]
 
 
 class Summary(_Reply):
@@ -218,7 +220,7 @@ class StatedFact(_Reply):
 class StatedFacts(_Reply):
     """The facts of a text, most important first; none says that it claims nothing (R1)."""
 
-    facts: list[StatedFact]
+    facts: Items[StatedFact]
 
     @model_validator(mode="before")
     @classmethod
@@ -236,7 +238,7 @@ def _as_list(given: Any) -> Any:
 class Contradiction(_Reply):
     """The numbers of the beliefs that a fact contradicts, from 1, and why (R3)."""
 
-    contradicts: Annotated[list[int], BeforeValidator(_as_list)]
+    contradicts: Annotated[Items[int], BeforeValidator(_as_list)]
     reason: Words = ""
 
     def places(self, *, among: int) -> list[int] | None:
@@ -297,11 +299,11 @@ class StatedClaim(_Reply):
     denied: bool = False
     mode: Annotated[Mode, BeforeValidator(lambda given: Mode(str(given).strip().lower()))]
     told: bool = False
-    ended: list[Words] = []
+    ended: Items[Words] = []
     since: OpenDay = None
     until: OpenDay = None
     words: Words = ""
-    used: list[Loose] = []
+    used: Items[Loose] = []
 
     @model_validator(mode="after")
     def _say_something(self) -> Self:
@@ -313,7 +315,7 @@ class StatedClaim(_Reply):
 class ClaimsReply(_Reply):
     """What some messages assert; an empty list says that they assert nothing."""
 
-    claims: list[StatedClaim]
+    claims: Items[StatedClaim]
 
 
 Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction | ClaimsReply
@@ -333,11 +335,12 @@ SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
 
 def validate_reply(request: Request, raw_text: str) -> Reply:
     """Read a model's text as the answer to its request; raise MalformedReply for anything else."""
-    fenced = CODE_FENCE.match(raw_text)
+    if len(raw_text) > LONGEST_REPLY:
+        raise MalformedReply(f"a reply of {len(raw_text)} characters")
     try:
-        reply = SHAPES[request.purpose].model_validate_json(fenced[1] if fenced else raw_text)
+        reply = SHAPES[request.purpose].model_validate_json(_without_fence(raw_text))
     except (ValidationError, ValueError) as error:
-        raise MalformedReply(_explain(error)) from error
+        raise MalformedReply(explain(error)) from error
     if isinstance(reply, VerdictLists):
         assert isinstance(request, ClassificationRequest)  # no other has this shape
         return _read_verdicts(request, reply)
@@ -346,6 +349,16 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
     if isinstance(request, ClaimsRequest) and isinstance(reply, ClaimsReply):
         _check_labels(request, reply)
     return reply
+
+
+def _without_fence(text: str) -> str:
+    """Take off a Markdown fence; by hand, since a pattern that looks for its end may try each line break for each."""
+    bare = text.strip()
+    opening, has_lines, inside = bare.partition("\n")
+    is_fenced = opening[:3] == "```" and not opening[3:].strip(ascii_letters + " \t\r")
+    if not (is_fenced and has_lines and inside.endswith("```")):
+        return text
+    return inside.removesuffix("```")
 
 
 def write_reply(*, request: Request, reply: Reply) -> str:
@@ -441,7 +454,7 @@ def _check_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
         raise MalformedReply(f"unknown message {', '.join(sorted(unknown))[:200]}")
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Name the first fault without quoting the reply, which may hold anything."""
     if isinstance(error, ValidationError):
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]

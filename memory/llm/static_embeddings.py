@@ -1,8 +1,8 @@
 """Wordllama's static word vectors: no network, no server, some 50 µs a text."""
 
-import logging
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,10 @@ from memory.llm.profiles import load_profile
 
 LONGEST_TOKENS = 512
 BATCH = 256
+_WORD = re.compile(r"\w+")
+
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_TABLE = "weights/l2_supercat_256.safetensors"
 
 
 class StaticEmbedder:
@@ -50,6 +54,21 @@ class StaticEmbedder:
         """Return the vectors; nobody counts what this machine does."""
         return Embedded(vectors=self.embed(texts, timeout=timeout), tokens=0)
 
+    def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
+        """Return the unit vector (768) of a text whose lower-case words weigh so much, all others nothing.
+
+        None where none of them weighs anything.
+        """
+        weight_at = np.zeros(len(text), dtype=np.float32)
+        for word in _WORD.finditer(text):
+            weight_at[word.start() : word.end()] = weights.get(word.group().lower(), 0.0)
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        shares = np.array([weight_at[start:end].max(initial=0.0) for start, end in encoded.offsets], dtype=np.float32)
+        if not shares.any():
+            return None
+        total: NDArray[np.float32] = shares @ self._table[encoded.ids]
+        return np.asarray(unit_rows(total[np.newaxis])[0])
+
     def is_overlong(self, text: str) -> bool:
         """Tell whether a text has more tokens than one piece holds."""
         return len(text) > LONGEST_TOKENS and self.count_tokens(text) > LONGEST_TOKENS
@@ -68,16 +87,16 @@ class StaticEmbedder:
 
 
 def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:
-    """Load tokenizer and table from the package's own folder; its usual way of loading tries the network."""
+    """Load tokenizer and table from the files of the package; its own code, which would reach for a hub, is not run."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("wordllama is not installed")
     folder = Path(spec.submodule_search_locations[0])
-    root, handlers, level = logging.getLogger(), logging.getLogger().handlers[:], logging.getLogger().level
-    from wordllama import WordLlama
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
 
-    root.handlers[:], root.level = handlers, level  # importing it configures the root logger
-    model = WordLlama.load(config="l2_supercat", dim=256, cache_dir=folder, disable_download=True)
-    model.tokenizer.no_padding()
-    return model.tokenizer, model.embedding
+    tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, load_file(folder / _TABLE)["embedding.weight"].astype(np.float32)

@@ -1,7 +1,7 @@
 """Which embedding model a workspace's vectors are of: the settings' where it is new, its own until it is moved."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +14,18 @@ from memory.llm.embeddings import (
     Embedded,
     Embedder,
     embedder,
-    is_folder,
     local_embedder,
     models_folder,
     remote_embedder,
     static_embedder,
 )
 from memory.llm.model import CallFailed, FailureKind
+from memory.llm.onnx_folder import file_with, weights_in
 from memory.llm.profiles import load_profile
 from memory.models import Workspace
 
 STATIC = "wordllama-l2-supercat-256"
-_FASTEMBED = "fastembed:"
-_OF_A_FOLDER = re.compile(r"(?P<folder>.+)@[0-9a-f]{12}-[0-9a-f]{6}")
+_OF_A_FOLDER = re.compile(r"(?P<folder>.+)@(?P<weights>[0-9a-f]{12})-[0-9a-f]{6}")
 
 
 def embedder_of(workspace: Workspace | int) -> Embedder:
@@ -65,6 +64,10 @@ class MissingEmbedder:
         """Raise CallFailed."""
         return Embedded(vectors=self.embed(texts), tokens=0)
 
+    def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
+        """Return nothing: there is no model."""
+        return None
+
     def is_overlong(self, text: str) -> bool:
         """Tell nothing."""
         return False
@@ -74,25 +77,32 @@ def _load(name: str) -> Embedder:
     """Load a model by the name that its vectors carry."""
     if name == STATIC:
         return static_embedder()
-    if name.startswith(_FASTEMBED):
-        return local_embedder(name.removeprefix(_FASTEMBED))
     if match := _OF_A_FOLDER.fullmatch(name):
-        return _load_folder(name, match["folder"])
+        return _load_folder(name, folder=match["folder"], weights=match["weights"])
     if settings.OPENAI_API_KEY or settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL:
         return remote_embedder(name)
     raise ImproperlyConfigured("it is a server's model, and neither OPENAI_API_KEY nor a base URL is set")
 
 
-def _load_folder(name: str, folder: str) -> Embedder:
+def _load_folder(name: str, *, folder: str, weights: str) -> Embedder:
     """Find the folder where the settings' own is, or in the data folder; what its files are must fit the name."""
-    looked = list(_folders(folder))
+    own = settings.ENGRAM_EMBEDDING_MODEL if settings.ENGRAM_EMBEDDINGS == "local" else ""
+    looked = list(_folders(folder, own))
     for path in looked:
-        if path.is_dir() and (found := local_embedder(str(path))).name == name:
+        file = file_with(folder=path, weights=weights)
+        if file is None:
+            continue
+        known = next((one for one in (own, str(path)) if one and weights_in(one) == file), str(file))
+        found = local_embedder(known)  # by the name that others know it by: each is loaded once
+        if found.name == name:
             return found
     raise ImproperlyConfigured(f"there is no such folder: {' or '.join(map(str, looked))}")
 
 
-def _folders(folder: str) -> Iterator[Path]:
-    if settings.ENGRAM_EMBEDDINGS == "local" and is_folder(settings.ENGRAM_EMBEDDING_MODEL):
-        yield Path(settings.ENGRAM_EMBEDDING_MODEL).expanduser().resolve().parent / folder
+def _folders(folder: str, own: str) -> Iterator[Path]:
+    """Name where a folder may be: the settings' own or beside it, or in the data folder."""
+    if own:
+        path = Path(own).expanduser().resolve()
+        above = [one for one in (path, *path.parents) if one.suffix != ".onnx" and one.name != "onnx"]
+        yield above[0].parent / folder
     yield models_folder().resolve() / folder

@@ -68,6 +68,10 @@ class Watched:
         """Embed, then do it."""
         return self.embed_counted(texts, timeout=timeout, is_query=is_query).vectors
 
+    def embed_weighted(self, text: str, *, weights: Any) -> Any:
+        """Return what the model does."""
+        return self._model.embed_weighted(text, weights=weights)
+
     def is_overlong(self, text: str) -> bool:
         """Tell what the model does."""
         return self._model.is_overlong(text)

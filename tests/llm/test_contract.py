@@ -1,23 +1,30 @@
-"""What both implementations of a language model promise."""
+"""What each implementation of a language model promises."""
+
+from pathlib import Path
 
 import pytest
 
 from memory.language.modes import EVIDENCE
+from memory.llm.local_verdicts import LocalVerdicts
 from memory.llm.model import LanguageModel
 from memory.llm.offline import OfflineModel
 from memory.llm.replies import ClaimsReply, Facts, StatedClaim, Summary, Synthesis, Verdicts, validate_reply
 from memory.llm.requests import ClaimsRequest, MessageText, Purpose
 from tests.llm.asking import classification, facts, message, reading, summary, synthesis
 from tests.llm.conftest import openai_model
+from tests.llm.tiny_pairs import make_classifier
 from tests.model_server import ModelServer
 from tests.test_claims_data import read_messages
 
 TEXTS = ("Mara prefers short meetings.", "Mara likes her meetings short.", "Short meetings suit Mara.")
 
 
-@pytest.fixture(params=["openai", "offline"])
-def either(request: pytest.FixtureRequest, server: ModelServer) -> LanguageModel:
+@pytest.fixture(params=["openai", "offline", "local verdicts"])
+def either(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> LanguageModel:
     """Return each implementation in turn."""
+    if request.param == "local verdicts":
+        folder = make_classifier(tmp_path / "nli", words=["short", "meetings", "her", "likes"])
+        return LocalVerdicts(base=OfflineModel(), classifier=str(folder))
     return openai_model(server) if request.param == "openai" else OfflineModel()
 
 
@@ -109,8 +116,8 @@ def test_every_purpose_has_a_named_model(either: LanguageModel, purpose: Purpose
     assert isinstance(either.parameters_for(purpose), dict)
 
 
-def test_only_the_rules_call_themselves_offline_and_cost_nothing(either: LanguageModel) -> None:
+def test_what_calls_itself_offline_costs_nothing(either: LanguageModel) -> None:
     """Offline is plainly labelled, and free."""
     completion = either.complete(request=classification(*TEXTS), timeout=5)
-    assert either.is_offline == either.model_for("classify").startswith("offline")
+    assert either.is_offline == either.model_for("synthesize").startswith("offline")
     assert either.is_offline == (completion.input_tokens + completion.output_tokens == 0)

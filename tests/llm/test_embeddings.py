@@ -1,8 +1,9 @@
 """Vectors: unit, 768 wide, the same every time, and never of the wrong size."""
 
-import logging
+import hashlib
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,16 @@ from pytest_django import Settings
 
 from memory.domain.calibration import Profile
 from memory.llm import profiles
+from memory.llm.answers import BATCH_TEXTS
 from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions, embedder, preload
 from memory.llm.local_embeddings import LocalEmbedder
 from memory.llm.model import CallFailed, FailureKind
-from memory.llm.onnx_folder import OnnxFolder
-from memory.llm.openai_embeddings import BATCH_TEXTS, LONGEST_CHARACTERS, OpenAIEmbedder
+from memory.llm.openai_embeddings import LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
 from memory.llm.static_embeddings import LONGEST_TOKENS, StaticEmbedder
 from tests.llm.tiny_onnx import make_folder
 from tests.model_server import Act, ModelServer, html, refuse, stall, truncated_json
+from tests.model_server_evils import ABSURD_USAGE, IN_VECTORS, OF_ANOTHER_LENGTH
 
 TEXTS = [
     "Mara prefers tea.",
@@ -41,7 +43,7 @@ def remote(server: ModelServer, name: str = "some-model") -> OpenAIEmbedder:
 def either(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> Embedder:
     """Return each implementation in turn."""
     if request.param == "local":
-        return LocalEmbedder(runtime=OnnxFolder(folder=make_folder(tmp_path / "tiny")))
+        return LocalEmbedder(named=str(make_folder(tmp_path / "tiny")))
     return remote(server) if request.param == "openai" else StaticEmbedder()
 
 
@@ -56,6 +58,29 @@ def test_a_vector_does_not_depend_on_its_batch(either: Embedder) -> None:
     together = either.embed(TEXTS * 60)
     alone = np.vstack([either.embed([text]) for text in TEXTS])
     assert np.array_equal(together, np.vstack([alone] * 60))
+
+
+def test_words_of_a_static_vector_weigh_as_they_are_told() -> None:
+    """B17: whatever their case; what has no weight does not count."""
+    model = StaticEmbedder()
+    one_word = model.embed_weighted("What did Mara say of Tea?", weights={"tea": 2.5})
+    assert one_word is not None
+    assert one_word == pytest.approx(model.embed(["Tea"])[0], abs=1e-5)
+    both = model.embed_weighted("tea, rum", weights={"tea": 3.0, "rum": 1.0})
+    assert both is not None
+    tea, rum = model.embed(["tea", "rum"]) @ both
+    assert tea > rum
+
+
+@pytest.mark.parametrize("weights", [{}, {"rum": 1.0}, {"tea": 0.0}])
+def test_where_no_word_weighs_anything_there_is_no_such_vector(weights: dict[str, float]) -> None:
+    """B17: nor from a model that reads a text as a whole."""
+    assert StaticEmbedder().embed_weighted("Mara prefers tea", weights=weights) is None
+
+
+def test_a_model_that_reads_texts_whole_weighs_no_words(server: ModelServer) -> None:
+    """B17."""
+    assert remote(server).embed_weighted("Mara prefers tea", weights={"tea": 1.0}) is None
 
 
 def test_nothing_in_gives_nothing_out(either: Embedder) -> None:
@@ -95,10 +120,14 @@ def test_loading_the_static_model_needs_no_network_and_leaves_the_logs_alone() -
     assert done.returncode == 0, done.stderr
 
 
-def test_loading_it_keeps_handlers_that_were_there() -> None:
-    before = logging.getLogger().handlers[:]
-    StaticEmbedder()
-    assert logging.getLogger().handlers == before
+def test_the_static_table_is_the_one_that_stored_vectors_are_of() -> None:
+    """Vectors of different models are never compared: another release of the package must bring the same table."""
+    package = find_spec("wordllama")
+    assert package is not None
+    assert package.submodule_search_locations
+    table = Path(package.submodule_search_locations[0]) / "weights/l2_supercat_256.safetensors"
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert digest == "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 
 
 def test_fewer_dimensions_are_padded_with_zeros(server: ModelServer) -> None:
@@ -163,6 +192,48 @@ def test_each_failure_of_an_embedding_server_has_its_kind(server: ModelServer, a
         remote(server).embed(["a", "b"])
     assert caught.value.kind is kind
     assert len(server.log) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in IN_VECTORS if name not in OF_ANOTHER_LENGTH])
+def test_vectors_that_are_none_make_a_malformed_reply(server: ModelServer, name: str) -> None:
+    server.then(IN_VECTORS[name])
+    with pytest.raises(CallFailed) as caught:
+        remote(server).embed(["a", "b", "c"])
+    assert caught.value.kind is FailureKind.MALFORMED
+    assert len(server.log) == 1
+
+
+@pytest.mark.parametrize("name", OF_ANOTHER_LENGTH)
+def test_vectors_of_another_length_are_refused_by_name(server: ModelServer, name: str) -> None:
+    server.then(IN_VECTORS[name], IN_VECTORS[name])
+    with pytest.raises(WrongDimensions, match=r"some-model returned (0|1|2|1024) dimensions; 16 to 768 fit"):
+        remote(server).embed(["a", "b", "c"])
+
+
+@pytest.mark.parametrize("name", ABSURD_USAGE)
+def test_counts_that_no_call_can_have_make_a_malformed_reply(server: ModelServer, name: str) -> None:
+    server.then(ABSURD_USAGE[name])
+    with pytest.raises(CallFailed, match=r"usage\.prompt_tokens") as caught:
+        remote(server).embed(["a"])
+    assert caught.value.kind is FailureKind.MALFORMED
+
+
+def test_vectors_out_of_order_are_given_to_their_texts(server: ModelServer) -> None:
+    expected = remote(server).embed(["a", "b", "c"])
+    server.then(Act(twist=lambda told: {**told, "data": told["data"][::-1]}))
+    assert np.array_equal(remote(server).embed(["a", "b", "c"]), expected)
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+def test_a_vector_of_any_size_has_length_one(server: ModelServer, size: float) -> None:
+    server.then(Act(twist=lambda told: {**told, "data": [{"index": 0, "embedding": [size] * 768}]}))
+    assert np.linalg.norm(remote(server).embed(["a"])) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_text_whose_pieces_cancel_each_other_has_no_vector(server: ModelServer) -> None:
+    server.embed = lambda texts, dimensions: np.array([[1.0] * 768, [-1.0] * 768], dtype=np.float32)
+    with pytest.raises(CallFailed, match="nothing but zeros"):
+        remote(server).embed(["y" * 2 * LONGEST_CHARACTERS])
 
 
 def test_a_stalled_embedding_server_is_given_up_in_time(server: ModelServer) -> None:

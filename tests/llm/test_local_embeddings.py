@@ -1,8 +1,9 @@
-"""Sentence models on this machine: any ONNX folder, and what fastembed knows by name (B8a)."""
+"""Sentence models on this machine, each in a folder of ONNX files (B8a)."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from pytest_django import Settings
 from memory import checks
 from memory.llm import embeddings
 from memory.llm.embeddings import Embedder, WrongDimensions, embedder, local_embedder, preload
-from memory.llm.local_embeddings import ModelUnavailable
-from memory.llm.onnx_folder import OnnxFolder
+from memory.llm.local_embeddings import LocalEmbedder
+from memory.llm.onnx_folder import LONGEST_TOKENS, ModelUnavailable
 from memory.llm.prefixes import Prefixes, prefixes_of
-from tests.llm.tiny_onnx import LENGTH, SPECIAL, WORDS, make_folder, table
+from tests.llm.tiny_onnx import LENGTH, SPECIAL, WHOLE, WORDS, make_folder, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +69,14 @@ def test_a_text_over_the_models_length_is_the_mean_of_its_pieces(tmp_path: Path)
     assert vector @ model.embed(["tea " * room])[0] > 0.999
 
 
+def test_a_folder_that_names_no_length_is_read_up_to_ours(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "tokenizer_config.json").unlink()
+    model = model_in(folder)
+    room = LONGEST_TOKENS - len(["[CLS]", "[SEP]"])
+    assert [model.is_overlong("tea " * count) for count in (room, room + 1)] == [False, True]
+
+
 def test_what_a_folder_asks_to_be_put_in_front_is_put_there(tmp_path: Path) -> None:
     prompts = {"prompts": {"query": "query: ", "document": "text: "}}
     model = model_in(make_folder(tmp_path / "asking", config_sentence_transformers=prompts))
@@ -102,9 +111,9 @@ def test_a_name_stands_for_all_that_a_vector_depends_on(tmp_path: Path) -> None:
         {"sentence_bert_config": {"max_seq_length": 16}},
         {"config_sentence_transformers": {"prompts": {"query": "q: "}}},
     ]
-    names = [OnnxFolder(folder=make_folder(folder / str(place) / "m", **kind)).name for place, kind in enumerate(kinds)]
+    names = [model_in(make_folder(folder / str(place) / "m", **kind)).name for place, kind in enumerate(kinds)]
     assert len(set(names)) == len(kinds)
-    assert OnnxFolder(folder=make_folder(folder / "again" / "m")).name == names[0]
+    assert model_in(make_folder(folder / "again" / "m")).name == names[0]
     assert names[0].startswith("m@")
 
 
@@ -113,32 +122,125 @@ def test_a_model_of_more_than_768_dimensions_is_refused_by_name(tmp_path: Path) 
         model_in(make_folder(tmp_path / "wide", dimensions=1024))
 
 
+def test_a_text_is_read_by_its_last_token_or_its_greatest_numbers_where_the_folder_says_so(tmp_path: Path) -> None:
+    known = dict(zip((*SPECIAL, *WORDS), table(), strict=True))
+    read = [known[token] for token in ("[CLS]", "mara", "tea", "[SEP]")]
+    for mode, expected in {"lasttoken": read[-1], "max_tokens": np.max(read, axis=0)}.items():
+        folder = make_folder(tmp_path / mode)
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text(f'{{"pooling_mode_{mode}": true}}')
+        [vector] = model_in(folder).embed(["mara tea"])
+        assert np.allclose(vector[:16], expected / np.linalg.norm(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("1_Pooling/config.json", '{"pooling_mode_mean_sqrt_len_tokens": true}', "asks for pooling by mean_sqrt_len"),
+        ("1_Pooling/config.json", '{"pooling_mode_cls_token": true, "pooling_mode_max_tokens": true}', "cls\\+max"),
+        ("modules.json", '[{"type": "sentence_transformers.models.Dense"}]', "asks for Dense"),
+    ],
+)
+def test_a_folder_that_asks_for_what_is_not_done_is_refused_by_its_file(
+    tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    """Vectors would be made, and be wrong."""
+    folder = make_folder(tmp_path)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(content)
+    with pytest.raises(ModelUnavailable, match=f"{folder / name} .*{told}"):
+        model_in(folder)
+
+
+def test_a_model_that_makes_one_vector_by_itself_is_asked_for_it(tmp_path: Path) -> None:
+    """Whatever its folder says of further steps: they are done."""
+    steps = [{"type": "sentence_transformers.models.Dense"}]
+    whole = model_in(make_folder(tmp_path / "whole", output=WHOLE, modules=steps))
+    assert np.allclose(whole.embed(["tea"]), model_in(make_folder(tmp_path / "plain")).embed(["tea"]), atol=1e-6)
+
+
 @pytest.mark.parametrize("missing", ["model.onnx", "tokenizer.json"])
 def test_a_folder_that_lacks_a_file_is_refused_by_name(tmp_path: Path, missing: str) -> None:
     (make_folder(tmp_path) / missing).unlink()
-    with pytest.raises(ModelUnavailable, match=f"{tmp_path} lacks {missing}"):
+    with pytest.raises(ModelUnavailable, match=f"ENGRAM_EMBEDDING_MODEL={tmp_path} lacks {missing}"):
         model_in(tmp_path)
 
 
-@pytest.mark.parametrize(("package", "model"), [("onnxruntime", "/a/folder"), ("fastembed", "tests/tiny-embed")])
-def test_without_the_extra_it_is_named(
-    package: str, model: str, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_folder(tmp_path)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModelUnavailable, match=r"pip install -r requirements-local\.txt"):
-        local_embedder(str(tmp_path) if model.startswith("/") else model)
+def test_full_precision_is_run_unless_another_file_is_named(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    (folder / "onnx").mkdir()
+    small = folder / "onnx" / "model_quantized.onnx"
+    small.write_bytes((make_folder(tmp_path / "other", seed=8) / "model.onnx").read_bytes())
+    other = model_in(tmp_path / "other").embed(["tea"])
+    assert np.array_equal(model_in(small).embed(["tea"]), other)
+    assert not np.array_equal(model_in(folder).embed(["tea"]), other)
+    (folder / "model.onnx").unlink()
+    with pytest.raises(ModelUnavailable, match=r"lacks model\.onnx .*; it has onnx/model_quantized\.onnx, which can"):
+        LocalEmbedder(named=str(folder))
 
 
-def test_checks_name_a_missing_extra_and_a_missing_folder(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def _git_pointer(folder: Path) -> str:
+    (folder / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 90405214\n")
+    return "model.onnx is not the file itself, but git's pointer"
+
+
+def _no_weights(folder: Path) -> str:
+    name = b"model.onnx_data"
+    entry = b"\n\x08location\x12" + bytes([len(name)]) + name
+    (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes() + entry)
+    return "model.onnx_data is missing"
+
+
+def _no_json(folder: Path) -> str:
+    (folder / "config.json").write_text("{")
+    return "config.json cannot be read"
+
+
+def _empty_tokenizer(folder: Path) -> str:
+    (folder / "tokenizer.json").write_text("")
+    return "tokenizer.json is empty"
+
+
+def _nowhere(folder: Path) -> str:
+    folder.rename(folder.with_name("moved"))
+    return "is no folder"
+
+
+@pytest.mark.parametrize("spoil", [_git_pointer, _no_weights, _no_json, _empty_tokenizer, _nowhere])
+def test_checks_name_the_file_that_is_wrong_before_anything_runs(
+    settings: Settings, tmp_path: Path, spoil: Callable[[Path], str]
 ) -> None:
-    settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_MODEL = "local", str(tmp_path)
+    folder = make_folder(tmp_path / "tiny")
+    settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_MODEL = "local", str(folder)
     assert checks.check_models() == []
-    settings.ENGRAM_EMBEDDING_MODEL = str(tmp_path / "nowhere")
-    assert [message.id for message in checks.check_models()] == ["engram.E009"]
+    told = spoil(folder)
+    [message] = checks.check_models()
+    assert message.id == "engram.E009"
+    assert str(folder) in message.msg
+    assert told in message.msg
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_damaged_file_is_named_when_it_is_loaded(tmp_path: Path, name: str) -> None:
+    (make_folder(tmp_path) / name).write_bytes(b"{} and no more")
+    with pytest.raises(ModelUnavailable, match=f"{name} cannot be loaded"):
+        model_in(tmp_path)
+
+
+def test_without_the_extra_it_is_named(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_folder(tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ModelUnavailable, match=r"pip install -r requirements-local\.txt"):
+        local_embedder(str(tmp_path))
+    settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_MODEL = "local", str(tmp_path)
     monkeypatch.setattr(checks, "find_spec", lambda name: None)
     assert [message.id for message in checks.check_models()] == ["engram.E008"]
+
+
+def test_local_embeddings_need_a_folder(settings: Settings) -> None:
+    settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_MODEL = "local", ""
+    [message] = checks.check_models()
+    assert (message.id, message.msg) == ("engram.E009", "ENGRAM_EMBEDDING_MODEL names no folder.")
 
 
 def test_a_worker_loads_it_before_it_forks(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,12 +257,10 @@ def test_a_child_of_a_process_that_loaded_it_embeds_at_once(tmp_path: Path) -> N
     """The session has no thread of its own that a fork would leave behind."""
     code = (
         "import os, sys\n"
-        "from pathlib import Path\n"
         "from memory.llm.local_embeddings import LocalEmbedder\n"
-        "from memory.llm.onnx_folder import OnnxFolder\n"
         "threads = lambda: len(os.listdir('/proc/self/task'))\n"
         "import numpy, onnxruntime, tokenizers; before = threads()\n"
-        f"model = LocalEmbedder(runtime=OnnxFolder(folder=Path({str(make_folder(tmp_path))!r})))\n"
+        f"model = LocalEmbedder(named={str(make_folder(tmp_path))!r})\n"
         "mine = model.embed(['mara prefers tea'])\n"
         "assert threads() == before, (before, threads())\n"
         "if child := os.fork():\n"

@@ -4,13 +4,12 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from types import SimpleNamespace
 
 import pytest
+from pytest_django import Settings
 
 from memory.llm.model import CallFailed, FailureKind
-from memory.llm.openai_model import OpenAIModel, _usage
-from memory.llm.prompts import Prompt
+from memory.llm.openai_model import OpenAIModel
 from memory.llm.requests import ClassificationRequest
 from tests.llm.asking import classification, synthesis
 from tests.llm.conftest import openai_model
@@ -28,6 +27,7 @@ from tests.model_server import (
     unknown_ids,
     wrong_schema,
 )
+from tests.model_server_evils import ABSURD_USAGE, IN_CHAT, usage
 
 FAILURES = [
     (refuse(429), FailureKind.RATE_LIMITED),
@@ -126,12 +126,43 @@ def test_tokens_are_estimated_and_flagged_where_a_server_counts_none(server: Mod
     assert failure.input_tokens > 100
 
 
-@pytest.mark.parametrize(("sent", "received"), [(100, -1), (100, 10**12), (10**12, 5)])
-def test_counts_that_no_model_can_have_are_taken_for_none(sent: int, received: int) -> None:
+@pytest.mark.parametrize("name", ABSURD_USAGE)
+def test_counts_that_no_call_can_have_make_a_malformed_reply(
+    server: ModelServer, model: OpenAIModel, name: str
+) -> None:
     """What no column holds would cost the replies that are settled together with this one."""
-    usage = _usage(SimpleNamespace(prompt_tokens=sent, completion_tokens=received), Prompt(system="a", user="b"), "c")
-    assert usage.tokens_estimated
-    assert 0 <= usage.output_tokens <= usage.input_tokens < 100
+    server.then(ABSURD_USAGE[name])
+    failure = fail(model)
+    assert failure.kind is FailureKind.MALFORMED
+    assert "usage.prompt_tokens" in str(failure)
+    assert failure.tokens_estimated
+    assert 100 < failure.input_tokens < 10_000
+
+
+def test_a_count_that_would_cost_a_fortune_makes_a_malformed_reply(
+    server: ModelServer, model: OpenAIModel, settings: Settings
+) -> None:
+    settings.ENGRAM_PRICES = {"smaller": [2_000, 0]}
+    server.then(Act(twist=usage(prompt_tokens=9_000_000, completion_tokens=1)))
+    assert str(fail(model)) == "the server's counts of tokens make 18000 US dollars for one call"
+
+
+@pytest.mark.parametrize("counts", [{}, {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 7}])
+def test_a_server_that_counts_nothing_is_believed_and_estimated(
+    server: ModelServer, model: OpenAIModel, counts: dict[str, int]
+) -> None:
+    server.then(Act(twist=usage(**counts)))
+    completion = model.complete(request=classification("a"), timeout=5)
+    assert completion.tokens_estimated
+    assert completion.input_tokens > 100
+
+
+@pytest.mark.parametrize("name", IN_CHAT)
+def test_an_answer_without_a_readable_text_is_malformed(server: ModelServer, model: OpenAIModel, name: str) -> None:
+    server.then(IN_CHAT[name])
+    began = time.monotonic()
+    assert fail(model).kind is FailureKind.MALFORMED
+    assert time.monotonic() - began < 3.0
 
 
 def test_a_lost_answer_is_counted_as_if_it_was_billed(server: ModelServer, model: OpenAIModel) -> None:
