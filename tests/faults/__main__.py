@@ -37,6 +37,11 @@ up within half a minute; the rest of a recovery is the work itself, and waiting 
 Conversations that are read, and texts that are remembered at once, have faults of their own: each is stored and
 counted once.
 
+What a model server does to a single call, on the wire, in its status, in its JSON, is not in the table: a suite of its
+own, `tests/consolidation/test_evil_servers.py`, runs cycles and recalls against more than a hundred modes of an evil
+one. After each mode no call is left open, the cycle has ended, little memory was taken, no more was read of an answer
+than may be, and the next cycle makes of the episodes what it would have made of them at once.
+
 Nothing is published yet: what a full disk does to a published file is not in the table, and comes with publishing.
 
 """

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,15 +71,15 @@ class Stack:
 
 
 @contextmanager
-def running_stack(folder: Path, **given: str) -> Iterator[Stack]:
-    """Run `manage.py up` until the body ends, and leave nothing of it behind."""
+def running_stack(folder: Path, *, within: Sequence[str] = (), **given: str) -> Iterator[Stack]:
+    """Run `manage.py up`, perhaps within another command, until the body ends, and leave nothing of it behind."""
     web, flower = free_ports()
     # Empty rather than absent: a .env of the person who runs the suite must not lead it elsewhere.
     own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower, "ENGRAM_WORKERS": "1"}
     environment = {**os.environ, **dict.fromkeys(_FOREIGN, ""), **own, **given}
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
+            [*within, sys.executable, "manage.py", "up"],
             cwd=settings.BASE_DIR,
             env=environment,
             stdout=log,
