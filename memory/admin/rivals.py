@@ -17,22 +17,23 @@ from memory.remembering.rivals import dismiss_rivals, reopen_rivals
 
 @admin.register(Rival)
 class RivalAdmin(AuditAdmin[Rival]):
-    """Pairs of which both are believed; whatever is said of them here changes neither."""
+    """Pairs of which both are believed, but for what is only alike; what is said of them here changes neither."""
 
     actions = ("dismiss", "reopen")
     paginator = PagesWithoutCount
-    list_display = ("id", "alike", "state_badge", "one", "other", "reason", "checked_at")
+    list_display = ("id", "alike", "state_badge", "one", "other", "why", "checked_at")
     list_display_links = ("id", "alike")
     list_filter = (("workspace", OfMyWorkspaces), "state", "checked_at")
     search_fields = ("first__id", "second__id")
     search_help_text = "The id of a belief (bl_…)"
     ordering = ("-similarity", "id")
     fields = (
-        ("alike", "state_badge"), "one", "other", "reason", ("checked_at", "call_link"), ("created_at", "workspace"),
+        ("alike", "state_badge"), "one", "other", "rule", "reason", ("checked_at", "call_link"),
+        ("created_at", "workspace"),
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Rival]:
-        standing = Rival.objects.standing().values("pk")
+        standing = Rival.objects.standing().suspected().values("pk")
         pairs = super().get_queryset(request).filter(pk__in=standing).select_related("first", "second", "workspace")
         return pairs.defer("first__search", "second__search")
 

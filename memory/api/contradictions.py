@@ -42,7 +42,7 @@ _PAIR = {
     "reason": "One says tabs, the other spaces.",
     "checked_at": "2026-03-02T08:00:00Z",
 }
-_LISTED = {"total": 1, "pairs": [_PAIR]}
+_LISTED = {"total": 1, "unasked": 0, "pairs": [_PAIR]}
 
 
 class ContradictionQuery(StrictSerializer):
@@ -80,6 +80,9 @@ class ContradictionSerializer(serializers.ModelSerializer[Rival]):
 
     beliefs = serializers.SerializerMethodField()
     similarity = RoundedField(help_text="On the reference scale, when the pair was found.")
+    reason = serializers.CharField(
+        source="why", read_only=True, help_text="The model's, or by which rule both cannot hold."
+    )
 
     class Meta:
         model = Rival
@@ -95,6 +98,9 @@ class ContradictionListSerializer(serializers.Serializer[Any]):
     """What somebody should look at."""
 
     total = serializers.IntegerField(help_text="Pairs to look at, more than are listed perhaps.")
+    unasked = serializers.IntegerField(
+        help_text="Pairs that are alike and no more, and of which no model was asked: `check` has one asked."
+    )
     pairs = ContradictionSerializer(many=True, help_text="Contradictions first, the most similar before others.")
 
 
@@ -161,7 +167,8 @@ class ContradictionsView(APIView):
 
 def _listed(workspace: Workspace, most: int, state: str | None = None) -> dict[str, Any]:
     rivals = list_rivals(workspace=workspace, state=RivalState(state) if state else None)
-    return {"total": rivals.count(), "pairs": rivals[:most]}
+    unasked = standing_rivals(workspace=workspace).only_alike().count()
+    return {"total": rivals.count(), "unasked": unasked, "pairs": rivals[:most]}
 
 
 class ContradictionView(APIView):

@@ -25,13 +25,21 @@ class RivalQuerySet(WorkspaceQuerySet):
         """Keep the pairs of which both are believed: what was revised, split or merged takes its pairs along."""
         return self.filter(first__status=BeliefStatus.ACTIVE, second__status=BeliefStatus.ACTIVE)
 
+    def suspected(self) -> Self:
+        """Leave out the pairs that are only alike."""
+        return self.exclude(state=RivalState.OPEN, rule="")
+
+    def only_alike(self) -> Self:
+        """Keep the pairs that nobody was asked about, and that contradict each other by no rule."""
+        return self.filter(state=RivalState.OPEN, rule="")
+
     def unasked(self) -> Self:
         """Keep the pairs that nobody was asked about."""
         return self.filter(state=RivalState.OPEN)
 
 
 class Rival(models.Model):
-    """R11: two beliefs of one project, user and language, near enough that they may contradict each other."""
+    """R11: two beliefs of one project, user and language that may contradict each other, by a rule or by likeness."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     first = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+", help_text="The lesser id.")
@@ -39,6 +47,12 @@ class Rival(models.Model):
     similarity = models.FloatField(help_text="On the reference scale, when it was found.")
     state = models.CharField(max_length=14, choices=RivalState.choices, default=RivalState.OPEN)
     reason = models.TextField(blank=True, default="", help_text="The model's, or why no model could tell.")
+    rule = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="By which rule both cannot hold; empty where they are only alike.",
+    )
     checked_at = models.DateTimeField(null=True, blank=True)
     call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField()
@@ -52,6 +66,11 @@ class Rival(models.Model):
             models.CheckConstraint(condition=Q(state__in=RivalState.values), name="rival_state_known"),
         ]
         indexes = [models.Index(fields=["workspace", "state", "-similarity"], name="rivals_by_state")]
+
+    @property
+    def why(self) -> str:
+        """Say what whoever was asked said, else by which rule both cannot hold."""
+        return self.reason or self.rule
 
     def __str__(self) -> str:
         return f"{self.first_id} and {self.second_id}: {self.state}"

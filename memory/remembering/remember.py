@@ -89,7 +89,7 @@ def may_ask_now(*, workspace: Workspace) -> bool:
 
 def _take_down(outcome: Stored, arrival: Arrival) -> Remembrance | None:
     """Note that an episode's facts are wanted, once; nothing is wanted of what was forgotten."""
-    if outcome.is_forgotten or not arrival.workspace.is_believing:
+    if outcome.is_forgotten or not arrival.workspace.keeps_beliefs:
         return None
     remembrance, _ = Remembrance.objects.get_or_create(
         episode_id=outcome.id,

@@ -3,8 +3,8 @@
 Nothing here changes a belief, its evidence or its status, whatever a model says.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -25,8 +25,9 @@ from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.models import Belief, Rival, RivalState, Workspace
 from memory.models.rivals import RivalQuerySet
+from memory.remembering.contradicting import Contradicting, find_contradicting
 from memory.remembering.meeting import as_stated
-from memory.remembering.pairing import Band, Pair, most_alike, passes_guard, still_active
+from memory.remembering.pairing import Band, Ids, Pair, most_alike, passes_guard, still_active
 
 log = structlog.get_logger(__name__)
 
@@ -38,13 +39,15 @@ _URGENCY = (RivalState.CONTRADICTS, RivalState.NEEDS_A_PERSON, RivalState.OPEN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Pairs that have their first belief in common, asked about in one call."""
+    """Pairs that have a belief in common, asked about in one call."""
 
+    common: Belief
     rivals: tuple[Rival, ...]
 
     def request(self) -> ContradictionRequest:
         """Ask which of the others the common belief contradicts."""
-        beliefs = [self.rivals[0].first, *(rival.second for rival in self.rivals)]
+        others = (rival.second if rival.first_id == self.common.pk else rival.first for rival in self.rivals)
+        beliefs = [self.common, *others]
         return ContradictionRequest(
             fact=as_stated(belief=beliefs[0]),
             beliefs=tuple(as_stated(belief=belief) for belief in beliefs[1:]),
@@ -62,40 +65,54 @@ class Checked:
 
 
 def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
-    """List the most similar pairs that may contradict each other and are not listed yet; return those.
+    """List the pairs that cannot both hold by a rule, and those alike enough to ask a model about; return the new ones.
 
-    What is too alike for that may say the same, unless a rule tells the two apart. Raises Occupied where somebody is
-    looking already.
+    Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
+    a rule tells the two apart. Raises Occupied where somebody is looking already.
     """
-    policy = settings.POLICY.rivals
-    most = most or policy.pairs
+    most = most or settings.POLICY.rivals.pairs
     listed = Rival.objects.for_workspace(workspace.pk).standing()
-    known = list(listed.values_list("first_id", "second_id"))
-    upper, lower = Band(low=policy.to_similarity), Band(low=policy.from_similarity, high=policy.to_similarity)
     with alone_looking(workspace.pk):
-        nearest = most_alike(workspace=workspace, band=upper, most=settings.POLICY.reflection.pairs, besides=known)
-        told_apart = [pair for pair in nearest.pairs if not passes_guard(pair=pair)][:most]
-        others = most_alike(workspace=workspace, band=lower, most=most, besides=known).pairs
-    rivals = _list(workspace, [*told_apart, *others][:most], now)
-    log.info("rivals_found", workspace=workspace.pk, pairs=len(rivals))
-    return rivals
+        ruled = find_contradicting(
+            workspace=workspace, besides=list(listed.suspected().values_list("first_id", "second_id"))
+        )
+        known = {*listed.values_list("first_id", "second_id"), *(one.ids for one in ruled)}
+        alike = [] if language_model().is_offline else _alike(workspace, known, most)
+    found = _list(workspace, [*ruled, *(Contradicting(pair=pair, rule="") for pair in alike)][:most], now)
+    log.info("rivals_found", workspace=workspace.pk, pairs=len(found))
+    return found
+
+
+def _alike(workspace: Workspace, known: Collection[Ids], most: int) -> list[Pair]:
+    """Return the pairs that a model may be asked about for their likeness alone."""
+    policy = settings.POLICY.rivals
+    upper, lower = Band(low=policy.to_similarity), Band(low=policy.from_similarity, high=policy.to_similarity)
+    nearest = most_alike(workspace=workspace, band=upper, most=settings.POLICY.reflection.pairs, besides=known)
+    told_apart = [pair for pair in nearest.pairs if not passes_guard(pair=pair)][:most]
+    return [*told_apart, *most_alike(workspace=workspace, band=lower, most=most, besides=known).pairs][:most]
 
 
 @transaction.atomic
-def _list(workspace: Workspace, pairs: Sequence[Pair], now: datetime) -> list[Rival]:
-    """Store pairs, but for those of which one was erased since, or is believed no more."""
+def _list(workspace: Workspace, found: Sequence[Contradicting], now: datetime) -> list[Rival]:
+    """Store pairs, but for those of which one was erased since, or is believed no more.
+
+    One that stood on the list for its likeness alone gets its rule.
+    """
     lock_workspace(workspace.pk)
     rows = [
         Rival(
             workspace=workspace,
-            first_id=pair.one.id,
-            second_id=pair.other.id,
-            similarity=pair.similarity,
+            first_id=one.pair.one.id,
+            second_id=one.pair.other.id,
+            similarity=one.pair.similarity,
+            rule=one.rule,
             created_at=now,
         )
-        for pair in still_active(pairs)
+        for one in still_active(found)
     ]
-    return Rival.objects.bulk_create(rows, ignore_conflicts=True)
+    return Rival.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["first", "second"], update_fields=["rule"]
+    )
 
 
 def standing_rivals(*, workspace: Workspace) -> RivalQuerySet:
@@ -107,10 +124,11 @@ def standing_rivals(*, workspace: Workspace) -> RivalQuerySet:
 def list_rivals(*, workspace: Workspace, state: RivalState | None = None) -> QuerySet[Rival]:
     """Return the pairs in a state, or those that somebody should look at: contradictions first.
 
-    Of each state the most similar come before others.
+    Of each state the most similar come before others. What is alike and no more is for a model to look at first.
     """
     urgency = Case(*(When(state=state, then=Value(n)) for n, state in enumerate(_URGENCY)), output_field=IntegerField())
-    standing = standing_rivals(workspace=workspace).filter(state__in=[state] if state else _URGENCY)
+    standing = standing_rivals(workspace=workspace)
+    standing = standing.filter(state=state) if state else standing.suspected().filter(state__in=_URGENCY)
     return standing.order_by(urgency, "-similarity", "first_id", "second_id")
 
 
@@ -126,7 +144,8 @@ def check_rivals(
     if again:
         reopen_rivals(rivals=standing_rivals(workspace=workspace).filter(state=RivalState.NEEDS_A_PERSON))
     check = _Check(workspace=workspace, now=now, model=language_model())
-    turn = (F("checked_at").asc(nulls_first=True), "-similarity", "first_id", "second_id")
+    by_rule = Case(When(rule="", then=Value(1)), default=Value(0), output_field=IntegerField())
+    turn = (F("checked_at").asc(nulls_first=True), by_rule, "-similarity", "first_id", "second_id")
     unasked = standing_rivals(workspace=workspace).unasked().order_by(*turn)
     try:
         check.run(_batches(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
@@ -146,12 +165,18 @@ def reopen_rivals(*, rivals: QuerySet[Rival]) -> int:
 
 
 def _batches(rivals: Sequence[Rival]) -> list[Batch]:
-    """Put together the pairs that have their first belief in common, so many at a time."""
-    size = settings.POLICY.rivals.batch
-    common: dict[str, list[Rival]] = defaultdict(list)
-    for rival in rivals:
-        common[rival.first_id].append(rival)
-    return [Batch(rivals=tuple(of[n : n + size])) for of in common.values() for n in range(0, len(of), size)]
+    """Put together the pairs that have a belief in common, beginning with the belief that has the most of them."""
+    left = dict(enumerate(rivals))
+    batches = []
+    while left:
+        counted = Counter(key for rival in left.values() for key in (rival.first_id, rival.second_id))
+        common, _ = min(counted.items(), key=lambda each: (-each[1], each[0]))
+        mine = [place for place, rival in left.items() if common in (rival.first_id, rival.second_id)]
+        mine = mine[: settings.POLICY.rivals.batch]
+        pairs = tuple(left.pop(place) for place in mine)
+        belief = pairs[0].first if pairs[0].first_id == common else pairs[0].second
+        batches.append(Batch(common=belief, rivals=pairs))
+    return batches
 
 
 def _behind(beliefs: Sequence[Belief]) -> tuple[EpisodeText, ...]:

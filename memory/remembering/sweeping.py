@@ -15,7 +15,7 @@ _AT_ONCE = 100
 def wake_remembrances() -> int:
     """Send what is due, each once however many sweep; what rests, or keeps no beliefs, is left. Return how many."""
     waiting = set(Remembrance.objects.due().values_list("workspace_id", flat=True))
-    workspaces = list(Workspace.objects.filter(pk__in=waiting, is_believing=True))
+    workspaces = list(Workspace.objects.believing().filter(pk__in=waiting))
     awake = {workspace.pk for workspace in workspaces} - resting_among(workspaces=workspaces)
     rows = Remembrance.objects.due().filter(workspace__in=awake).order_by("due_at")
     due = list(

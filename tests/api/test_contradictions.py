@@ -12,9 +12,9 @@ __all__ = ["decree", "hasty", "running_server", "server", "world"]
 
 pytestmark = pytest.mark.django_db
 
-TABS = "Ana prefers tabs."
-SPACES = "Ana indents with spaces."
-LINES = "Ana wants short lines."
+PORTO = "Ana lives in Porto."
+GHENT = "Ana lives in Ghent."
+BONN = "Ana lives in Bonn."
 
 
 @pytest.fixture
@@ -24,32 +24,42 @@ def curator(world: World) -> Caller:
 
 @pytest.fixture
 def three(world: World) -> list[Belief]:
-    """Return three beliefs about one matter: 0.72, 0.63 and 0.56 alike, in this order of pairs."""
-    told = ((TABS, 0.9), (SPACES, 0.8), (LINES, 0.7))
-    return [world.hold(statement, about="code", likeness=likeness) for statement, likeness in told]
+    """Return three beliefs of which no two hold: 0.72, 0.63 and 0.56 alike, in this order of pairs."""
+    told = ((PORTO, 0.9), (GHENT, 0.8), (BONN, 0.7))
+    return [world.hold(statement, about="home", likeness=likeness) for statement, likeness in told]
 
 
 def test_pairs_are_looked_for_and_listed(world: World, three: list[Belief], curator: Caller) -> None:
     """R11: no model is asked unless it is said."""
-    assert curator.get("/contradictions").json() == {"total": 0, "pairs": []}
+    assert curator.get("/contradictions").json() == {"total": 0, "unasked": 0, "pairs": []}
     told = curator.post("/contradictions", {"limit": 2}).json()
     assert (told["found"], told["outcomes"], told["stopped"], told["total"]) == (2, {}, "", 2)
     assert [round(pair["similarity"], 2) for pair in told["pairs"]] == [0.72, 0.63]
-    assert {side["statement"] for side in told["pairs"][0]["beliefs"]} == {TABS, SPACES}
-    assert curator.get("/contradictions", limit=1).json() == {"total": 2, "pairs": told["pairs"][:1]}
+    assert {side["statement"] for side in told["pairs"][0]["beliefs"]} == {PORTO, GHENT}
+    assert {(pair["state"], pair["reason"]) for pair in told["pairs"]} == {("open", "One names another home.")}
+    assert curator.get("/contradictions", limit=1).json() == {"total": 2, "unasked": 0, "pairs": told["pairs"][:1]}
     assert world.calls("contradict") == 0
+
+
+def test_what_is_only_alike_is_for_a_model_to_look_at_first(world: World, curator: Caller) -> None:
+    """R11: it is counted, and listed on request."""
+    for statement in ("Ana likes tea.", "Ana likes coffee."):
+        world.hold(statement, about="drinks", likeness=0.9)
+    told = curator.post("/contradictions").json()
+    assert (told["found"], told["total"], told["unasked"], told["pairs"]) == (1, 0, 1, [])
+    assert curator.get("/contradictions", state="open").json()["total"] == 1
 
 
 def test_a_model_is_asked_and_no_belief_changes(world: World, three: list[Belief], curator: Caller) -> None:
     """R11: what contradicts comes first, what does not is off the list."""
-    world.contradictions |= {SPACES: LINES, LINES: SPACES}
+    world.contradictions |= {GHENT: BONN, BONN: GHENT}
     before = list(Belief.objects.order_by("pk").values())
     told = curator.post("/contradictions", {"check": True}).json()
     [pair] = told["pairs"]
     assert (told["outcomes"], told["stopped"]) == ({"contradicts": 1, "compatible": 2}, "")
     assert (pair["state"], pair["reason"]) == ("contradicts", "as scripted")
     assert curator.get("/contradictions", state="compatible").json()["total"] == 2
-    assert {side["statement"] for side in pair["beliefs"]} == {SPACES, LINES}
+    assert {side["statement"] for side in pair["beliefs"]} == {GHENT, BONN}
     assert list(Belief.objects.order_by("pk").values()) == before
 
 

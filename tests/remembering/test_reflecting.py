@@ -14,6 +14,7 @@ from django.utils import timezone
 from memory.ledger.locks import Occupied, alone_looking
 from memory.models import Belief, BeliefAccess, Episode
 from memory.remembering.reflecting import Reflection, prune, reflect
+from memory.remembering.subjects import backfill_subjects
 from tests.consolidation.world import World
 from tests.remembering.telling import TELLER
 
@@ -144,6 +145,38 @@ def test_subjects_are_filled_in_once(world: World, name: str) -> None:
     assert run("backfill_subjects", "--workspace", name) == {belief.pk: "ana"}
     assert run("backfill_subjects", "--workspace", name) == {}
     assert (world.now_of(belief).subject, world.now_of(kept).subject) == ("ana", "otis")
+
+
+@pytest.mark.parametrize("blank", [".", "...", " ", " . "])
+def test_a_statement_that_names_nobody_keeps_no_other_from_its_subject(world: World, name: str, blank: str) -> None:
+    """R13."""
+    nameless = world.hold("It says nothing.", about="nothing", subject="")
+    Belief.objects.update(statement=blank)
+    belief = world.hold(TABS, about="tabs", subject="")
+    assert run("backfill_subjects", "--workspace", name) == {belief.pk: "ana"}
+    assert world.now_of(nameless).subject == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_subjects_are_filled_in_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R13: what was filled in before a fault stays, gates come in between, and the next run does the rest."""
+    beliefs = [world.hold(f"Ana prefers tabs in file {n}.", about="tabs", subject="") for n in range(5)]
+    monkeypatch.setattr("memory.remembering.subjects._BATCH", 2)
+    held: list[int] = []
+
+    def lock_or_fall(workspace_id: int) -> None:
+        held.append(workspace_id)
+        if len(held) == 3:
+            raise ConnectionResetError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memory.remembering.subjects.lock_workspace", lock_or_fall)
+        with pytest.raises(ConnectionResetError):
+            backfill_subjects(workspace=world.workspace, actor=TELLER, now=world.now)
+    named = Belief.objects.filter(subject="ana")
+    assert named.count() == 4
+    assert len(backfill_subjects(workspace=world.workspace, actor=TELLER, now=world.now)) == 1
+    assert set(named.values_list("pk", flat=True)) == {belief.pk for belief in beliefs}
 
 
 def test_a_belief_is_corrected_by_command(world: World) -> None:

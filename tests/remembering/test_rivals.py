@@ -11,6 +11,7 @@ from pytest_django import Settings
 from memory.forgetting.erase import erase_memories
 from memory.models import Belief, Episode, ModelCall, Rival, RivalState
 from memory.remembering.rivals import check_rivals, dismiss_rivals, find_rivals, list_rivals, reopen_rivals
+from tests import factories
 from tests.consolidation.world import World
 from tests.model_server import garbage, refuse
 from tests.remembering.telling import TELLER
@@ -19,19 +20,27 @@ from tests.remembering.test_reflecting import run
 pytestmark = pytest.mark.django_db
 
 TABS = "Ana prefers tabs."
-SPACES = "Ana indents with spaces."
-LINES = "Ana wants short lines."
+PORTO = "Ana lives in Porto."
+GHENT = "Ana lives in Ghent."
+BONN = "Ana lives in Bonn."
 
 Outcome = tuple[str, str]
 
 
 @pytest.fixture
 def three(world: World) -> list[Belief]:
-    """Return three beliefs about one matter: 0.72, 0.64 and 0.56 alike, in this order of pairs."""
+    """Return three beliefs of which no two hold: 0.72, 0.64 and 0.56 alike, in this order of pairs."""
     return [
-        world.hold(statement, about="code", likeness=likeness)
-        for statement, likeness in ((TABS, 0.9), (SPACES, 0.8), (LINES, 0.7))
+        world.hold(statement, about="home", likeness=likeness)
+        for statement, likeness in ((PORTO, 0.9), (GHENT, 0.8), (BONN, 0.7))
     ]
+
+
+@pytest.fixture
+def alike(world: World) -> list[Belief]:
+    """Return three beliefs that are as much alike, and contradict each other by no rule."""
+    told = (("Ana likes tea.", 0.9), ("Ana plays chess.", 0.8), ("Ana wants short lines.", 0.7))
+    return [world.hold(statement, about="Ana", likeness=likeness) for statement, likeness in told]
 
 
 def find(world: World, most: int | None = None) -> list[frozenset[str]]:
@@ -63,8 +72,8 @@ def contradict(world: World, one: str, other: str) -> None:
 
 def test_pairs_are_listed_once_the_most_similar_first(world: World, three: list[Belief]) -> None:
     """R11."""
-    assert find(world, most=2) == [frozenset({TABS, SPACES}), frozenset({TABS, LINES})]
-    assert find(world) == [frozenset({SPACES, LINES})]
+    assert find(world, most=2) == [frozenset({PORTO, GHENT}), frozenset({PORTO, BONN})]
+    assert find(world) == [frozenset({GHENT, BONN})]
     assert find(world) == []
     assert [round(rival.similarity, 2) for rival in list_rivals(workspace=world.workspace)] == [0.72, 0.63, 0.56]
     assert all(rival.first_id < rival.second_id for rival in Rival.objects.all())
@@ -74,6 +83,52 @@ def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[B
     """R11, B24."""
     settings.POLICY = replace(settings.POLICY, rivals=replace(settings.POLICY.rivals, pairs=2))
     assert [len(find(world)) for _ in range(3)] == [2, 1, 0]
+
+
+def test_a_rule_lists_pairs_however_unlike_they_are(world: World, settings: Settings) -> None:
+    """R11: before those that are only alike, which without a model are nobody's to look at."""
+    world.hold("Ana is a vegetarian.", about="food")
+    world.hold("Ana eats steak most weekends.", about="steak")
+    for statement in ("Ana likes tea.", "Ana likes coffee."):
+        world.hold(statement, about="drinks", likeness=0.9)
+    settings.ENGRAM_LLM = "offline"
+    assert find(world) == [frozenset({"Ana is a vegetarian.", "Ana eats steak most weekends."})]
+    settings.ENGRAM_LLM = "openai"
+    assert find(world) == [frozenset({"Ana likes tea.", "Ana likes coffee."})]
+    [shown] = list_rivals(workspace=world.workspace)
+    assert (shown.state, shown.why) == ("open", "One rules out what the other has.")
+
+
+def test_a_short_sentence_is_read_in_the_language_of_the_others(world: World, settings: Settings) -> None:
+    """R11: nobody can tell of "loves dogs" alone."""
+    settings.ENGRAM_LLM = "offline"
+    world.hold("Ana is afraid of dogs.", about="dogs")
+    world.hold("Ana loves dogs.", about="love", language="")
+    assert find(world) == [frozenset({"Ana is afraid of dogs.", "Ana loves dogs."})]
+    assert (check(world), states()) == (1, ["contradicts"])
+
+
+def test_a_pair_that_was_only_alike_gets_its_rule(world: World, three: list[Belief]) -> None:
+    """R11: what stood on the list before the rule knew it."""
+    find(world)
+    Rival.objects.update(rule="")
+    assert (len(list_rivals(workspace=world.workspace)), len(find(world))) == (0, 3)
+    assert (Rival.objects.count(), len(list_rivals(workspace=world.workspace))) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "given", [{"in_project": True}, {"user": "mara"}, {"language": "de"}, {"status": "challenged"}]
+)
+def test_a_rule_holds_no_beliefs_of_two_scopes_together(
+    world: World, given: dict[str, Any], settings: Settings
+) -> None:
+    """R11."""
+    settings.ENGRAM_LLM = "offline"
+    if given.pop("in_project", False):
+        given = {"project": factories.project(workspace=world.workspace), "scope": "project"}
+    world.hold(PORTO, about="home")
+    world.hold(GHENT, about="home", **given)
+    assert find(world) == []
 
 
 @pytest.mark.parametrize(
@@ -101,11 +156,11 @@ def test_pairs_are_of_one_scope_and_alike_enough(
 
 def test_a_contradiction_is_written_down_and_changes_no_belief(world: World, three: list[Belief]) -> None:
     """R11: nothing resolves itself."""
-    contradict(world, TABS, SPACES)
+    contradict(world, PORTO, GHENT)
     find(world)
     before = {name: rows for name, rows in world.rows().items() if name != "ModelCall"}
     assert check(world) == 3
-    assert outcomes()[frozenset({TABS, SPACES})] == ("contradicts", "as scripted")
+    assert outcomes()[frozenset({PORTO, GHENT})] == ("contradicts", "as scripted")
     assert sorted(states()) == ["compatible", "compatible", "contradicts"]
     assert {name: rows for name, rows in world.rows().items() if name != "ModelCall"} == before
     assert Rival.objects.exclude(call__purpose="contradict").count() == 0
@@ -120,10 +175,23 @@ def test_pairs_with_a_belief_in_common_are_asked_about_in_one_call(world: World,
     assert world.calls("contradict") == 2
 
 
+def test_all_that_may_contradict_one_belief_is_asked_about_in_one_call(world: World) -> None:
+    """R11: whichever of each pair comes first, and the reply names several."""
+    homes = ["Porto", "Ghent", "Bonn", "Basel", "Turin", "Leeds", "Malmö", "Graz"]
+    beliefs = [world.hold(f"Ana lives in {home}.", about="home", likeness=0.8) for home in homes]
+    common, *others = sorted(beliefs, key=lambda belief: belief.pk)[::-1]
+    find(world)
+    Rival.objects.exclude(first=common).exclude(second=common).delete()
+    world.contradictions[common.statement] = [other.statement for other in others[:3]]
+    assert (check(world), world.calls("contradict")) == (7, 1)
+    chosen = Rival.objects.filter(state=RivalState.CONTRADICTS).values_list("first_id", flat=True)
+    assert set(chosen) == {other.pk for other in others[:3]}
+
+
 @pytest.mark.parametrize("contradicted", [[], [0], [1], [0, 1]])
 def test_one_reply_says_what_becomes_of_all_its_pairs(world: World, contradicted: list[int]) -> None:
     """R11: it names every belief that contradicts, and the others are not asked about once more."""
-    beliefs = [world.hold(text, about="code", likeness=0.8) for text in (TABS, SPACES, LINES)]
+    beliefs = [world.hold(text, about="code", likeness=0.8) for text in (PORTO, GHENT, BONN)]
     first, *others = sorted(beliefs, key=lambda belief: belief.pk)
     world.contradictions[first.statement] = [others[place].statement for place in contradicted]
     find(world)
@@ -226,20 +294,20 @@ def test_rules_find_contradictions_offline(world: World, settings: Settings) -> 
     assert states() == ["contradicts"]
 
 
-def test_what_rules_do_not_see_stays_open(world: World, three: list[Belief], settings: Settings) -> None:
+def test_what_rules_do_not_see_stays_open(world: World, alike: list[Belief], settings: Settings) -> None:
     """R11: they see but a part of what contradicts, and find nothing compatible."""
-    settings.ENGRAM_LLM = "offline"
     find(world)
+    settings.ENGRAM_LLM = "offline"
     assert check(world) == 0
     assert states() == ["open"] * 3
 
 
 def test_what_rules_do_not_see_keeps_no_others_from_their_turn(
-    world: World, three: list[Belief], settings: Settings
+    world: World, alike: list[Belief], settings: Settings
 ) -> None:
     """R11: each check goes on with the pairs that were looked at least lately."""
-    settings.ENGRAM_LLM = "offline"
     find(world)
+    settings.ENGRAM_LLM = "offline"
     looked_at = set()
     for _ in range(3):
         check_rivals(workspace=world.workspace, now=world.now, seconds=60, most=1)
@@ -249,7 +317,7 @@ def test_what_rules_do_not_see_keeps_no_others_from_their_turn(
 
 def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: list[Belief]) -> None:
     """R11, B19: nor with the pairs of others that were asked about in the same call."""
-    contradict(world, TABS, SPACES)
+    contradict(world, PORTO, GHENT)
     find(world)
     check(world)
     ids = sorted(belief.pk for belief in three)
@@ -260,14 +328,28 @@ def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: 
     assert set(ModelCall.objects.filter(purpose="contradict").values_list("reply", flat=True)) == {""}
 
 
+def test_what_was_asked_is_gone_whichever_of_a_pair_all_were_held_against(world: World, three: list[Belief]) -> None:
+    """R11, B19: the call showed the erased belief beside the one with the greatest id."""
+    find(world)
+    first, second, common = sorted(belief.pk for belief in three)
+    Rival.objects.filter(first=first, second=second).delete()
+    contradict(world, Belief.objects.get(pk=common).statement, Belief.objects.get(pk=second).statement)
+    assert (check(world), world.calls("contradict")) == (2, 1)
+    erase_memories(
+        workspace=world.workspace, episodes=Episode.objects.none(), beliefs=[first], actor=TELLER, now=world.now
+    )
+    assert [(rival.first_id, rival.second_id, rival.reason) for rival in Rival.objects.all()] == [(second, common, "")]
+    assert set(ModelCall.objects.filter(purpose="contradict").values_list("reply", flat=True)) == {""}
+
+
 def test_the_command_lists_and_asks(world: World, three: list[Belief]) -> None:
     """R11, R15."""
-    contradict(world, TABS, SPACES)
+    contradict(world, PORTO, GHENT)
     name = world.workspace.name
     assert {row["state"] for row in run("find_contradictions", "--workspace", name)} == {"open"}
     assert world.calls("contradict") == 0
     [told] = run("find_contradictions", "--workspace", name, "--check")
-    assert (set(told["statements"]), told["state"], told["reason"]) == ({TABS, SPACES}, "contradicts", "as scripted")
+    assert (set(told["statements"]), told["state"], told["reason"]) == ({PORTO, GHENT}, "contradicts", "as scripted")
 
 
 def test_the_command_dismisses_and_reopens_by_number(world: World, three: list[Belief]) -> None:
@@ -288,8 +370,15 @@ def test_the_command_says_what_there_is_to_look_at(world: World, three: list[Bel
     out = io.StringIO()
     call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", stdout=out)
     [only] = Rival.objects.all()
-    assert out.getvalue().startswith(f"{only.pk}: open, 0.72 alike\n")
+    assert out.getvalue().startswith(f"{only.pk}: open, 0.72 alike (One names another home.)\n")
     assert out.getvalue().endswith("1 pair to look at.\n")
+
+
+def test_the_command_says_how_many_pairs_are_only_alike(world: World, alike: list[Belief]) -> None:
+    """R11, R15."""
+    out = io.StringIO()
+    call_command("find_contradictions", "--workspace", world.workspace.name, stdout=out)
+    assert out.getvalue() == "0 pairs to look at.\n3 pairs only alike: --check has a model asked.\n"
 
 
 @pytest.mark.parametrize(

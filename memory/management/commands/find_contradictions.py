@@ -48,17 +48,19 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps([_as_values(rival) for rival in rivals]))
         else:
-            self._show(rivals)
+            self._show(rivals, unasked=standing_rivals(workspace=place).only_alike().count())
         if stopped:
             raise CommandError(f"Not all were answered: {stopped}", returncode=1)
 
-    def _show(self, rivals: list[Rival]) -> None:
+    def _show(self, rivals: list[Rival], *, unasked: int) -> None:
         for rival in rivals:
-            why = f" ({rival.reason})" if rival.reason else ""
+            why = f" ({rival.why})" if rival.why else ""
             self.stdout.write(f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
             for belief in (rival.first, rival.second):
                 self.stdout.write(f"  {belief.pk} {belief.statement}")
         self.stdout.write(f"{counted(len(rivals), 'pair')} to look at.")
+        if unasked:
+            self.stdout.write(f"{counted(unasked, 'pair')} only alike: --check has a model asked.")
 
 
 def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:
@@ -82,7 +84,7 @@ def _as_values(rival: Rival) -> dict[str, Any]:
         "statements": [rival.first.statement, rival.second.statement],
         "similarity": rival.similarity,
         "state": rival.state,
-        "reason": rival.reason,
+        "reason": rival.why,
         "checked_at": rival.checked_at.isoformat() if rival.checked_at else None,
     }
 

@@ -1,0 +1,287 @@
+"""Say why two beliefs cannot both hold, by rules alone; unsure means nothing (R11).
+
+Both are taken to be said plainly and of the same time; nothing here depends on which of them came first.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+
+from memory.domain.matching import Claim
+from memory.domain.matching.lexicon import load_lexicon
+from memory.domain.verdicts import Verdict, judge_by_rules
+from memory.language.attributes import OF_PEOPLE, countries, is_kind, kinds_in, number_of, things_in
+from memory.language.cues import word_list
+from memory.language.modes import denies
+from memory.language.relations import relate
+from memory.language.sides import Side, concepts, light
+from memory.language.slots import holds_word, slots_by_name
+from memory.language.subjects import PERSON
+
+Rule = Callable[[Side, Side], str]
+
+
+def find_contradiction(*, one: Side, other: Side) -> str:
+    """Say by which rule two sentences of one person's cannot both hold, "" where nothing tells that."""
+    if one.language != other.language:
+        return ""
+    mine, theirs = sorted((one, other), key=lambda side: side.reading.sentence)
+    if ended := _say_that_it_ended(mine, theirs) or _say_that_it_ended(theirs, mine):
+        return ended
+    if mine.is_actual != theirs.is_actual or _are_of_other_circumstances(mine, theirs):
+        return ""
+    rules = _OF_ONE if mine.subject.may_be(theirs.subject) else _OF_SOMEBODY_AND_THEIRS
+    return next((reason for rule in rules if (reason := rule(mine, theirs))), "")
+
+
+def _either(rule: Rule) -> Rule:
+    """Let a rule that takes the two for different parts try both ways round."""
+    return lambda mine, theirs: rule(mine, theirs) or rule(theirs, mine)
+
+
+def _say_that_it_ended(claim: Side, belief: Side) -> str:
+    """See one of the two say that what the other says is over."""
+    sentence = belief.reading.sentence.lower()
+    if not any(holds_word(sentence, thing.lower()) for thing in claim.reading.ended):
+        return ""
+    found = relate(claim=claim.reading, belief=belief.reading, is_explicit=True)
+    is_over = found.ends and found.verdict is Verdict.CONTRADICTS
+    return "One says that what the other says has ended." if is_over else ""
+
+
+def _are_of_other_circumstances(mine: Side, theirs: Side) -> bool:
+    """Tell whether both name when or where they hold, and nothing of that in common."""
+    return bool(mine.contexts and theirs.contexts and not mine.contexts & theirs.contexts)
+
+
+def _fill_slot_otherwise(mine: Side, theirs: Side) -> str:
+    """See a slot filled differently (E3): another home, another manager."""
+    shared = mine.reading.slots.keys() & theirs.reading.slots.keys() - _SEVERAL_HOLD
+    things = [side.reading.possession.thing for side in (mine, theirs) if side.reading.possession]
+    if not shared and len(set(things)) != len(things) - 1:
+        return ""
+    found = relate(claim=mine.reading, belief=theirs.reading, is_explicit=True)
+    if found.verdict is not Verdict.CONTRADICTS:
+        return ""
+    is_of_person = any(slots_by_name()[name].is_of_person for name in shared)
+    if shared and not is_of_person and mine.circumstances != theirs.circumstances:
+        return ""
+    if "home" in shared and _may_lie_in(mine.reading.slots["home"], theirs.reading.slots["home"]):
+        return ""
+    return found.reason.replace("It ", "One ", 1)
+
+
+def _may_lie_in(mine: AbstractSet[str], theirs: AbstractSet[str]) -> bool:
+    """Tell whether one names a country, in which the town that the other names may lie for all that is known."""
+    return bool(countries() & mine) != bool(countries() & theirs)
+
+
+# One at a time in what is said, and not in what somebody does, or told apart better as an attribute.
+_SEVERAL_HOLD = frozenset(("sport", "trip", "diet"))
+
+
+def _have_another(mine: Side, theirs: Side) -> str:
+    """See what there is one of named differently: an age, a trade, what a pet is called."""
+    if not mine.subject.words or not theirs.subject.words or "weekday" in _other_kinds(mine, theirs):
+        return ""
+    here, there = mine.attributes.values, theirs.attributes.values
+    names = (name for name in sorted(here.keys() & there.keys()) if not here[name] & there[name])
+    other = next((name for name in names if not _may_both_be_named(name, mine, theirs)), "")
+    return f"They name two of what there is one of: {other.replace('_', ' ')}." if other else ""
+
+
+def _may_both_be_named(attribute: str, mine: Side, theirs: Side) -> bool:
+    if attribute in ("home", "birthplace", "origin", "childhood"):
+        return _may_lie_in(mine.attributes.values[attribute], theirs.attributes.values[attribute])
+    return attribute == "name" and _may_be_several(mine)
+
+
+def _may_be_several(side: Side) -> bool:
+    is_one = side.subject.owner or _DEFINITE.match(side.reading.sentence)
+    return not is_one or not side.subject.words.isdisjoint(_several(side.language))
+
+
+_DEFINITE = re.compile(r"(?:The|Our|My|Der|Die|Das|Unsere?|Meine?) ")
+
+
+@lru_cache
+def _several(language: str) -> frozenset[str]:
+    return concepts("of_many", language) - concepts("pets_and_family", language)
+
+
+def _rule_out(mine: Side, theirs: Side) -> str:
+    """See what somebody is rule out what they have, eat or drink: a vegetarian and a steak."""
+    if not mine.subject.words or not theirs.subject.words:
+        return ""
+    barred, had = mine.attributes.ruled_out | _denied_kinds(mine), theirs.attributes.had
+    if theirs.subject.owner in mine.subject.words:  # "Mara's daughter …": she has one
+        barred, had = barred & OF_PEOPLE, things_in(" ".join(theirs.reading.sentence.split()[:3]))
+    elif not mine.subject.may_be(theirs.subject):
+        return ""
+    return "One rules out what the other has." if barred & had else ""
+
+
+def _denied_kinds(side: Side) -> frozenset[str]:
+    """Return the kinds of which a sentence says that there is nothing ("has no pets", "never eats meat")."""
+    found = _NO_KIND.search(side.reading.sentence)
+    if found is None:
+        return frozenset()
+    is_whole = is_kind(found["what"].lower())
+    return frozenset(kind for kind in kinds_in(found["what"]) if is_whole or kind in ("child", "sibling"))
+
+
+_NO_KIND = re.compile(
+    r"(?:\b(?:has|have|eats?|drinks?|owns?|keeps?) no|"
+    r"(?:\b(?:never|cannot|not)|n't|n’t) (?:eat|drink|have|own|keep|touch)s?(?: any)?|"
+    r"\b(?:hat|isst|trinkt|besitzt|hält) (?:\w+ )?kein(?:e|en|er)?) "
+    r"(?P<what>[\w-]+)(?=[.,;]|$| (?:or|and|at|oder|und)\b)",
+    re.IGNORECASE,
+)
+
+
+def _deny_each_other(denier: Side, asserter: Side) -> str:
+    """See one say no to what the other says, which may say when, how often or how much as well."""
+    if not denier.is_denial:
+        return ""
+    if _BOUND.search(denier.reading.sentence):
+        return _break_bound(denier, asserter)
+    if denies(asserter.reading.sentence) or asserter.analysis.is_limited:
+        return ""
+    if denier.analysis.quantities and not asserter.analysis.quantities:
+        return ""
+    said = [asserter.expand(clause) for clause in asserter.analysis.clauses if clause.polarity > 0]
+    spoken = frozenset(word.concept for word in denier.analysis.words)
+    little = denier.subject.words | light(denier.language) | concepts("beside_denials", denier.language)
+    for clause in denier.analysis.clauses:
+        denied = (clause.concepts & spoken) - little
+        if denied <= load_lexicon(denier.language).times:  # what is said of a day or a morning is more than the day
+            denied = (clause.concepts & spoken) - denier.subject.words - concepts("having", denier.language)
+        if clause.polarity > 0 or not denied - concepts("liking", denier.language):
+            continue
+        if any(denied <= told for told in said) and not _is_elsewhere(denied, denier, asserter):
+            return "One says no to what the other says."
+    return ""
+
+
+def _is_elsewhere(denied: Collection[str], denier: Side, asserter: Side) -> bool:
+    """Tell whether what is denied is a place to go to, and the other says nothing of being there."""
+    to = {word.concept for word in denier.analysis.words if word.is_name and word.governor in ("to", "in", "nach")}
+    there = {word.concept for word in asserter.analysis.words if word.governor in _THERE}
+    return bool(to.intersection(denied)) and not to & there
+
+
+_THERE = frozenset(("to", "in", "at", "around", "through", "across", "nach", "durch"))
+_BOUND = re.compile(
+    r"(?:\b(?:not|never|nie|nicht)|n't|n’t)\b[^,;]*?\b(?P<side>before|after|until|vor|nach|bis) "
+    r"(?P<hour>\d{1,2}|[a-zäöü]+)(?::\d\d)?(?P<part> ?[ap]\.?m)?\b",
+    re.IGNORECASE,
+)
+
+
+def _break_bound(denier: Side, asserter: Side) -> str:
+    """See a time at which something is said never to be: "never before eight", and "at five"."""
+    bound = _BOUND.search(denier.reading.sentence)
+    limit, at = number_of(bound["hour"]) if bound else None, list(map(_hour, asserter.reading.values.time))
+    if bound is None or limit is None or not at or asserter.is_denial or not denier.content & asserter.content:
+        return ""
+    limit += 12 * ((bound["part"] or "").strip().lower().startswith("p") and limit < 12)
+    is_early = bound["side"].lower() in ("before", "until", "vor", "bis")
+    return "One names a time that the other rules out." if (max(at) < limit if is_early else min(at) > limit) else ""
+
+
+def _hour(time: str) -> float:
+    hour, _, minute = time.partition(":")
+    return int(hour) + int(minute) / 60
+
+
+def _name_other_value(mine: Side, theirs: Side) -> str:
+    """See the same said with another day, time, date, price or quantity."""
+    kinds = _other_kinds(mine, theirs)
+    if not kinds or not mine.subject.words or not theirs.subject.words or _may_both_be(mine, theirs, kinds):
+        return ""
+    if mine.content or theirs.content:
+        is_part = mine.content <= theirs.content or theirs.content <= mine.content
+        is_same = bool(mine.content and theirs.content) and is_part and len(mine.content ^ theirs.content) <= 1
+    else:  # all is said in the subject: "Mara's piano lesson is at four"
+        is_same = mine.subject == theirs.subject and len(mine.subject.words) + bool(mine.subject.owner) > 1
+    return f"They say the same of another {kinds[0]}." if is_same else ""
+
+
+def _name_other_value_of_theirs(mine: Side, theirs: Side) -> str:
+    """See what is somebody's at one time, and what they do at another: "Mara's bridge evening", "Mara plays bridge"."""
+    kinds = _other_kinds(mine, theirs)
+    if not kinds or mine.subject.owner not in theirs.subject.words or _may_both_be(mine, theirs, kinds):
+        return ""
+    what = mine.subject.words - concepts("beside_values", mine.language)
+    done = theirs.content - load_lexicon(theirs.language).verbs
+    return f"They say the same of another {kinds[0]}." if what and what == done and not mine.content - what else ""
+
+
+def _other_kinds(mine: Side, theirs: Side) -> list[str]:
+    """Return the kinds of values that both name, and none of them the same."""
+    return [kind for kind in mine.values if kind in theirs.values and not mine.values[kind] & theirs.values[kind]]
+
+
+def _may_both_be(mine: Side, theirs: Side, kinds: Collection[str]) -> bool:
+    """Tell whether it may be so twice: in two circumstances, two years, or on two days of a week that has many such."""
+    if mine.is_denial or theirs.is_denial or mine.circumstances != theirs.circumstances:
+        return True
+    said = {word.lower() for side in (mine, theirs) for word in side.reading.sentence.strip(".").split()}
+    if "weekday" in kinds and (
+        not said.isdisjoint(word_list("on_several_days"))
+        or (len(kinds) > 1 and PERSON in mine.subject.words | theirs.subject.words)
+    ):
+        return True
+    here, there = (set(_YEAR.findall(side.reading.sentence)) for side in (mine, theirs))
+    return bool(here and there and not here & there) and said.isdisjoint(word_list("of_one_year"))
+
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def _differ_in_a_word(mine: Side, theirs: Side) -> str:
+    """See two versions of one sentence that differ in a number, or in words that exclude each other (B8)."""
+    shared = (mine.concepts & theirs.concepts) | (mine.subject.words & theirs.subject.words) - {PERSON}
+    if mine.is_denial != theirs.is_denial or not shared or _say_other_things(mine, theirs):
+        return ""
+    if mine.names - theirs.names and theirs.names - mine.names:
+        return ""
+    if _chooses(mine) != _chooses(theirs):
+        return ""  # what is chosen over another may be liked, and the other, too
+    kinds = _other_kinds(mine, theirs)
+    years = [_YEAR.search(side.reading.sentence) for side in (mine, theirs)]
+    if (kinds or all(years)) and _may_both_be(mine, theirs, kinds):
+        return ""
+    left, right = (
+        Claim(text=side.reading.sentence, speaker=side.reading.subject, language=side.language)
+        for side in (mine, theirs)
+    )
+    is_other = judge_by_rules(episode=left, belief=right).verdict is Verdict.CONTRADICTS
+    return "They say opposite things in the same words." if is_other else ""
+
+
+def _chooses(side: Side) -> bool:
+    return any(relation.kind == "choice" for relation in side.analysis.relations)
+
+
+def _say_other_things(mine: Side, theirs: Side) -> bool:
+    """Tell whether each says something that the other does not, and none of it excludes the other."""
+    lexicon = load_lexicon(mine.language)
+    here, there = mine.concepts - theirs.concepts, theirs.concepts - mine.concepts
+    return bool(here and there) and not any(
+        lexicon.exclude_each_other(one, other) or lexicon.kinds.get(one, -1) == lexicon.kinds.get(other, -2)
+        for one in here
+        for other in there
+    )
+
+
+_OF_ONE: tuple[Rule, ...] = (
+    _either(_fill_slot_otherwise),
+    _have_another,
+    _either(_rule_out),
+    _either(_deny_each_other),
+    _name_other_value,
+    _either(_differ_in_a_word),
+)
+_OF_SOMEBODY_AND_THEIRS: tuple[Rule, ...] = (_either(_rule_out), _either(_name_other_value_of_theirs))
