@@ -36,8 +36,8 @@ from memory.recall.recollections import recollect
 from memory.recall.search import RecallScope
 
 _NO_FLOOR = (
-    "There is no floor of relevance: as long as there are memories, the best `limit` of them are the answer, however "
-    "little they have to do with the query. Scores order them and compare with no other query's: judge by the text."
+    "As long as there are memories, the best `limit` of them are the answer, however little they have to do with the "
+    "query; `relevant` says of each whether it stands out. Scores order them and compare with no other query's."
 )
 
 
@@ -156,6 +156,9 @@ class MemorySerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     knowledge = serializers.ChoiceField(KNOWLEDGE, help_text="A fact, a procedure, or a narrative of what happened.")
     score = RoundedField(help_text="0 to 1, comparable between the kinds.")
+    relevant = serializers.BooleanField(
+        source="is_relevant", help_text="Whether it has to do with the query at all, as far as likeness and words tell."
+    )
     confidence = RoundedField(required=False, help_text="Of a belief.")
     occurred_at = serializers.DateTimeField(
         required=False,
@@ -175,12 +178,12 @@ class MemorySerializer(serializers.Serializer[Any]):
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Show what there is, straight from its attributes: the usual way takes three times as long over ten."""
-        held = ((name, show, getattr(instance, name)) for name, show in self._shown)
+        held = ((name, show, getattr(instance, source)) for name, source, show in self._shown)
         return {name: show(value) for name, show, value in held if value is not None}
 
     @cached_property
-    def _shown(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        return [(name, field.to_representation) for name, field in self.fields.items()]
+    def _shown(self) -> list[tuple[str, str, Callable[[Any], Any]]]:
+        return [(name, field.source or name, field.to_representation) for name, field in self.fields.items()]
 
 
 class MissedSerializer(serializers.Serializer[Any]):
@@ -246,6 +249,7 @@ class RecallView(APIView):
                                 "text": "Mara prefers tabs over spaces.",
                                 "knowledge": "fact",
                                 "score": 0.71,
+                                "relevant": True,
                                 "confidence": 0.86,
                             }
                         ],

@@ -1,6 +1,7 @@
 """Hear a wish that something be remembered, or always be done, and say what (L3)."""
 
 import re
+from functools import lru_cache
 
 _OPENING = (
     r"(?P<opening>(?:(?:hey|hi|hello|ok|okay|oh|so|and|also|no|actually|by the way|btw|thanks|great|hallo|ach|übrigens|"
@@ -48,6 +49,20 @@ _ORDERED = re.compile(
     rf")(?P<noted>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+# "Always answer in French", not "Always loved the sea" or "Never mind"; "from now on, call me Al", not "… I live here".
+_STANDING = re.compile(
+    rf"{_OPENING}(?:(?:i(?:'d like| would like| want| need) you to|you (?:should|must)|"
+    rf"(?:make|be) sure(?: (?:to|you|that you))?|remember(?: to| that you)?) )?{_POLITE}(?:"
+    r"(?:always|never|(?:don't|do not) ever) (?!(?:mind|again|been|had|was|were|is|are|am|an?|the|my|our|his|her|in|on|"
+    r"at|too|so|knew|thought|saw|\w+ed)\b)[a-z]+"
+    rf"|(?:{_LASTING}|going forward)\b(?!,? (?:i|we|my|our|it|he|she|they|ich|wir|will|möchten?|werden?)\b"
+    r"(?! (?:want|need|would like) you))"
+    r"|(?:whenever|every time|each time) i ask\b|when i ask (?:you|for|about)\b|(?:immer|jedes mal),? wenn ich\b"
+    r"|(?:antworte|schreibe?|sprich|verwende|benutze?|nutze?|nimm|nenne?|gib|zeige?|frage?|mache?|sage?|erkläre?|fasse?|"
+    r"prüfe?|teste?|lösche?|lasse?|vermeide|erwähne|formatiere|halte?|setze?)(?: mir| dir| dich)? (?:bitte )?"
+    rf"(?:immer|niemals|nie|stets|{_LASTING})\b)",
+    re.IGNORECASE,
+)
 _COURTESY = re.compile(r",? (?:please|thanks|for me|bitte)$", re.IGNORECASE)
 # "…, dass ich vegan bin": the verb of a German clause stands last, that of a sentence second.
 _GERMAN_CLAUSE = re.compile(
@@ -66,6 +81,12 @@ def hear_note(sentence: str, *, may_ask: bool = True) -> str | None:
         return asked["opening"] + _as_statement(asked, _close(asked["noted"]))
     told = _TOLD.match(sentence)
     return told["opening"] + _as_statement(told, told["noted"]) if told else None
+
+
+@lru_cache(maxsize=16_384)  # recall asks this of hundreds of texts, mostly of the same ones
+def is_standing_order(opening: str) -> bool:
+    """Tell by how a text begins whether it says what is to be done always, never, or from now on."""
+    return bool(_STANDING.match(opening) or _ORDERED.match(opening))
 
 
 def _as_statement(heard: re.Match[str], noted: str) -> str:

@@ -125,6 +125,7 @@ class BudgetPolicy:
     probe_hours: Annotated[Positive, "B9: rest after a model server refused the key or the account"] = 6.0
     episode_failures: Annotated[Count, "B11: failed cycles after which an episode is a dead letter"] = 3
     reply_tokens: Annotated[Count, "B9: most tokens of a reply, told the server; models that reason need more"] = 400
+    reply_bytes: Annotated[Count, "B9: longest answer of a model server, decompressed; no more of it is read"] = 2**24
     verdict_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each verdict"] = 30
     fact_tokens: Annotated[Count, "B9: tokens that a reply may have besides for each turn whose facts are asked"] = 200
     calls_in_flight: Annotated[Count, "B9: model calls of one workspace at the same time"] = 64
@@ -255,15 +256,32 @@ class RecallPolicy:
     belief_gap: Annotated[Amount, "B17: standard score by which a belief may fall short of that episode"] = 0.6
     least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.0
     most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
+    query_rarity: Annotated[
+        Amount, "B17: power of rarity by which a word weighs in a query's vector of weighted words"
+    ] = 0.75
     least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125
     enough_coverage: Annotated[Share, "B17: coverage of the query from which the text arm weighs most"] = 0.6
     own_turn_prior: Annotated[Amount, "B17: standard scores that what a person said has over what an AI answered"] = 1.0
     asked_slot_prior: Annotated[Amount, "B17: standard scores of an episode that asserts what the query asks about"] = (
         2.0
     )
-    session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.25
+    newest_answer: Annotated[Amount, "B17: share of that prior for what was said last of what has one value"] = 1.5
+    oldest_answer: Annotated[Amount, "B17: least share of that prior for what was said before"] = 0.5
+    answer_step: Annotated[Amount, "B17: what of that share is lost with each later answer"] = 0.2
+    asked_time_prior: Annotated[Amount, "B17: standard scores of an episode of the time that is asked about"] = 3.0
+    asked_time_beliefs: Annotated[Share, "B17: factor of a belief's score where a time is asked about"] = 0.7
+    occasion_share: Annotated[Share, "B17: share of the best coverage of all that makes an episode an occasion"] = 0.5
+    occasions: Annotated[Count, "B17: nearest episodes that are occasions where no words tell"] = 5
+    named_speaker_prior: Annotated[Amount, "B17: standard scores of an episode whose speaker the query names"] = 0.3
+    standing_order_prior: Annotated[Amount, "B17: standard scores of an episode that orders what is always done"] = 1.0
+    long_text: Annotated[Count, "B17: different words from which on a text is long"] = 40
+    long_text_prior: Annotated[Amount, "B17: standard scores that a long text lacks, by the log of how much longer"] = (
+        0.7
+    )
+    session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.0
     session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
     next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4
+    answer_share: Annotated[Share, "B17: share of a matching question's text score for the turn after it"] = 0.8
     second_share: Annotated[Share, "B17: share of a match's text score for the turns two away"] = 0.2
     context_matches: Annotated[Count, "B17: best matches that what stands beside them is looked at of"] = 20
     small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
@@ -299,8 +317,22 @@ class RecallPolicy:
     ] = 64
     index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
     index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0
+    rerank_candidates: Annotated[Count, "B17: best candidates that a re-ranker reads, where there is one"] = 50
+    rerank_seconds: Annotated[Positive, "B17: longest time of a re-ranker; over it, the order stays"] = 1.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
     max_limit: Annotated[Count, "B17: most results of one recall"] = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevancePolicy:
+    """What a memory must reach to have to do with a query, on the reference scale of similarity."""
+
+    floor: Annotated[float, "B16: similarity, with all that adds to it, from which a memory stands out"] = 0.61
+    words: Annotated[Amount, "B16: what is added for telling words that cover all of the query"] = 0.95
+    asked: Annotated[Amount, "B16: what is added for asserting what the query asks about"] = 0.80
+    own: Annotated[Amount, "B16: what is added where the query is about somebody's own matters"] = 0.15
+    task: Annotated[Amount, "B16: what is taken off where the query sets a task"] = 0.25
+    unknown: Annotated[Share, "B16: similarity that a memory without a vector counts as having"] = 0.45
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,6 +391,8 @@ class RecollectionPolicy:
     episodes: Annotated[Count, "B16: most episodes of a recollection"] = 3
     beliefs: Annotated[Count, "B16: most beliefs of a recollection"] = 2
     spare: Annotated[Count, "R8: further episodes, to stand in for summaries that say nothing more"] = 3
+    least_share: Annotated[Share, "B16: share of the best score of its kind that a line must have"] = 0.8
+    shared: Annotated[Share, "B16: share of the telling words of the shorter that makes two lines one"] = 0.25
     repeated: Annotated[Share, "R8: share of a sentence's words in what is told that makes it a repetition"] = 0.8
     characters: Annotated[Count, "B16: longest bite of a recollection"] = 240
     tokens: Annotated[Count, "B16: most tokens of a recollection, where none are asked for"] = 400
@@ -390,6 +424,7 @@ class Policy:
     associative: AssociativePolicy = AssociativePolicy()
     lifecycle: LifecyclePolicy = LifecyclePolicy()
     feedback: FeedbackPolicy = FeedbackPolicy()
+    relevance: RelevancePolicy = RelevancePolicy()
     recollection: RecollectionPolicy = RecollectionPolicy()
     graph: GraphPolicy = GraphPolicy()
     box: BoxPolicy = BoxPolicy()

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class BeliefScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeScores:
-    """Episodes' standardised scores by either arm, the text arm's weight, what sessions and slots add, and the sum.
+    """Episodes' standardised scores by either arm, the text arm's weight, what their sessions add, and the sum.
 
     The sum is standardised; `score` is it in 0..1.
     """
@@ -35,7 +35,6 @@ class EpisodeScores:
     text: Scores
     text_weight: float
     session: Scores
-    asked: Scores
     together: Scores
     score: Scores
 
@@ -68,48 +67,78 @@ def inverse_document_frequency(*, documents: int, frequency: int) -> float:
     return math.log1p(max(documents - frequency + 0.5, 0.0) / (frequency + 0.5))
 
 
-def text_weight(*, coverage: Sequence[float], policy: RecallPolicy) -> float:
-    """Return the text arm's weight for a query: the more of it the best text covers, the more words are trusted."""
+def trust_in_words(*, coverage: Sequence[float], policy: RecallPolicy) -> float:
+    """Return in 0..1 how far a query's words are trusted: the more of it the best text covers, the more."""
     best = max(coverage, default=0.0)
     span = policy.enough_coverage - policy.least_coverage
-    trust = min(max((best - policy.least_coverage) / span, 0.0), 1.0)
+    return min(max((best - policy.least_coverage) / span, 0.0), 1.0)
+
+
+def text_weight(*, trust: float, policy: RecallPolicy) -> float:
+    """Return the text arm's weight, by the trust in a query's words."""
     return policy.least_text_weight + (policy.most_text_weight - policy.least_text_weight) * trust
 
 
 def score_episodes(
     *,
     similarity: ArrayLike,
+    weighted: ArrayLike | None = None,
     text: ArrayLike,
     sessions: Sequence[Hashable | None] = (),
-    is_by_ai: Sequence[bool] = (),
-    is_asked: Sequence[bool] = (),
+    priors: Collection[Scores] = (),
     weight: float,
+    trust: float = 0.0,
     policy: RecallPolicy,
 ) -> EpisodeScores:
     """Score each candidate: its standardised scores, weighed, and its session's, standardised anew, through a logistic.
 
-    What an AI said stands behind what people did: of a person, the person is the better witness. What asserts just that
-    which the query asks about stands before what does not.
-
-    `weight` is the text arm's; a session of None is none. The logistic's constants are fixed, so that a score means
-    the same from query to query, whatever the weight.
+    `weight` is the text arm's. Of what vectors say, `trust` is the share of similarity to the query's words as they are
+    `weighted` by their rarity. `priors` are added to what both arms say (`score_priors`); a session of None is none.
+    The logistic's constants are fixed, so that a score means the same from query to query, whatever the weight.
     """
     by_vector, by_text = standardise(values=similarity), standardise(values=text)
-    asked = policy.asked_slot_prior * _floats(is_asked if len(is_asked) else np.zeros_like(by_vector))
-    own = (1 - weight) * by_vector + weight * by_text + asked
+    if weighted is not None:
+        by_vector = (1 - trust) * by_vector + trust * standardise(values=weighted)
+    own = sum(priors, (1 - weight) * by_vector + weight * by_text)
     by_session = policy.session_weight * score_sessions(scores=own, sessions=sessions, best=policy.session_turns)
-    behind = policy.own_turn_prior * _floats(is_by_ai if len(is_by_ai) else np.zeros_like(own))
-    together = _stretch(own + by_session - behind, least=policy.least_deviation)
+    together = _stretch(own + by_session, least=policy.least_deviation)
     score = 1.0 / (1.0 + np.exp(-policy.logistic_slope * (together - policy.logistic_midpoint)))
     return EpisodeScores(
         vector=by_vector,
         text=by_text,
         text_weight=weight,
         session=by_session,
-        asked=asked,
         together=together,
         score=np.asarray(score),
     )
+
+
+def score_priors(
+    *,
+    asked: Sequence[float],
+    of_time: Sequence[float],
+    is_named: Sequence[bool],
+    is_order: Sequence[bool],
+    is_by_ai: Sequence[bool],
+    length: Sequence[int],
+    policy: RecallPolicy,
+) -> dict[str, Scores]:
+    """Return what speaks for and against episodes beside their likeness, in standard scores, each under its name.
+
+    For: that one asserts just what the query asks about (`asked`, about 1, by how much it counts as an answer), that it
+    is of the time that is asked about (`of_time`, 0 to 1), that the query names who said it, and that it tells what is
+    always to be done. Against: that an AI said it, for of a person, the person is the better witness; and that it is
+    long (in different words), for it then says much else.
+    """
+    longer = np.log(np.maximum(_floats(length) / policy.long_text, 1.0))
+    return {
+        "asked_slot": policy.asked_slot_prior * _floats(asked),
+        "asked_time": policy.asked_time_prior * _floats(of_time),
+        "named_speaker": policy.named_speaker_prior * _floats(is_named),
+        "standing_order": policy.standing_order_prior * _floats(is_order),
+        "own_turn": -policy.own_turn_prior * _floats(is_by_ai),
+        "long_text": -policy.long_text_prior * longer,
+    }
 
 
 def score_sessions(*, scores: ArrayLike, sessions: Sequence[Hashable | None], best: int) -> Scores:
@@ -150,9 +179,9 @@ def fit_among(
     return np.asarray((1 - weight) * by_vector + weight * by_text)
 
 
-def blend_beliefs(*, scores: ArrayLike, policy: RecallPolicy) -> Scores:
-    """Return beliefs' scores as they stand beside those of episodes."""
-    return policy.belief_blend * _floats(scores)
+def belief_factor(*, asks_of_time: bool, policy: RecallPolicy) -> float:
+    """Return by what beliefs' scores are multiplied beside those of episodes: of a time, episodes tell more."""
+    return policy.belief_blend * (policy.asked_time_beliefs if asks_of_time else 1.0)
 
 
 def scale_min_max(*, values: ArrayLike, beside: ArrayLike = ()) -> Scores:

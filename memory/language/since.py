@@ -7,13 +7,13 @@ from datetime import date, timedelta
 from memory.domain.relative_dates import WEEKDAY_OF
 from memory.language.values import MONTH_OF
 
-_MONTHS = MONTH_OF | {
+MONTHS = MONTH_OF | {
     "jan": 1, "jänner": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10,
     "okt": 10, "nov": 11, "dec": 12, "dez": 12,
 }  # fmt: skip
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
-_YEAR = r"(?:,? (?P<year>(?:19|20)\d\d))?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
+_MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+YEAR = r"(?:,? (?P<year>(?:19|20)\d\d))?"
+DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _AHEAD = r"(?:from|starting(?: in| on| from)?|beginning(?: in| on)?|as of|effective|ab|von)(?: the| dem| den)?"
 _BACK = r"(?:since|seit)(?: the| dem| den)?"
 
@@ -22,7 +22,7 @@ _CHANGING = (
     r"(?:(?:(?:goes|go|going) (?:up|down)|rises?|increases?|drops|moves?|changes?|switch(?:es)?)"
     r" (?:from [^.;]{1,30} )?to\b[^.;]{1,40}? in|(?:steigt|sinkt|wechselt|zieht)\b[^.;]{0,40}? im)"
 )
-_IN_MONTH = rf"(?-i:(?!May [A-Z])){_MONTH}{_YEAR}"
+_IN_MONTH = rf"(?-i:(?!May [A-Z])){_MONTH}{YEAR}"
 
 _EITHER_WAY = re.compile(r"as of|effective", re.IGNORECASE)
 _HALF_A_YEAR = timedelta(days=183)
@@ -62,7 +62,7 @@ def _by_iso(_: date, found: re.Match[str], __: bool) -> date:
 
 def _by_month(said_on: date, found: re.Match[str], is_ahead: bool) -> date:
     parts = found.groupdict()
-    month, day = _MONTHS[parts["month"].lower()], int(parts.get("day") or 1)
+    month, day = MONTHS[parts["month"].lower()], int(parts.get("day") or 1)
     if parts.get("year"):
         return date(int(parts["year"]), month, day)
     if (month, day) == (said_on.month, 1) and not parts.get("day"):
@@ -95,8 +95,8 @@ def _next(said_on: date, found: re.Match[str], _: bool) -> date:
 
 _READINGS: tuple[tuple[str, _Reading], ...] = (
     (r"(?P<iso>\d{4}-\d\d-\d\d)", _by_iso),
-    (rf"{_MONTH} {_DAY}{_YEAR}", _by_month),
-    (rf"{_DAY}(?: of)? {_MONTH}{_YEAR}", _by_month),
+    (rf"{_MONTH} {DAY}{YEAR}", _by_month),
+    (rf"{DAY}(?: of)? {_MONTH}{YEAR}", _by_month),
     (_IN_MONTH, _by_month),
     (r"(?:tomorrow|morgen)", _tomorrow),
     (r"(?:next|nächste[rnm]?|kommende[rnm]?) (?P<unit>week|month|year|woche|monat|jahr)", _next),

@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,47 @@ MONEY = "money"  # names its slot by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spellings:
+    """Words and phrases that a text may hold as such, in any case; few texts have even the first word of one."""
+
+    pattern: re.Pattern[str]
+    first_words: frozenset[str] | None  # None where one begins with a sign
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first in a text."""
+        return self.pattern.search(text) if self._may_be_in(text) else None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Return all in a text."""
+        return self.pattern.finditer(text) if self._may_be_in(text) else iter(())
+
+    def _may_be_in(self, text: str) -> bool:
+        return self.first_words is None or not self.first_words.isdisjoint(_words_of(text))
+
+
+@lru_cache(maxsize=16)  # dozens of slots are looked for in a text, one after the other
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
     """One entry of the list: what names it, its members by spelling, and how many values it holds at a time."""
 
     name: str
-    named: re.Pattern[str]
+    named: Spellings
     members: Mapping[str, str]
-    member: re.Pattern[str] | None
+    member: Spellings | None
     value: str  # the kind of value that stands beside its words
     is_single: bool
     bare: str  # words that name no thing: two sentences that share nothing else fill the slot for two things
     needs_word: bool  # a member says nothing without one of the slot's words
     ignores_denial: bool  # its members say themselves what is wanted, and what not
     contrary: Mapping[str, str]  # a value by that whose denial it is: paragraphs, where no bullets are wanted
-    asked: re.Pattern[str] | None  # words of a question about it that no answer needs to have
+    asked: Spellings | None  # words of a question about it that no answer needs to have
     is_of_person: bool  # each person has their own
     common: frozenset[str]  # members that are common words, too: they count beside a word of the slot, or as a name
 
@@ -60,9 +87,13 @@ def _slot(name: str, entry: Mapping[str, Any]) -> Slot:
     )
 
 
-def _any_of(spellings: Iterable[str]) -> re.Pattern[str]:
+def _any_of(spellings: Collection[str]) -> Spellings:
     joined = "|".join(re.escape(one) for one in sorted(spellings, key=len, reverse=True))
-    return re.compile(rf"(?<![\w.])(?:{joined})(?![\w+#]|\.\w)", re.IGNORECASE)
+    firsts = [_WORD.match(spelling.lower()) for spelling in spellings]
+    return Spellings(
+        pattern=re.compile(rf"(?<![\w.])(?:{joined})(?![\w+#]|\.\w)", re.IGNORECASE),
+        first_words=frozenset(first.group() for first in firsts if first) if all(firsts) else None,
+    )
 
 
 def fill_slots(text: str, values: Values) -> dict[str, frozenset[str]]:
@@ -96,7 +127,8 @@ def _members(slot: Slot, text: str) -> frozenset[str]:
         return frozenset()
     is_named = slot.named.search(text) is not None
     found = (one for one in slot.member.finditer(text) if is_named or not _is_common(slot, one))
-    return frozenset(slot.members[one.group().lower()] for one in found)
+    named = (slot.members.get(one.group().lower()) for one in found)  # none for a letter that only looks like one
+    return frozenset(name for name in named if name)
 
 
 def _is_common(slot: Slot, found: re.Match[str]) -> bool:

@@ -1,7 +1,8 @@
 """Tools that read: recall, expand, status."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from django.conf import settings
 from pydantic import Field
@@ -24,7 +25,9 @@ from memory.mcp.answers import (
 from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import DIGITS, MemoryName, ProjectName, UserName
 from memory.models import Belief, Episode
+from memory.models.search_time import TimedSearch
 from memory.recall.cards import interval_of, read_card
+from memory.recall.choosing import choose_lines, keep_best
 from memory.recall.context import give_context
 from memory.recall.episode_cards import read_episode_card
 from memory.recall.lines import format_line
@@ -36,7 +39,9 @@ from memory.recall.search import RecallScope
 from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
-_CHARACTERS = 400  # of a turn's content
+_Row = TypeVar("_Row")
+_CHARACTERS = 400  # of a turn's content, or of an episode's text where it is evidence
+_PAGE = 20  # rows of evidence, the latest first
 
 _Query = Annotated[
     str,
@@ -87,10 +92,13 @@ def recall(
         viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
     )
     found = find_memories(scope=scope, question=question, session=session or "", now=caller.now)
+    best = keep_best(memories=found.results, policy=settings.POLICY.recollection)
+    with TimedSearch(effort=POLICY.search_effort) as timed:
+        told = choose_lines(memories=best, query=query, timed=timed, policy=settings.POLICY)
     return Recalled(
         results=[_told(one) for one in found.results],
         degraded=list(found.degraded),
-        lines=[format_line(memory=one, now=caller.now) for one in found.results],
+        lines=[format_line(memory=one, now=caller.now) for one in told],
     )
 
 
@@ -103,6 +111,7 @@ def _told(memory: RecalledMemory) -> Memory:
         score=round(memory.score, DIGITS),
         confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
         occurred_at=memory.occurred_at,
+        relevant=memory.is_relevant,
         superseded_by=memory.superseded_by,
         valid_from=memory.valid_from,
         valid_until=memory.valid_until,
@@ -127,14 +136,30 @@ def context(
     return ContextTold(text=given.text, ids=list(given.ids))
 
 
-def expand(caller: Caller, *, id: MemoryName) -> Expanded:
-    """Show all that the key may see of one memory."""
+def expand(
+    caller: Caller,
+    *,
+    id: MemoryName,
+    page: Annotated[
+        int, Field(ge=1, le=100_000, description=f"Of evidence: 1 has the latest {_PAGE}, 2 those before them.")
+    ] = 1,
+) -> Expanded:
+    """Show what the key may see of one memory, of its evidence a page."""
     key = caller.whole_id(id)
-    return _episode(caller.episode(key), caller) if is_episode_id(key) else _belief(caller.belief(key), caller)
+    if is_episode_id(key):
+        return _episode(caller.episode(key), caller, page)
+    return _belief(caller.belief(key), caller, page)
 
 
-def _episode(episode: Episode, caller: Caller) -> Expanded:
+def _page_of(rows: Sequence[_Row], page: int) -> Sequence[_Row]:
+    """Return a page of rows that are in order of time, the last page of which comes first."""
+    end = max(0, len(rows) - (page - 1) * _PAGE)
+    return rows[max(0, end - _PAGE) : end]
+
+
+def _episode(episode: Episode, caller: Caller, page: int) -> Expanded:
     card = read_episode_card(episode=episode, viewer=caller.viewer)
+    words = _page_of(card.beliefs, page)
     return Expanded(
         type=MemoryType.EPISODE,
         id=episode.pk,
@@ -155,8 +180,9 @@ def _episode(episode: Episode, caller: Caller) -> Expanded:
             WordTold(
                 belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, DIGITS)
             )
-            for word in card.beliefs
+            for word in words
         ],
+        other_beliefs=len(card.beliefs) - len(words),
         hidden_beliefs=card.hidden_beliefs,
         said_in=[
             TurnTold(
@@ -174,12 +200,13 @@ def _episode(episode: Episode, caller: Caller) -> Expanded:
 
 
 def _shorten(content: str) -> str:
-    """Cut what was said in a turn to what a model reads of it."""
+    """Cut what was said to what a model reads of it."""
     return content if len(content) <= _CHARACTERS else f"{content[: _CHARACTERS - 1].rstrip()}…"
 
 
-def _belief(belief: Belief, caller: Caller) -> Expanded:
+def _belief(belief: Belief, caller: Caller, page: int) -> Expanded:
     card = read_card(belief=belief, viewer=caller.viewer)
+    evidence = _page_of(card.evidence, page)
     return Expanded(
         type=MemoryType.BELIEF,
         id=belief.pk,
@@ -197,15 +224,16 @@ def _belief(belief: Belief, caller: Caller) -> Expanded:
         evidence=[
             EvidenceTold(
                 episode=row.episode,
-                text=row.text,
+                text=_shorten(row.text),
                 claim=row.claim or None,
                 verdict=row.verdict,
                 weight=round(row.weight, DIGITS),
                 reason=row.reason,
                 occurred_at=row.occurred_at,
             )
-            for row in card.evidence
+            for row in evidence
         ],
+        other_evidence=len(card.evidence) - len(evidence),
         hidden_evidence=card.hidden_evidence,
         came_from=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.parents],
         became=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.children],
@@ -231,9 +259,7 @@ def status(caller: Caller) -> StatusTold:
         next_cycle_at=stands.next_cycle_at,
         budget=_budget(stands.budget) if stands.budget else None,
         paused_until=stands.pause.until if stands.pause else None,
-        models={
-            "llm": stands.models.llm, "embeddings": stands.models.embeddings, "offline": stands.models.offline
-        },
+        models=asdict(stands.models),
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, time
 from typing import Self
 
@@ -17,7 +16,6 @@ from memory.domain.tiers import tier_of
 from memory.language.modes import EVIDENCE, Mode
 from memory.models.choices import choices_of
 from memory.models.episodes import DIMENSIONS, Episode
-from memory.models.numbered import run_numbered
 from memory.models.tenancy import Workspace, WorkspaceQuerySet
 
 
@@ -124,16 +122,3 @@ class ClaimEmbedding(models.Model):
 
     def __str__(self) -> str:
         return str(self.claim_id)
-
-
-def find_filling(*, episodes: Sequence[str], slots: Collection[str]) -> frozenset[str]:
-    """Return those of the episodes that assert something of one of these slots."""
-    asked = {"episodes": list(episodes), "slots": list(slots), "modes": sorted(EVIDENCE)}
-    rows = run_numbered(statement=_FILLING, parameters=asked, keeps_plan=True)
-    return frozenset(episode for (episode,) in rows)
-
-
-_FILLING = """
-SELECT episode_id FROM memory_claim
-WHERE episode_id = ANY(%(episodes)s::text[]) AND slots && %(slots)s::varchar[] AND mode = ANY(%(modes)s::text[])
-"""

@@ -149,7 +149,12 @@ class Episode(models.Model):
                 name="one_episode_per_origin_and_content",
                 nulls_distinct=False,
             ),
-            models.UniqueConstraint(fields=["workspace", "idempotency_key"], name="one_episode_per_idempotency_key"),
+            models.UniqueConstraint(  # a project's own: of other projects a key that is limited to one learns nothing
+                fields=["workspace", "idempotency_key", "project"],
+                condition=Q(idempotency_key__isnull=False),
+                name="one_episode_per_idempotency_key",
+                nulls_distinct=False,
+            ),
             models.CheckConstraint(condition=~Q(text=""), name="episode_has_text"),
             models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="episode_importance_in_0_1"),
             models.CheckConstraint(condition=Q(valence__range=(-1, 1)), name="episode_valence_in_range"),
@@ -174,6 +179,11 @@ class Episode(models.Model):
                 fields=["workspace", "occurred_at", "content_hash", "origin"],
                 condition=Q(state__in=PENDING_STATES, status=EpisodeStatus.ACTIVE),
                 name="episode_pending",
+            ),
+            models.Index(
+                fields=["workspace", "created_at"],
+                condition=Q(state=ConsolidationState.NEW, status=EpisodeStatus.ACTIVE),
+                name="episode_new",
             ),
             models.Index(
                 fields=["workspace", "pooled_at"], condition=Q(state=ConsolidationState.POOLED), name="episode_pooled"

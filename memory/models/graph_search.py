@@ -9,7 +9,15 @@ from memory.domain.policy_graph import GraphPolicy
 from memory.domain.spreading import Walked
 from memory.models.numbered import run_numbered
 from memory.models.reach import EPISODE_SCOPE, LIVE_EPISODE, Reach
-from memory.models.search_statements import VectorArm, join_vectors, score_of, similarity_of
+from memory.models.search_statements import (
+    EPISODE_FACTS,
+    VectorArm,
+    columns_of,
+    join_vectors,
+    score_of,
+    similarity_of,
+    weighted_similarity_of,
+)
 from memory.models.vector_search import EpisodeCandidate, SearchQuery, search_parameters
 
 
@@ -35,7 +43,7 @@ def find_linked(*, reach: Reach, query: SearchQuery, ids: Sequence[str]) -> list
     parameters: Mapping[str, object] = search_parameters(
         reach=reach, query=query, candidates=len(ids), matching=len(ids)
     ) | {"ids": list(ids)}
-    statement = _linked(has_vector=query.vector is not None)
+    statement = _linked(has_vector=query.vector is not None, is_weighted=query.weighted is not None)
     cursor = run_numbered(statement=reach.resolve(statement), parameters=parameters, keeps_plan=reach.projects is None)
     return [EpisodeCandidate._make(row) for row in cursor.fetchall()]
 
@@ -90,16 +98,17 @@ def _seen(hop: int) -> str:
 
 
 @cache
-def _linked(*, has_vector: bool) -> str:
+def _linked(*, has_vector: bool, is_weighted: bool) -> str:
     """Look each memory up by itself (OFFSET 0) and by its key: the planner would rather read all that there are."""
     arm = VectorArm.JOIN if has_vector else VectorArm.NONE
     scope = EPISODE_SCOPE.format(row="p").replace("p.workspace_id =", "p.workspace_id + 0 =")  # which no index has
     return f"""
-        SELECT p.id, {similarity_of(arm)} AS similarity, s.score AS text_score, s.coverage, 0::float8 AS context_score,
-            p.session, p.project_id, p.lifecycle_state, p.verification, p.source
+        SELECT p.id, {similarity_of(arm)} AS similarity, s.score AS text_score, s.coverage, s.telling,
+            0::float8 AS context_score, {EPISODE_FACTS},
+            {weighted_similarity_of(arm, is_weighted=is_weighted)} AS weighted_similarity
         FROM unnest(%(ids)s::text[]) AS i(id)
         CROSS JOIN LATERAL (
-            SELECT p.id, p.search, p.session, p.project_id, p.lifecycle_state, p.verification, p.source
+            SELECT p.id, {columns_of("episode", "p")}
             FROM memory_episode p
             WHERE p.id = i.id AND {scope} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
         ) p

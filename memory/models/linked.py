@@ -10,7 +10,7 @@ from memory.models.vector_search import BeliefCandidate
 
 _NEIGHBOURS = f"""
 SELECT l.via, l.similarity,
-       b.id, NULL::float8, 0::float8, 0::float8, b.confidence, b.created_at, a.accessed_at, a.stability
+       b.id, NULL::float8, 0::float8, 0::float8, 0::float8, b.confidence, b.created_at, a.accessed_at, a.stability
 FROM (
     SELECT belief_id AS via, other_id AS id, similarity FROM memory_link
     WHERE belief_id = ANY(%(ids)s::text[]) AND kind <> 'duplicate'

@@ -4,9 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
 from pgvector import HalfVector
 
 from memory.domain.lifecycle import BeliefStatus
+from memory.models.beliefs import Belief
 from memory.models.vectors import Vectors, vector_cursor
 
 # The distances are computed before they are sorted (MATERIALIZED), so that no approximate index serves the order.
@@ -67,3 +69,23 @@ def nearest_beliefs(
     with vector_cursor() as cursor:
         cursor.execute(_NEAREST, parameters)
         return [Neighbour(id=key, status=status, cosine=cosine) for key, status, cosine in cursor.fetchall()]
+
+
+_ALIKE = """
+WITH compared AS MATERIALIZED (
+    SELECT v.belief_id::text AS id, 1 - (v.vector <=> %s) AS cosine FROM memory_beliefembedding v
+    WHERE v.workspace_id = %s AND v.model = %s AND v.belief_id IN ({among})
+)
+SELECT id FROM compared WHERE cosine > %s ORDER BY cosine DESC, id
+"""
+
+
+def alike_beliefs(
+    *, workspace_id: int, among: QuerySet[Belief], model: str, vector: Vectors, above: float
+) -> list[str]:
+    """Return those of a workspace's beliefs that are above this raw cosine to a vector (768), the nearest first."""
+    chosen, parameters = among.order_by().values("pk").query.sql_with_params()
+    statement = _ALIKE.format(among=chosen).encode()
+    with vector_cursor() as cursor:
+        cursor.execute(statement, [HalfVector(vector), workspace_id, model, *parameters, above])
+        return [key for (key,) in cursor.fetchall()]

@@ -24,7 +24,13 @@ def search_past_episodes(
     """Find the episodes stored by then and active then, as `search_episodes` does; none that was forgotten since."""
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= context._asdict() | {"at": at}
-    statement = episodes_statement(arm=query.arm, words=count_words(query), live=_LIVE_THEN, active="TRUE")
+    statement = episodes_statement(
+        arm=query.arm,
+        words=count_words(query),
+        live=_LIVE_THEN,
+        active="TRUE",
+        is_weighted=query.weighted is not None,
+    )
     return fetch_candidates(kind=EpisodeCandidate, statement=statement, parameters=parameters, arm=query.arm)
 
 
@@ -74,8 +80,8 @@ WITH open AS MATERIALIZED (
     WHERE b.search @@ %(rare)s::tsquery
     ORDER BY s.score DESC, b.id LIMIT %(candidates)s
 )
-SELECT 0 AS seen, 0 AS near, b.id, 1 - b.distance AS similarity, s.score AS text_score, s.coverage, b.confidence,
-    b.created_at, NULL::timestamptz AS accessed_at, NULL::float8 AS stability
+SELECT 0 AS seen, 0 AS near, b.id, 1 - b.distance AS similarity, s.score AS text_score, s.coverage, s.telling,
+    b.confidence, b.created_at, NULL::timestamptz AS accessed_at, NULL::float8 AS stability
 FROM (SELECT id FROM near UNION SELECT id FROM matching) found
 JOIN open b USING (id) {score}
 """.format(  # noqa: S608  (names of this module; values travel as parameters)

@@ -1,7 +1,7 @@
 """The statements of a search, put together from its arms.
 
 Text is matched by any of the query's words and scored by BM25 (Robertson and Zaragoza 2009) with k₁ = 1.2, b = 0.75.
-What was said beside a match, in the same session, takes a share of its score: answers stand beside their questions.
+What was said beside a match, in the same session, takes a share of its score, most of it what comes after a question.
 Every row begins with how many vectors were looked at, and how many of them count.
 """
 # ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
@@ -55,29 +55,36 @@ def episodes_statement(
     filled: int | None = None,
     live: str = LIVE_EPISODE,
     active: str = "v.is_active",
+    is_weighted: bool = False,
 ) -> str:
     """Return the statement that finds episodes by these arms, of those `live` and with an `active` vector.
 
     `words` is the number of the query's words to go by; 0 for no search by text. `filled` are the dimensions that an
-    index knows, None for all.
+    index knows, None for all. `is_weighted` where the query has a vector of weighted words, too.
     """
+    similarity, vectors = _similarity("episode", arm), ""
+    if is_weighted and arm != VectorArm.NONE:  # each vector is read anyhow, and by its key (OFFSET 0)
+        similarity, vectors = similarity_of(arm), f"LEFT JOIN LATERAL ({_VECTOR_OF_EPISODE} OFFSET 0) v ON true"
     return f"""
         WITH {_nearest("episode", arm, EPISODE_SCOPE, live, active, filled)},
         matching AS MATERIALIZED ({_matching("episode", words, lookup, EPISODE_SCOPE, live)}),
         found AS (
             SELECT id, {_known("episode")}, sum(context_score) AS context_score FROM (
-                SELECT id, {_row("episode", "n")}, distance, {_UNSCORED}, 0::float8 AS context_score FROM near n
-                UNION ALL SELECT id, {_row("episode", "m")}, NULL, score, coverage, 0 FROM matching m
-                UNION ALL SELECT n.id, {_row("episode", "n")}, NULL, NULL, NULL, m.score * n.share
-                FROM (SELECT * FROM matching ORDER BY score DESC, id LIMIT %(context_matches)s) m
+                SELECT id, {columns_of("episode", "n")}, distance, {_UNSCORED}, 0::float8 AS context_score FROM near n
+                UNION ALL SELECT id, {columns_of("episode", "m")}, NULL, score, coverage, telling, 0 FROM matching m
+                UNION ALL SELECT n.id, {columns_of("episode", "n")}, NULL, NULL, NULL, NULL, m.score * n.share
+                FROM (
+                    SELECT *, right(rtrim(text), 1) = '?' AS is_question FROM matching
+                    ORDER BY score DESC, id LIMIT %(context_matches)s
+                ) m
                 CROSS JOIN LATERAL ({_beside("<", "DESC", live)} UNION ALL {_beside(">", "ASC", live)}) n
                 WHERE m.session <> ''
             ) ways GROUP BY id  -- to join them would compare all with all: their sizes are not known beforehand
         )
-        SELECT {_COUNTS}, p.id, {_similarity("episode", arm)} AS similarity, coalesce(p.score, s.score) AS text_score,
-            coalesce(p.coverage, s.coverage) AS coverage, p.context_score, p.session, p.project_id,
-            p.lifecycle_state, p.verification, p.source
-        FROM found p {score_of("p", unless="p.score IS NOT NULL")}
+        SELECT {_COUNTS}, p.id, {similarity} AS similarity, coalesce(p.score, s.score) AS text_score,
+            coalesce(p.coverage, s.coverage) AS coverage, coalesce(p.telling, s.telling) AS telling, p.context_score,
+            {EPISODE_FACTS}, {weighted_similarity_of(arm, is_weighted=is_weighted)} AS weighted_similarity
+        FROM found p {score_of("p", unless="p.score IS NOT NULL")} {vectors}
     """
 
 
@@ -89,12 +96,13 @@ def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLA
         matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)}),
         found AS (
             SELECT id, {_known("belief")} FROM (
-                SELECT id, {_row("belief", "n")}, distance, {_UNSCORED} FROM near n
-                UNION ALL SELECT id, {_row("belief", "m")}, NULL, score, coverage FROM matching m
+                SELECT id, {columns_of("belief", "n")}, distance, {_UNSCORED} FROM near n
+                UNION ALL SELECT id, {columns_of("belief", "m")}, NULL, score, coverage, telling FROM matching m
             ) ways GROUP BY id
         )
         SELECT {_COUNTS}, p.id, {_similarity("belief", arm)} AS similarity, coalesce(p.score, s.score) AS text_score,
-            coalesce(p.coverage, s.coverage) AS coverage, p.confidence, p.created_at, a.accessed_at, a.stability
+            coalesce(p.coverage, s.coverage) AS coverage, coalesce(p.telling, s.telling) AS telling,
+            p.confidence, p.created_at, a.accessed_at, a.stability
         FROM found p {score_of("p", unless="p.score IS NOT NULL")}
         LEFT JOIN memory_beliefaccess a ON a.belief_id = p.id
     """
@@ -102,13 +110,16 @@ def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLA
 
 # What is read of a memory's row when it is found, so that nobody has to look it up again.
 _READ = {
-    "episode": ("search", "session", "project_id", "lifecycle_state", "verification", "source"),
+    "episode": ("search", "session", "project_id", "lifecycle_state", "verification", "source", "speaker", "text"),
     "belief": ("search", "confidence", "created_at"),
 }
-_UNSCORED = "NULL::float8 AS score, NULL::float8 AS coverage"
+# What is told of an episode p that was found, beside its scores; a long text is not read beyond where it begins.
+EPISODE_FACTS = """p.session, p.project_id, p.lifecycle_state, p.verification, p.source, p.speaker,
+            length(p.search) AS length, left(p.text, 80) AS opening"""
+_UNSCORED = "NULL::float8 AS score, NULL::float8 AS coverage, NULL::float8 AS telling"
 
 
-def _row(kind: str, row: str) -> str:
+def columns_of(kind: str, row: str) -> str:
     """Name what is read of a row."""
     return ", ".join(f"{row}.{column}" for column in _READ[kind])
 
@@ -116,7 +127,7 @@ def _row(kind: str, row: str) -> str:
 def _known(kind: str) -> str:
     """Put together what is known of a memory that was found in more than one way."""
     read = ", ".join(f"any_value({column}) AS {column}" for column in _READ[kind])
-    return f"{read}, min(distance) AS distance, max(score) AS score, max(coverage) AS coverage"
+    return f"{read}, min(distance) AS distance, max(score) AS score, max(coverage) AS coverage, max(telling) AS telling"
 
 
 def _similarity(kind: str, arm: VectorArm) -> str:
@@ -147,7 +158,7 @@ def indexed_part(vector: str, filled: int | None) -> str:
 
 def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str, filled: int | None) -> str:
     """Choose the memories nearest by vector (near), of those looked at (nearest)."""
-    row = _row(kind, "p")
+    row = columns_of(kind, "p")
     if arm == VectorArm.NONE:
         nothing = f"SELECT p.id, {row}, 0::float8 AS distance FROM memory_{kind} p WHERE false"
         return f"nearest AS ({nothing}), near AS (SELECT * FROM nearest)"
@@ -183,12 +194,12 @@ def _matching(kind: str, words: int, lookup: Lookup, scope: str, live: str) -> s
 
     Only what would be best if no word came twice is scored in full, which takes ten times as long.
     """
-    row = _row(kind, "p") + (", p.occurred_at, p.number" if kind == "episode" else "")
+    row = columns_of(kind, "p") + (", p.occurred_at, p.number" if kind == "episode" else "")
     if not words:
-        return f"SELECT p.id, {row}, 0::float8 AS score, 0::float8 AS coverage FROM memory_{kind} p WHERE false"
+        return f"SELECT p.id, {row}, {_UNSCORED} FROM memory_{kind} p WHERE false"
     held = " + ".join(f"%(weight_{n})s * (p.search @@ %(word_{n})s::tsquery)::int" for n in range(words))
     return f"""
-        SELECT p.id, {row}, s.score, s.coverage FROM (
+        SELECT p.id, {row}, s.score, s.coverage, s.telling FROM (
             SELECT * FROM (
                 SELECT p.id, {row}, ({held})::float8 AS held FROM memory_{kind} p
                 WHERE {_holding(lookup, scope.format(row="p"))} AND {live.format(row="p")}
@@ -213,6 +224,14 @@ def similarity_of(arm: VectorArm) -> str:
     return "NULL::float8" if arm == VectorArm.NONE else f"1 - ({_DISTANCE})"
 
 
+def weighted_similarity_of(arm: VectorArm, *, is_weighted: bool) -> str:
+    """Name the cosine of the query's vector of weighted words and v's, or nothing where there is none."""
+    return "NULL::float8" if arm == VectorArm.NONE or not is_weighted else "1 - (v.vector <=> %(weighted)b::halfvec)"
+
+
+_VECTOR_OF_EPISODE = "SELECT v.vector FROM memory_episodeembedding v WHERE v.episode_id = p.id AND v.model = %(model)s"
+
+
 def join_vectors(kind: str, arm: VectorArm) -> str:
     """Join a memory's vector as v."""
     if arm == VectorArm.NONE:
@@ -221,7 +240,7 @@ def join_vectors(kind: str, arm: VectorArm) -> str:
 
 
 def score_of(row: str, *, unless: str = "false") -> str:
-    """Score a row's text, and tell the share of the query that it covers; a lateral table named s.
+    """Score a row's text, and tell the shares of the query that its words, and the telling ones, cover; named s.
 
     Most rows that were found by vector share no word with the query: to see that is cheaper than to take them apart.
     Of the others only the query's lexemes are taken apart, marked with a weight that no stored text has. What is known
@@ -231,9 +250,12 @@ def score_of(row: str, *, unless: str = "false") -> str:
         SELECT coalesce(sum(w.weight * w.times * 2.2
                             / (w.times + 1.2 * (0.25 + length({row}.search) / %(mean_length)s * 0.75))), 0)::float8
                    AS score,
-               (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage
+               (coalesce(sum(w.weight), 0) / %(mass)s)::float8 AS coverage,
+               (coalesce(sum(w.telling), 0) / %(mass)s)::float8 AS telling
         FROM (
-            SELECT max((%(weights)s::float8[])[u.place]) AS weight, sum(u.times) AS times FROM (
+            SELECT max((%(weights)s::float8[])[u.place]) AS weight, max((%(telling)s::float8[])[u.place]) AS telling,
+                   sum(u.times) AS times
+            FROM (
                 SELECT array_position(%(lexemes)s::text[], lexeme) AS place, cardinality(positions) AS times
                 FROM unnest(CASE WHEN {row}.search @@ %(any)s::tsquery AND NOT {unless}
                     THEN ts_filter(setweight({row}.search, 'A', %(lexemes)s::text[]), '{{a}}') END)
@@ -245,9 +267,12 @@ def score_of(row: str, *, unless: str = "false") -> str:
 
 def _beside(direction: str, order: str, live: str) -> str:
     """Take the two live episodes of a match's session that come next in one direction, and their shares."""
+    next_share = "%(next_share)s::float8"
+    if direction == ">":
+        next_share = f"CASE WHEN m.is_question THEN %(answer_share)s::float8 ELSE {next_share} END"
     return f"""(
-        SELECT t.*, CASE t.place WHEN 1 THEN %(next_share)s::float8 ELSE %(second_share)s::float8 END AS share FROM (
-            SELECT p.id, {_row("episode", "p")},
+        SELECT t.*, CASE t.place WHEN 1 THEN {next_share} ELSE %(second_share)s::float8 END AS share FROM (
+            SELECT p.id, {columns_of("episode", "p")},
                 row_number() OVER (ORDER BY p.occurred_at {order}, p.number {order}) AS place
             FROM memory_episode p
             WHERE {EPISODE_SCOPE.format(row="p")} AND {live.format(row="p")}

@@ -69,6 +69,16 @@ class TimedSearch:
                 raise
             raise SearchFailed(str(error).strip()) from error
 
+    def step_out(self, work: Callable[[], Result]) -> Result:
+        """Do what takes its time elsewhere with no transaction open, then begin another as the one before."""
+        milliseconds = self._milliseconds
+        self._end()
+        try:
+            return work()
+        finally:
+            if milliseconds:
+                self._begin(milliseconds)
+
     def end_with(self, write: Callable[[], object]) -> bool:
         """Write something as the last of the transaction, within its time; raise what the database says.
 

@@ -18,6 +18,12 @@ class WorkspaceQuerySet(models.QuerySet[Any]):
         return self.filter(workspace=workspace)
 
 
+class WorkspaceRows(models.QuerySet["Workspace"]):
+    def believing(self) -> Self:
+        """B22: keep those that keep beliefs, by their own choice and the installation's."""
+        return self.filter(is_believing=True) if settings.ENGRAM_BELIEFS else self.none()
+
+
 class ConfidenceModel(models.TextChoices):
     BETA = "beta", "Beta-Bernoulli"
     ADDITIVE = "additive", "additive"
@@ -48,6 +54,8 @@ class Workspace(models.Model):
         max_length=32, null=True, editable=False, help_text="Of the hashes of what was erased; drawn when first needed."
     )
 
+    objects = WorkspaceRows.as_manager()
+
     class Meta:
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="workspace_has_a_name"),
@@ -59,6 +67,16 @@ class Workspace(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def keeps_beliefs(self) -> bool:
+        """Tell whether it keeps beliefs, by its own choice and the installation's (B22)."""
+        return self.is_believing and settings.ENGRAM_BELIEFS
+
+    @property
+    def is_additive(self) -> bool:
+        """Tell whether its gates read the additive confidence (R10a)."""
+        return self.confidence_model == ConfidenceModel.ADDITIVE
 
 
 class Role(models.TextChoices):

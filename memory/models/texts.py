@@ -48,6 +48,12 @@ def read_texts(
     return {row[0]: Text._make(row) for row in rows}
 
 
+def read_occurred(*, episodes: Sequence[str]) -> dict[str, datetime]:
+    """Return when each of some episodes occurred."""
+    return dict(run_numbered(statement=_OCCURRED, parameters={"episodes": list(episodes)}, keeps_plan=True).fetchall())
+
+
+_OCCURRED = "SELECT id, occurred_at FROM memory_episode WHERE id = ANY(%(episodes)s::text[])"
 _EPISODES = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived,
            NULL::timestamptz, p.valid_until

@@ -27,6 +27,7 @@ _MOST_WORDS = 8  # that choose which ones
 class Words:
     """A query's lexemes, each with the number of its word and that word's weight; together they weigh `mass`.
 
+    `telling` is the weight of each lexeme again, 0 where its word tells nothing of what is meant.
     `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate; `each` are those of the
     single words with their weights, the rarest first. `documents` are all texts of the workspace.
     """
@@ -34,6 +35,7 @@ class Words:
     lexemes: tuple[str, ...]
     words: tuple[int, ...]
     weights: tuple[float, ...]
+    telling: tuple[float, ...]
     mass: float
     mean_length: float
     rare: str
@@ -45,14 +47,16 @@ class Words:
 class SearchQuery:
     """What is looked for, and by which arms: a vector of `model` (None: by text alone), and words (None: by vector).
 
-    `arm` is NONE where there is no vector; `is_further` has an index search on among more distant vectors, `effort` is
-    how many it keeps in view (None: as many as before). `lookup` is how rows with the words are found. `is_small` where
-    few memories of the kind are stored at all.
+    `weighted` is a vector of the same words, each by how rare it is, where the model has such vectors. `arm` is NONE
+    where there is no vector; `is_further` has an index search on among more distant vectors, `effort` is how many it
+    keeps in view (None: as many as before). `lookup` is how rows with the words are found. `is_small` where few
+    memories of the kind are stored at all.
     """
 
     vector: Vectors | None
     model: str
     words: Words | None
+    weighted: Vectors | None = None
     arm: VectorArm = VectorArm.NONE
     lookup: Lookup = Lookup.PLANNED
     is_further: bool = False
@@ -63,10 +67,11 @@ class SearchQuery:
 class Context(NamedTuple):
     """The shares of a match's text score for what stands next to it in its session, and for what comes after that.
 
-    In either direction, and for so many of the best matches.
+    In either direction, and for so many of the best matches; what comes right after a question has a share of its own.
     """
 
     next_share: float
+    answer_share: float
     second_share: float
     context_matches: int
 
@@ -74,20 +79,27 @@ class Context(NamedTuple):
 class EpisodeCandidate(NamedTuple):
     """A found episode; similarity is the raw cosine, None where it has no vector of the model.
 
-    `coverage` is the share of the query's weight that its own words have, `context_score` what it takes from matches
-    beside it. A tuple, for there are hundreds in each recall: a row of the database becomes one as it is.
+    `weighted_similarity` is the cosine with the query's vector of weighted words, if it has one. `coverage` is the
+    share of the query's weight that its own words have, `telling` that of the telling ones among them, `context_score`
+    what it takes from matches beside it. `length` counts its different words, `opening` is how it begins. A tuple, for
+    there are hundreds in each recall: a row of the database becomes one as it is.
     """
 
     id: str
     similarity: float | None
     text_score: float
     coverage: float
+    telling: float
     context_score: float
     session: str = ""
     project_id: int | None = None
     lifecycle_state: str = ""
     verification: str = ""
     source: str = ""
+    speaker: str = ""
+    length: int = 0
+    opening: str = ""
+    weighted_similarity: float | None = None
 
 
 class BeliefCandidate(NamedTuple):
@@ -97,6 +109,7 @@ class BeliefCandidate(NamedTuple):
     similarity: float | None
     text_score: float
     coverage: float
+    telling: float
     confidence: float
     created_at: datetime
     accessed_at: datetime | None
@@ -128,7 +141,11 @@ def search_episodes(
     parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
     parameters |= context._asdict()
     statement = episodes_statement(
-        arm=query.arm, words=count_words(query), lookup=query.lookup, filled=filled_dimensions(model=query.model)
+        arm=query.arm,
+        words=count_words(query),
+        lookup=query.lookup,
+        filled=filled_dimensions(model=query.model),
+        is_weighted=query.weighted is not None,
     )
     return _fetch(EpisodeCandidate, reach, query, statement, parameters)
 
@@ -208,10 +225,11 @@ def _is_short(arm: VectorArm, *, is_cut: bool, is_enough: bool) -> bool:
 
 def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, matching: int) -> dict[str, Any]:
     """Return what the statements of a search name, but for what one kind alone is asked."""
-    words = query.words or _NO_WORDS
+    words = query.words or NO_WORDS
     parameters = reach.parameters() | {
         "model": query.model,
         "vector": None if query.vector is None else HalfVector(query.vector),
+        "weighted": None if query.weighted is None else HalfVector(query.weighted),
         "candidates": candidates,
         "seen": round(candidates * (_SEEN_FURTHER if query.is_further else _SEEN.get(query.arm, 1.0))),
         "effort": query.effort,
@@ -222,6 +240,7 @@ def search_parameters(*, reach: Reach, query: SearchQuery, candidates: int, matc
         "lexemes": list(words.lexemes),
         "words": list(words.words),
         "weights": list(words.weights),
+        "telling": list(words.telling),
         "mass": words.mass or 1.0,
         "mean_length": words.mean_length,
     }
@@ -235,4 +254,4 @@ def count_words(query: SearchQuery) -> int:
     return len(query.words.each[:_MOST_WORDS]) if query.words else 0
 
 
-_NO_WORDS = Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)
+NO_WORDS = Words(lexemes=(), words=(), weights=(), telling=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)

@@ -1,6 +1,6 @@
 """The associative profile: both kinds of memory scored alike, by likeness, use and whom the query names (R5, R6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from memory.domain.policy import Policy
 from memory.domain.scoring import scale_min_max
 from memory.models import Belief, Episode, FactType
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
-from memory.recall.ranking import MemoryType, Ranked, collect_ranked, reference_similarities
+from memory.recall.ranking import Column, MemoryType, Ranked, collect_ranked, reference_similarities
 
 _HIGHEST_IMPORTANCE = 10  # of a belief; an episode's is a share already
 _DAY = timedelta(days=1)
@@ -34,12 +34,16 @@ def rank_associatively(
     *,
     query: str,
     episodes: Sequence[EpisodeCandidate],
+    asked: Mapping[str, float],
     beliefs: Sequence[BeliefCandidate],
     profile: Profile,
     now: datetime,
     policy: Policy,
 ) -> list[Ranked]:
-    """Score memories of both kinds; where there is no vector on either side, words stand in for likeness."""
+    """Score memories of both kinds; where there is no vector on either side, words stand in for likeness.
+
+    `asked` says by id how much episodes count as answers: no part of the score, but of whether it is told.
+    """
     traits = _traits_of_episodes(episodes, now, policy) | _traits_of_beliefs(beliefs, policy)
     found: list[EpisodeCandidate | BeliefCandidate] = [*episodes, *beliefs]
     candidates = [candidate for candidate in found if candidate.id in traits]
@@ -57,9 +61,11 @@ def rank_associatively(
         is_insight=[trait.is_insight for trait in known],
         policy=policy.associative,
     )
-    components = {
+    components: dict[str, Column] = {
         "similarity": similarity,
         "text": np.array([candidate.text_score for candidate in candidates]),
+        "telling": [candidate.telling for candidate in candidates],
+        "asked_slot": [asked.get(candidate.id, 0.0) for candidate in candidates],
         "likeness": likeness,
         "by_likeness": scores.likeness,
         "by_importance": scores.importance,

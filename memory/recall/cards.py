@@ -78,6 +78,7 @@ class BeliefCard:
     decisions: Sequence[GateDecision]
     parents: Sequence[Relative]
     children: Sequence[Relative]
+    additive_confidence: float | None  # of a workspace whose gates read it, and of a belief as it is now
 
 
 def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
@@ -135,6 +136,7 @@ def _compose(
         decisions=_without_hidden_twins(decisions, viewer),
         parents=_relatives([table.filter(child=belief) for table in lineage], "parent", viewer),
         children=_relatives([table.filter(parent=belief) for table in lineage], "child", viewer),
+        additive_confidence=belief.additive_confidence if shown is belief and belief.workspace.is_additive else None,
     )
 
 

@@ -21,6 +21,7 @@ from memory.models.vector_search import (
     SearchQuery,
     Words,
 )
+from memory.models.vectors import Vectors
 from memory.recall.arms import Ways
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,7 @@ class Channel(StrEnum):
     TEXT = "text"
     BELIEFS = "beliefs"
     GRAPH = "graph"
+    RERANKER = "reranker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,11 @@ class Channels:
         except SearchFailed as error:
             _note(error)
             self._dropped.add(Channel.TEXT)
+
+    def weigh_vector(self, weigh: Callable[[Words], Vectors | None]) -> None:
+        """Have episodes compared with a vector that goes by how rare each word is, too, where there is one."""
+        if self._query.vector is not None and self._query.words is not None:
+            self._query = replace(self._query, weighted=weigh(self._query.words))
 
     def find_episodes(self) -> list[EpisodeCandidate]:
         """Find episodes by both arms, or by the one that answers."""

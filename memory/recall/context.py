@@ -8,6 +8,7 @@ from django.conf import settings
 from memory.domain.policy_remembering import ContextPolicy
 from memory.llm.workspace_model import embedder_of
 from memory.recall.channels import Channel
+from memory.recall.choosing import choose_lines
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recall import Answer, find_answer
@@ -21,12 +22,19 @@ def give_context(
     """Return beliefs and the episodes near a query as a text, as far as the tokens reach; they count as accessed."""
     policy: ContextPolicy = settings.POLICY.context
     quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
-    question = Question(query=query, limit=sum(quotas.values()), quotas=quotas, profile=RecallProfile.ASSOCIATIVE)
+    question = Question(
+        query=query, limit=sum(quotas.values()), quotas=quotas, profile=RecallProfile.ASSOCIATIVE, is_for_task=True
+    )
     with find_answer(scope=scope, question=question, now=now) as answer:
         far = _far_episodes(answer, scope, policy)
         return tell_within(
             answer=answer,
-            memories=[memory for memory in answer.recalled.results if memory.id not in far],
+            memories=choose_lines(
+                memories=[memory for memory in answer.recalled.results if memory.id not in far],
+                query=query,
+                timed=answer.timed,
+                policy=settings.POLICY,
+            ),
             episodes=policy.episodes,
             characters=policy.characters,
             tokens=max_tokens or policy.tokens,

@@ -38,11 +38,23 @@ def format_bite(*, memory: RecalledMemory, characters: int, now: datetime) -> st
     One that does not hold any more reads `[Memory flash: formerly: …]`, and a belief may say since and until when it
     holds, `[Belief (0.85): … (until Dec 1)]`: neither is counted.
     """
-    text = shorten(text=_one_line(memory.text).translate(_ROUND), characters=characters)
+    text = _around(_one_line(memory.text), _one_line(memory.passage), characters).translate(_ROUND)
     if memory.type == MemoryType.EPISODE:
         return f"[Memory flash: {_FORMERLY if memory.superseded_by else ''}{text}]"
     holds = f" ({', '.join(validity)})" if (validity := _validity(memory, now)) else ""
     return f"[Belief ({memory.confidence:.2f}): {text}{holds}]"
+
+
+def _around(text: str, passage: str, characters: int) -> str:
+    """Cut a text to what stands around a passage, which is in sight from its beginning."""
+    place = text.find(passage)
+    if place < 0 or len(text) <= characters or place + len(passage) <= characters:
+        return shorten(text=text, characters=characters)
+    room = max(characters - len(passage) - 2, 0)
+    start = max(min(place - room // 2, len(text) - characters), 0)
+    head = text[start:place]
+    head = head.partition(" ")[2] if start else head
+    return shorten(text=_CUT + head + text[place:], characters=characters)
 
 
 def shorten(*, text: str, characters: int) -> str:

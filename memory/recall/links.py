@@ -23,9 +23,13 @@ from memory.recall.xray import Step
 log = structlog.get_logger(__name__)
 
 
-def follow_links(*, timed: TimedSearch, reach: Reach, found: Found, profile: Profile, policy: Policy) -> Found:
+def follow_links(
+    *, timed: TimedSearch, reach: Reach, query: str, found: Found, profile: Profile, policy: Policy
+) -> Found:
     """Walk from the best episodes found, within a channel's time; if that fails, go on without and say so."""
-    ranked = rank_episodes(candidates=found.episodes, profile=profile, policy=policy)
+    ranked = rank_episodes(
+        candidates=found.episodes, query=query, asked=found.asked, of_time=found.of_time, profile=profile, policy=policy
+    )
     seeds = {item.id: item.score for item in best(ranked=ranked, limit=policy.graph.seeds)}
     ends_at = time.monotonic() + policy.recall.channel_seconds
     try:

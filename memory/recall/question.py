@@ -30,7 +30,9 @@ class Question:
     """A query, and how it is to be answered.
 
     `occurred_from` and `occurred_before` bound a time, its start included; `as_of` asks how things stood then; `quotas`
-    are the most results of one kind. `follows_links` has the graph between episodes answer, too, as it is today.
+    are the most results of one kind. `is_for_task` if the query tells of a task that memories are to bear on: else one
+    that sets a task is taken to be about what that is done to. `follows_links` has the graph between episodes answer,
+    too, as it is today.
     """
 
     query: str
@@ -45,6 +47,7 @@ class Question:
     is_explained: bool = False
     follows_links: bool = False
     quotas: Mapping[MemoryType, int] = field(default_factory=dict)
+    is_for_task: bool = False
 
     def narrow(self, *, scope: RecallScope, policy: LifecyclePolicy) -> RecallScope:
         """Return the scope with what this question asks of memories beside its words (B1, D2, L14)."""

@@ -5,16 +5,28 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import repeat
 from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.domain.association import names_one
 from memory.domain.calibration import Profile
 from memory.domain.lifecycle_policy import boost_of
-from memory.domain.policy import LifecyclePolicy, Policy
-from memory.domain.scoring import blend_beliefs, fit_among, score_beliefs, score_episodes, text_weight
+from memory.domain.noting import is_standing_order
+from memory.domain.policy import LifecyclePolicy, Policy, RecallPolicy
+from memory.domain.scoring import (
+    belief_factor,
+    fit_among,
+    score_beliefs,
+    score_episodes,
+    score_priors,
+    text_weight,
+    trust_in_words,
+)
 from memory.domain.strength import retrieval_strength
+from memory.domain.user_names import is_assistant
 from memory.models import Source
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 
@@ -57,40 +69,91 @@ class Ranked(NamedTuple):
 
 
 def rank_episodes(
-    *, candidates: Sequence[EpisodeCandidate], asked: Collection[str] = (), profile: Profile, policy: Policy
+    *,
+    candidates: Sequence[EpisodeCandidate],
+    query: str,
+    asked: Mapping[str, float] = MappingProxyType({}),
+    of_time: Mapping[str, float] | None = None,
+    profile: Profile,
+    policy: Policy,
 ) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average.
 
-    `asked` are the ids of those that assert what the query asks about.
+    `asked` says by id how much those count that assert what the query asks about, `of_time` how well they fit the time
+    that it asks about.
     """
     similarity = reference_similarities(candidates, profile)
+    weighted = np.array([candidate.weighted_similarity for candidate in candidates], dtype=np.float64)
+    priors = _priors(candidates, query, asked, of_time or {}, policy.recall)
+    trust = _trust(candidates, policy)
     scores = score_episodes(
         similarity=_filled(similarity),
+        weighted=None if np.isnan(weighted).all() else _filled(weighted),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
         sessions=[(candidate.project_id, candidate.session) if candidate.session else None for candidate in candidates],
-        is_by_ai=[candidate.source == Source.AI for candidate in candidates],
-        is_asked=[candidate.id in asked for candidate in candidates],
-        weight=_text_weight(candidates, policy),
+        priors=priors.values(),
+        weight=text_weight(trust=trust, policy=policy.recall),
+        trust=trust,
         policy=policy.recall,
     )
     components: dict[str, Column] = {
         "similarity": similarity,
+        "weighted_similarity": weighted,
         "text": _texts(candidates),
+        "telling": [candidate.telling for candidate in candidates],
         "context": [candidate.context_score for candidate in candidates],
         "standard_vector": scores.vector,
         "standard_text": scores.text,
         "text_weight": [scores.text_weight] * len(candidates),
+        **priors,
         "session": scores.session,
-        "asked_slot": scores.asked,
         "standard_sum": scores.together,
     }
     return _ranked(MemoryType.EPISODE, candidates, scores.score, components)
+
+
+def _priors(
+    candidates: Sequence[EpisodeCandidate],
+    query: str,
+    asked: Mapping[str, float],
+    of_time: Mapping[str, float],
+    policy: RecallPolicy,
+) -> dict[str, NDArray[np.float64]]:
+    """Return what speaks for and against episodes beside their likeness."""
+    speakers = {candidate.speaker for candidate in candidates}
+    named = _speakers_named(query, speakers)
+    assistants = {speaker for speaker in speakers if is_assistant(speaker)}
+    by_ai = [candidate.source == Source.AI or candidate.speaker in assistants for candidate in candidates]
+    return score_priors(
+        asked=[asked.get(candidate.id, 0.0) for candidate in candidates],
+        of_time=[of_time.get(candidate.id, 0.0) for candidate in candidates],
+        is_named=[candidate.speaker in named for candidate in candidates],
+        is_order=[
+            not is_by_ai and is_standing_order(candidate.opening)
+            for candidate, is_by_ai in zip(candidates, by_ai, strict=True)
+        ],
+        is_by_ai=by_ai,
+        length=[candidate.length for candidate in candidates],
+        policy=policy,
+    )
+
+
+def _speakers_named(query: str, speakers: Collection[str]) -> set[str]:
+    """Return those whom a query names, by their whole name or by its first word."""
+    asked = query.casefold()
+    first_names = {speaker: speaker.split()[0] for speaker in speakers if speaker.strip()}
+    return {
+        speaker
+        for speaker, first_name in first_names.items()
+        if first_name.casefold() in asked and names_one(query=query, names=(speaker, first_name))
+    }
 
 
 def rank_beliefs(
     *,
     candidates: Sequence[BeliefCandidate],
     episodes: Sequence[EpisodeCandidate],
+    asks_of_time: bool = False,
     profile: Profile,
     now: datetime,
     policy: Policy,
@@ -98,6 +161,7 @@ def rank_beliefs(
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
     similarity = reference_similarities(candidates, profile)
     likeness = np.where(np.isnan(similarity), 0.0, similarity)
+    factor = belief_factor(asks_of_time=asks_of_time, policy=policy.recall)
     text, text_beside = _texts(candidates), _texts(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
@@ -110,20 +174,20 @@ def rank_beliefs(
     components: dict[str, Column] = {
         "similarity": similarity,
         "text": text,
+        "telling": [candidate.telling for candidate in candidates],
         "by_likeness": scores.likeness,
         "by_strength": scores.strength,
         "by_text": scores.text,
-        "blend": [policy.recall.belief_blend] * len(candidates),
+        "blend": [factor] * len(candidates),
         "fit": fit_among(
             similarity=likeness,
             text=text,
             episode_similarity=_filled(reference_similarities(episodes, profile)),
             episode_text=text_beside,
-            weight=_text_weight([*candidates, *episodes], policy),
+            weight=text_weight(trust=_trust([*candidates, *episodes], policy), policy=policy.recall),
         ),
     }
-    blended = blend_beliefs(scores=scores.score, policy=policy.recall)
-    return _ranked(MemoryType.BELIEF, candidates, blended, components)
+    return _ranked(MemoryType.BELIEF, candidates, factor * scores.score, components)
 
 
 def best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
@@ -143,8 +207,8 @@ def _filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(is_unknown, known.mean() if known.size else 0.0, similarity)
 
 
-def _text_weight(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
-    return text_weight(coverage=[candidate.coverage for candidate in candidates], policy=policy.recall)
+def _trust(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
+    return trust_in_words(coverage=[candidate.coverage for candidate in candidates], policy=policy.recall)
 
 
 def _texts(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[float]:

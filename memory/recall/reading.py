@@ -1,6 +1,6 @@
 """What a viewer is shown of ranked memories: their texts, read through the viewer's own eyes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +20,8 @@ class RecalledMemory:
     """One result; a belief has a confidence, an episode a time at which it occurred.
 
     `dated` is the day to name it by: when an episode occurred, when a belief was borne out last. `superseded_by` is the
-    belief that stands in the place of all that an episode bore out. `is_derived` are summaries.
+    belief that stands in the place of all that an episode bore out. `is_derived` are summaries. `is_relevant` if it has
+    to do with the query at all.
     """
 
     type: MemoryType
@@ -36,6 +37,8 @@ class RecalledMemory:
     valid_until: datetime | None = None
     session: str = ""
     is_derived: bool = False
+    is_relevant: bool = False
+    passage: str = ""  # of an episode, the words that a query is about, where those were looked for
     explain: Explanation | None = None
 
 
@@ -45,22 +48,31 @@ def read_memories(
     viewer: Viewer,
     as_of: datetime | None,
     successions: Mapping[str, str],
+    is_relevant: Callable[[Ranked], bool],
     explained: Mapping[str, Explanation],
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
-    if as_of is None:
-        texts = read_texts(
-            episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE],
-            beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
-            workspace_id=viewer.workspace.pk,
-            allowed=viewer.projects,
-        )
-    else:
-        texts = _as_they_stood([item.id for item in ranked], viewer, as_of)
+    texts = _read_texts(ranked, viewer, as_of)
     return tuple(
-        _result(item, texts[item.id], successions.get(item.id), explained.get(item.id))
+        _result(item, texts[item.id], successions.get(item.id), is_relevant(item), explained.get(item.id))
         for item in ranked
         if item.id in texts
+    )
+
+
+def read_words(ranked: Sequence[Ranked], *, viewer: Viewer, as_of: datetime | None) -> dict[str, str]:
+    """Read what ranked memories say, by their ids, and nothing else of them."""
+    return {key: text.text for key, text in _read_texts(ranked, viewer, as_of).items()}
+
+
+def _read_texts(ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None) -> Mapping[str, Text]:
+    if as_of is not None:
+        return _as_they_stood([item.id for item in ranked], viewer, as_of)
+    return read_texts(
+        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE],
+        beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
+        workspace_id=viewer.workspace.pk,
+        allowed=viewer.projects,
     )
 
 
@@ -82,7 +94,9 @@ def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str
     return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
 
-def _result(item: Ranked, text: Text, superseded_by: str | None, explanation: Explanation | None) -> RecalledMemory:
+def _result(
+    item: Ranked, text: Text, superseded_by: str | None, is_relevant: bool, explanation: Explanation | None
+) -> RecalledMemory:
     is_episode = item.type == MemoryType.EPISODE
     return RecalledMemory(
         type=item.type,
@@ -98,5 +112,6 @@ def _result(item: Ranked, text: Text, superseded_by: str | None, explanation: Ex
         valid_until=text.valid_until,
         session=text.session,
         is_derived=text.is_derived,
+        is_relevant=is_relevant,
         explain=explanation,
     )

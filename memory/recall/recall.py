@@ -19,12 +19,14 @@ from memory.models.search_time import SearchFailed, TimedSearch
 from memory.recall.access import count_access
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
+from memory.recall.choosing import Floor
 from memory.recall.fitness import Doubted, doubt_beliefs, find_unfit
 from memory.recall.links import follow_links, paths_of, raise_linked
 from memory.recall.neighbours import bring_neighbours
 from memory.recall.question import Question, RecallProfile
 from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, of_kind, rank_beliefs, rank_episodes
-from memory.recall.reading import RecalledMemory, read_memories
+from memory.recall.reading import RecalledMemory, read_memories, read_words
+from memory.recall.reranking import rerank
 from memory.recall.search import Found, RecallScope, find_candidates, reach_of
 from memory.recall.succession import Successions, give_way, successors_of
 from memory.recall.surfacing import note_surfaced
@@ -99,7 +101,7 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ite
     model = embedder_of(scope.viewer.workspace)
     with TimedSearch(effort=policy.recall.search_effort) as timed:
         found = _find(timed, scope, question, model, now, policy)
-        tell = partial(_tell, found, question, scope, model.profile, question.as_of or now, policy)
+        tell = partial(_tell, timed, found, question, scope, model.profile, question.as_of or now, policy)
         try:
             recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
@@ -126,11 +128,14 @@ def _find(
     if not question.follows_links:
         return found
     reach = reach_of(scope=narrowed, now=now)
-    return follow_links(timed=timed, reach=reach, found=found, profile=model.profile, policy=policy)
+    return follow_links(
+        timed=timed, reach=reach, query=question.query, found=found, profile=model.profile, policy=policy
+    )
 
 
 def _channels(question: Question) -> tuple[str, ...]:
-    return tuple(channel for channel in Channel if channel != Channel.GRAPH or question.follows_links)
+    without = {Channel.RERANKER} if question.follows_links else {Channel.RERANKER, Channel.GRAPH}
+    return tuple(channel for channel in Channel if channel not in without)
 
 
 def count_shown(*, results: Sequence[RecalledMemory], answer: Answer, now: datetime) -> None:
@@ -146,8 +151,8 @@ def count_shown(*, results: Sequence[RecalledMemory], answer: Answer, now: datet
 
 
 def _kinds(question: Question, scope: RecallScope) -> Collection[MemoryType]:
-    is_believing = scope.viewer.workspace.is_believing
-    return question.types if is_believing else set(question.types) - {MemoryType.BELIEF}
+    keeps_beliefs = scope.viewer.workspace.keeps_beliefs
+    return question.types if keeps_beliefs else set(question.types) - {MemoryType.BELIEF}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +166,23 @@ class _Ranking:
     paths: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)  # by which some came along
 
 
-def _rank(
-    *, found: Found, question: Question, scope: RecallScope, profile: Profile, now: datetime, policy: Policy
-) -> _Ranking:
-    """Score both kinds, bar what does not belong, and share out the places."""
+def _candidates(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
+    """Score both kinds, best first."""
     scored = _score(found, question, profile, now, policy)
     boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
-    candidates = best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
+    return best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
+
+
+def _rank(
+    *,
+    candidates: Sequence[Ranked],
+    found: Found,
+    question: Question,
+    scope: RecallScope,
+    now: datetime,
+    policy: Policy,
+) -> _Ranking:
+    """Bar what does not belong, and share out the places."""
     if question.profile == RecallProfile.ASSOCIATIVE:
         return _associated(candidates, found, question, scope, now, policy)
     doubted = _doubt(candidates, found, question, policy)
@@ -213,7 +228,7 @@ def _bearing(
     Nothing is asked where nothing is believed (B22).
     """
     episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
-    if not episodes or not scope.viewer.workspace.is_believing:
+    if not episodes or not scope.viewer.workspace.keeps_beliefs:
         return Bearing(successions={}, resting={})
     looked_at = max(2 * question.limit, policy.recall.successions)
     return read_bearing(
@@ -248,11 +263,31 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
     episodes, beliefs = found.episodes, found.beliefs
     if question.profile == RecallProfile.ASSOCIATIVE:
         return rank_associatively(
-            query=question.query, episodes=episodes, beliefs=beliefs, profile=profile, now=now, policy=policy
+            query=question.query,
+            episodes=episodes,
+            asked=found.asked,
+            beliefs=beliefs,
+            profile=profile,
+            now=now,
+            policy=policy,
         )
     return [
-        *rank_episodes(candidates=episodes, asked=found.asked, profile=profile, policy=policy),
-        *rank_beliefs(candidates=beliefs, episodes=episodes, profile=profile, now=now, policy=policy),
+        *rank_episodes(
+            candidates=episodes,
+            query=question.query,
+            asked=found.asked,
+            of_time=found.of_time,
+            profile=profile,
+            policy=policy,
+        ),
+        *rank_beliefs(
+            candidates=beliefs,
+            episodes=episodes,
+            asks_of_time=found.of_time is not None,
+            profile=profile,
+            now=now,
+            policy=policy,
+        ),
     ]
 
 
@@ -275,19 +310,41 @@ def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:
 
 
 def _tell(
-    found: Found, question: Question, scope: RecallScope, profile: Profile, now: datetime, policy: Policy
+    timed: TimedSearch,
+    found: Found,
+    question: Question,
+    scope: RecallScope,
+    profile: Profile,
+    now: datetime,
+    policy: Policy,
 ) -> Recalled:
     """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
-    ranking = _rank(found=found, question=question, scope=scope, profile=profile, now=now, policy=policy)
-    read = partial(read_memories, viewer=scope.viewer, as_of=question.as_of, successions=ranking.successions)
+    candidates, unused = rerank(
+        candidates=_candidates(found, question, profile, now, policy),
+        query=question.query,
+        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of),
+        timed=timed,
+        policy=policy.recall,
+    )
+    degraded = (*found.degraded, *unused)
+    ranking = _rank(candidates=candidates, found=found, question=question, scope=scope, now=now, policy=policy)
+    read = partial(
+        read_memories,
+        viewer=scope.viewer,
+        as_of=question.as_of,
+        successions=ranking.successions,
+        is_relevant=Floor(
+            query=question.query, is_for_task=question.is_for_task, policy=policy.relevance
+        ).is_cleared_by,
+    )
     if not question.is_explained:
-        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=found.degraded)
+        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
     paths = paths_of(spread=found.spread) | dict(ranking.paths)
     explained = explain(candidates=ranking.candidates, paths=paths)
     missed = read(ranked=_missed(ranking, policy), explained=explained)
     return Recalled(
         results=read(ranked=ranking.ranked, explained=explained),
-        degraded=found.degraded,
+        degraded=degraded,
         is_explained=True,
         near_misses=tuple(
             Missed(memory=memory, reason=ranking.barred.get(memory.id, BELOW_THE_LAST)) for memory in missed

@@ -10,6 +10,7 @@ from django.conf import settings
 from memory.domain.grounding import says_more
 from memory.domain.policy import RecollectionPolicy
 from memory.llm.prompts import estimate_tokens
+from memory.recall.choosing import choose_lines, keep_best, without_orphans
 from memory.recall.lines import format_bite
 from memory.recall.question import Question
 from memory.recall.ranking import MemoryType
@@ -37,7 +38,12 @@ def recollect(
     with find_answer(scope=scope, question=question, now=now) as answer:
         return tell_within(
             answer=answer,
-            memories=answer.recalled.results,
+            memories=choose_lines(
+                memories=keep_best(memories=answer.recalled.results, policy=policy),
+                query=query,
+                timed=answer.timed,
+                policy=settings.POLICY,
+            ),
             episodes=policy.episodes,
             characters=policy.characters,
             tokens=max_tokens or policy.tokens,
@@ -66,7 +72,7 @@ def tell_within(
     """
     take = partial(_take, episodes=episodes, characters=characters, tokens=tokens, now=now)
     bites = take(_told_once(memories, take))
-    shown = [memory for memory in memories if memory.id in bites]
+    shown = without_orphans([memory for memory in memories if memory.id in bites])
     count_shown(results=shown, answer=answer, now=now)
     if session:
         note_surfaced(workspace=scope.viewer.workspace, session=session, memories=shown, now=now)

@@ -1,7 +1,7 @@
 """The channels of recall: the query's vector and its words, sent to each kind of memory."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 
@@ -12,12 +12,11 @@ from memory.access.visibility import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
 from memory.domain.spreading import NOWHERE, Spread
 from memory.history.as_of import beliefs_as_of
-from memory.language.slots import slots_asked
+from memory.language.times import read_time_asked
 from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
-from memory.models.claims import find_filling
 from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm
@@ -27,10 +26,12 @@ from memory.models.vector_search import (
     Context,
     EpisodeCandidate,
     SearchQuery,
+    Words,
     search_beliefs,
     search_episodes,
 )
 from memory.models.vectors import Vectors
+from memory.recall.answering import Answering, read_answers, weigh_times
 from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
@@ -76,7 +77,8 @@ class Found:
     query: SearchQuery
     degraded: tuple[str, ...]
     spread: Spread = NOWHERE
-    asked: frozenset[str] = frozenset()  # episodes that assert what the query asks about
+    asked: Mapping[str, float] = field(default_factory=dict)  # how much episodes assert what the query asks about
+    of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
 
 
 def find_candidates(
@@ -98,29 +100,68 @@ def find_candidates(
     asked = SearchQuery(vector=vector, model=embedder.name, words=None)
     channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
     channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
+    channels.weigh_vector(partial(_weigh, query, embedder, policy))
     episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
+    timed_ones, weights = _find_timed(timed, scope, query, episodes, channels.query, count, now, as_of, policy)
+    together = [*episodes, *timed_ones]
+    answering = _read_answers(timed, together, query, channels.query, policy)
     return Found(
-        episodes=episodes,
+        episodes=answering.episodes,
         beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
         query=channels.query,
         degraded=channels.degraded,
-        asked=_find_asked(timed, episodes, query, policy),
+        asked=answering.asked,
+        of_time=weights,
     )
 
 
-def _find_asked(
-    timed: TimedSearch, episodes: Sequence[EpisodeCandidate], query: str, policy: RecallPolicy
-) -> frozenset[str]:
-    """Find the episodes that assert what the query asks about, if it asks about a slot; without them it goes on."""
-    slots = slots_asked(query)
-    if not slots or not episodes:
-        return frozenset()
-    fill = partial(find_filling, episodes=[episode.id for episode in episodes], slots=slots)
+def _find_timed(
+    timed: TimedSearch,
+    scope: RecallScope,
+    query: str,
+    episodes: Sequence[EpisodeCandidate],
+    searched: SearchQuery,
+    count: int,
+    now: datetime,
+    as_of: datetime | None,
+    policy: RecallPolicy,
+) -> tuple[list[EpisodeCandidate], Mapping[str, float] | None]:
+    """Find further episodes of the time that a query asks about, and weigh all by it; None where it asks about none.
+
+    Who asks may have bounded the time, or looks back as a whole: then that is the time that is meant.
+    """
+    bounded = as_of is not None or scope.narrowing.occurred != (None, None)
+    asked = None if bounded or not episodes else read_time_asked(query=query, now=now)
+    if asked is None:
+        return [], None
+    inside: list[EpisodeCandidate] = []
+    if asked.start:
+        narrowed = replace(scope, narrowing=replace(scope.narrowing, occurred=(asked.start, asked.end)))
+        searches = _now(reach_of(scope=narrowed, now=now), count, policy)
+        channels = Channels(timed=timed, searches=searches, query=searched, policy=policy)
+        inside = channels.find_episodes()
+        if channels.query != searched:  # by less than was found by before
+            return [], None
+    known = {episode.id for episode in episodes}
+    new = [episode for episode in inside if episode.id not in known]
+    weigh = partial(weigh_times, episodes=[*episodes, *new], inside=inside, asked=asked, policy=policy)
     try:
-        return timed.run(fill, seconds=policy.channel_seconds)
+        return new, timed.run(weigh, seconds=policy.channel_seconds)
+    except SearchFailed as error:
+        log.warning("recall.times_failed", error=str(error))
+        return [], None
+
+
+def _read_answers(
+    timed: TimedSearch, episodes: list[EpisodeCandidate], query: str, searched: SearchQuery, policy: RecallPolicy
+) -> Answering:
+    """Compare the claims of the episodes found with the query; without them it goes on."""
+    read = partial(read_answers, episodes=episodes, query=query, searched=searched, policy=policy)
+    try:
+        return timed.run(read, seconds=policy.channel_seconds)
     except SearchFailed as error:
         log.warning("recall.claims_failed", error=str(error))
-        return frozenset()
+        return Answering(episodes=episodes, asked={})
 
 
 def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
@@ -168,7 +209,10 @@ def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: Re
 
 def _context(policy: RecallPolicy) -> Context:
     return Context(
-        next_share=policy.next_share, second_share=policy.second_share, context_matches=policy.context_matches
+        next_share=policy.next_share,
+        answer_share=policy.answer_share,
+        second_share=policy.second_share,
+        context_matches=policy.context_matches,
     )
 
 
@@ -188,7 +232,7 @@ def reach_of(*, scope: RecallScope, now: datetime) -> Reach:
     projects = allowed if scope.project_id is None else (scope.project_id,)
     if allowed is not None and scope.project_id is not None and scope.project_id not in allowed:
         projects = ()
-    narrowing = {field.name: getattr(scope.narrowing, field.name) for field in fields(scope.narrowing)}
+    narrowing = {one.name: getattr(scope.narrowing, one.name) for one in fields(scope.narrowing)}
     return Reach(
         workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, agent=scope.agent,
         now=now, **narrowing,
@@ -204,3 +248,12 @@ def _embed(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPol
         log.warning("recall.vectors_failed", model=embedder.name, error=str(error))
         return None
     return vector
+
+
+def _weigh(query: str, embedder: Embedder, policy: RecallPolicy, words: Words) -> Vectors | None:
+    """Weigh the query's words by how rare they are, where its vector is a sum of theirs: common ones drown the rest."""
+    weights = zip(words.lexemes, words.weights, strict=True)
+    weighted: Vectors | None = embedder.embed_weighted(
+        query, weights={lexeme: weight**policy.query_rarity for lexeme, weight in weights}
+    )
+    return weighted

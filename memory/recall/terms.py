@@ -7,9 +7,10 @@ from itertools import accumulate
 
 from memory.domain.policy import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
+from memory.language.queries import is_telling
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
 from memory.models.numbered import run_numbered
-from memory.models.vector_search import Words
+from memory.models.vector_search import NO_WORDS, Words
 
 _STEMMING = tuple(dict.fromkeys(CONFIGURATIONS.values()))
 
@@ -40,7 +41,7 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
         if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=keeps_plan).fetchall():
             break
     if not rows:
-        return Words(lexemes=(), words=(), weights=(), mass=0.0, mean_length=1.0, rare="", each=(), documents=0)
+        return NO_WORDS
     documents, mean_length = rows[0][2:]
     found = sorted(
         (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, _, _ in rows),
@@ -52,14 +53,15 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
 def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> Words:
     weights = [inverse_document_frequency(documents=documents, frequency=word.documents) for word in found]
     flat = [
-        (lexeme, number, weight)
+        (lexeme, number, weight, weight if all(map(is_telling, word.lexemes)) else 0.0)
         for number, (word, weight) in enumerate(zip(found, weights, strict=True))
         for lexeme in word.lexemes
     ]
     return Words(
-        lexemes=tuple(lexeme for lexeme, _, _ in flat),
-        words=tuple(number for _, number, _ in flat),
-        weights=tuple(weight for _, _, weight in flat),
+        lexemes=tuple(lexeme for lexeme, *_ in flat),
+        words=tuple(number for _, number, *_ in flat),
+        weights=tuple(weight for *_, weight, _ in flat),
+        telling=tuple(weight for *_, weight in flat),
         mass=sum(weights),
         mean_length=max(mean_length, 1.0),
         rare=_condition(found, documents, policy),

@@ -24,8 +24,8 @@ def test_both_kinds_answer_with_what_belongs_to_each(workspace: Workspace, reade
     body = reader.post("/recall", {"query": "Mara tea"}).json()
     assert body["degraded"] == []
     results = {result["id"]: result for result in body["results"]}
-    assert set(results[episode.pk]) == {"type", "id", "text", "knowledge", "score", "occurred_at"}
-    assert set(results[belief.pk]) == {"type", "id", "text", "knowledge", "score", "confidence"}
+    assert set(results[episode.pk]) == {"type", "id", "text", "knowledge", "score", "relevant", "occurred_at"}
+    assert set(results[belief.pk]) == {"type", "id", "text", "knowledge", "score", "relevant", "confidence"}
     assert results[belief.pk]["confidence"] == 0.8571
     assert all(round(result["score"], 4) == result["score"] for result in results.values())
     assert EpisodeAccess.objects.get(pk=episode.pk).access_count == 1

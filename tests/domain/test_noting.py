@@ -5,7 +5,7 @@ import pytest
 from memory.domain.category import Category
 from memory.domain.conversation import Role
 from memory.domain.fact_reading import find_facts
-from memory.domain.noting import hear_note
+from memory.domain.noting import hear_note, is_standing_order
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.remembering import read_facts
 
@@ -93,3 +93,45 @@ def test_words_about_remembering_wish_nothing(text: str) -> None:
 def test_a_remembered_text_loses_its_wish(text: str, speaker: str, told: str) -> None:
     """R1: offline."""
     assert _remembered(text, speaker)[0] == told
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Always cite the source when I ask about history.",
+        "Never use tabs.",
+        "Please always answer in French.",
+        "From now on, call me Al.",
+        "Going forward I want you to use metric units.",
+        "Whenever I ask about code, show the types.",
+        "Make sure you always run the tests first.",
+        "Can you please always use metric units?",
+        "Hey Sam, don't ever push to main.",
+        "Antworte immer auf Deutsch.",
+        "Bitte nenne mir immer die Quelle.",
+        "Ab jetzt bitte kurz.",
+    ],
+)
+def test_what_is_to_be_done_from_now_on_is_a_standing_order(opening: str) -> None:
+    """B17."""
+    assert is_standing_order(opening)
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Never mind, it works.",
+        "Always loved hiking.",
+        "I always forget my keys.",
+        "Always a pleasure!",
+        "The server never restarts.",
+        "In the future I want to travel.",
+        "We should always talk like this.",
+        "Ich bin immer müde.",
+        "Nie wieder!",
+        "In Zukunft will ich reisen.",
+    ],
+)
+def test_what_is_told_of_always_and_never_orders_nothing(opening: str) -> None:
+    """B17."""
+    assert not is_standing_order(opening)

@@ -5,15 +5,17 @@ from hypothesis import strategies as st
 
 from memory.domain.policy import RecallPolicy
 from memory.domain.scoring import (
-    blend_beliefs,
+    belief_factor,
     fit_among,
     inverse_document_frequency,
     scale_min_max,
     score_beliefs,
     score_episodes,
+    score_priors,
     score_sessions,
     standardise,
     text_weight,
+    trust_in_words,
 )
 
 POLICY = RecallPolicy()
@@ -54,7 +56,44 @@ def test_a_belief_is_measured_against_the_episodes_found() -> None:
 @pytest.mark.parametrize(("coverage", "weight"), [([], 0.0), ([0.1], 0.0), ([0.22, 0.0], 0.14), ([0.3, 0.9], 0.7)])
 def test_words_are_trusted_as_far_as_they_cover_the_query(coverage: list[float], weight: float) -> None:
     """B17: not at all up to a coverage of an eighth, to 0.7 from one of 0.6 on, by the best text."""
-    assert text_weight(coverage=coverage, policy=POLICY) == pytest.approx(weight)
+    trust = trust_in_words(coverage=coverage, policy=POLICY)
+    assert text_weight(trust=trust, policy=POLICY) == pytest.approx(weight)
+
+
+def test_weighted_words_speak_for_the_vector_as_far_as_words_are_trusted() -> None:
+    """B17: of what vectors say, the share of weighted words is the trust in words."""
+    similarity, weighted, text = [0.9, 0.5, 0.1], [0.2, 0.4, 0.9], [0, 0, 0]
+    scores = score_episodes(
+        similarity=similarity, weighted=weighted, text=text, weight=0.0, trust=0.25, policy=POLICY
+    ).vector
+
+    assert scores == pytest.approx(0.75 * standardise(values=similarity) + 0.25 * standardise(values=weighted))
+
+
+def test_what_speaks_for_and_against_an_episode_is_told_apart() -> None:
+    """B17: in standard scores, each under its name; a text of forty different words is not long."""
+    priors = score_priors(
+        asked=[1.5, 0.0], of_time=[0.0, 0.5], is_named=[True, False], is_order=[True, False], is_by_ai=[False, True],
+        length=[40, 80], policy=POLICY,
+    )  # fmt: skip
+
+    assert {name: values.tolist() for name, values in priors.items()} == {
+        "asked_slot": [3.0, 0.0],
+        "asked_time": [0.0, 1.5],
+        "named_speaker": [0.3, 0.0],
+        "standing_order": [1.0, 0.0],
+        "own_turn": [0.0, -1.0],
+        "long_text": [0.0, pytest.approx(-0.7 * np.log(2))],
+    }
+
+
+def test_a_prior_lifts_an_episode_over_one_that_is_as_like() -> None:
+    """B17: what speaks for an episode counts as standard scores do."""
+    scores = score_episodes(
+        similarity=[0.5, 0.5, 0.1], text=[1, 1, 0], priors=[np.array([0.0, 0.3, 0.0])], weight=0.5, policy=POLICY
+    )
+
+    assert np.argmax(scores.score) == 1
 
 
 def test_a_rare_word_tells_more_than_a_common_one() -> None:
@@ -120,8 +159,9 @@ def test_where_sessions_do_not_differ_they_change_nothing(sessions: list[str | N
 
 
 def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
-    """B17: the blend with beliefs is their score × 0.8."""
-    assert blend_beliefs(scores=[0.5], policy=POLICY).tolist() == [0.4]
+    """B17: the blend with beliefs is their score × 0.8, and less where a time is asked about."""
+    assert belief_factor(asks_of_time=False, policy=POLICY) == 0.8
+    assert belief_factor(asks_of_time=True, policy=POLICY) == pytest.approx(0.56)
 
 
 def test_standard_scores_have_mean_zero_and_deviation_one() -> None:

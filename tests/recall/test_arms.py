@@ -121,7 +121,7 @@ def test_every_way_and_every_narrowing_finds_the_same(lookup: Lookup, arm: Vecto
             ),
             candidates=50,
             matching=100,
-            context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+            context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
         ).found
         expected = 2 if narrowed == {"with_expired": True} else 1
         assert (len(found), wanted.pk in {episode.id for episode in found}) == (expected, True)
@@ -214,7 +214,7 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         ),
         candidates=50,
         matching=100,
-        context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+        context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
     )
     with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -245,7 +245,7 @@ def test_a_plan_for_some_projects_is_kept_for_these() -> None:
         reach = replace(_reach(workspace), projects=(project.pk,))
         found = search_episodes(
             reach=reach, query=query, candidates=50, matching=100,
-            context=Context(next_share=0.4, second_share=0.2, context_matches=20),
+            context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
         )  # fmt: skip
         return {candidate.id for candidate in found.found}
 
@@ -314,6 +314,7 @@ def _plan(workspace: Workspace, arm: VectorArm) -> str:
     query = SearchQuery(vector=static_embedder().embed(["note"])[0], model=MODEL, words=None, arm=arm)
     parameters = search_parameters(reach=_reach(workspace), query=query, candidates=50, matching=100) | {
         "next_share": 0.4,
+        "answer_share": 0.8,
         "second_share": 0.2,
         "context_matches": 20,
     }

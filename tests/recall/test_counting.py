@@ -122,5 +122,4 @@ def test_what_was_said_beside_a_match_is_found_by_it(workspace: Workspace) -> No
     for number in range(20):
         remembered(f"The kettle number {number} leaks.", workspace=workspace, session="s2", embedded_as="rain")
     found = [result.text for result in ask("bicycle key", workspace=workspace, limit=3).results]
-    assert found[0] == "Where did you leave the bicycle key?"
-    assert "In the blue drawer." in found
+    assert set(found[:2]) == {"Where did you leave the bicycle key?", "In the blue drawer."}

@@ -179,7 +179,7 @@ def test_a_question_about_a_slot_is_answered_by_what_fills_it(workspace: Workspa
     found = [result.id for result in results]
     assert found.index(said.pk) < found.index(asked.pk)
     parts = {result.id: result.explain.components["asked_slot"] for result in results if result.explain}
-    assert parts[said.pk] == 2.0
+    assert parts[said.pk] == 3.0
     assert parts.get(asked.pk, 0.0) == 0.0
 
 

@@ -1,10 +1,12 @@
 """What comes up by itself, and how memories are written into a conversation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import Knowledge
@@ -29,17 +31,23 @@ def workspace() -> Workspace:
 
 @pytest.fixture
 def memories(workspace: Workspace) -> None:
-    for number in range(6):
-        remembered(f"Mara: I had {number} cups of tea.", workspace=workspace)
-    for number in range(4):
-        believed(f"Mara prefers tea number {number}.", workspace=workspace, alpha=6.0 + number)
+    for place in ("harbour", "office", "garden", "train", "cellar", "bakery"):
+        remembered(f"Mara: I had tea in the {place}.", workspace=workspace)
+    for number, kind in enumerate(("oolong", "jasmine", "peppermint", "darjeeling")):
+        believed(f"Mara prefers {kind} tea.", workspace=workspace, alpha=6.0 + number)
 
 
 def bring_up(query: str, workspace: Workspace, **asked: Any) -> Recollection:
     return recollect(scope=scope_of(workspace=workspace), query=query, now=factories.NOW, **asked)
 
 
-@pytest.mark.usefixtures("memories")
+@pytest.fixture
+def any_share(settings: Settings) -> None:
+    """Have lines told however far they stand behind the best."""
+    settings.POLICY = replace(settings.POLICY, recollection=replace(settings.POLICY.recollection, least_share=0.0))
+
+
+@pytest.mark.usefixtures("memories", "any_share")
 def test_three_episodes_and_two_beliefs_come_up(workspace: Workspace) -> None:
     """B16."""
     recollection = bring_up("Mara and her tea", workspace)
@@ -98,19 +106,17 @@ def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:
     assert bring_up("tea", workspace) == Recollection(text="", ids=())
 
 
+@pytest.mark.usefixtures("any_share")
 @pytest.mark.parametrize("how", [recollect, give_context])
 def test_a_summary_is_not_told_beside_its_facts(workspace: Workspace, how: Callable[..., Recollection]) -> None:
     """R8, B16, R12: and takes no fact's place; one that says more is told."""
     facts = ["Mia moved to Bergen.", "Mia has a dog named Rex."]
     told = [remembered(text, workspace=workspace, session="s-1").pk for text in facts]
-    again = remembered(
-        "Mia moved to Bergen. She has a dog, named Rex.", workspace=workspace, session="s-1", is_derived=True
-    )
+    remembered("Mia moved to Bergen. She has a dog, named Rex.", workspace=workspace, session="s-1", is_derived=True)
     shown = how(scope=scope_of(workspace=workspace), query="Mia has a dog in Bergen", now=factories.NOW).ids
     assert set(shown) == set(told)
     more = remembered("Mia moved to Bergen and Tom came with her.", workspace=workspace, session="s-1", is_derived=True)
     shown = how(scope=scope_of(workspace=workspace), query="Mia moved to Bergen with Tom", now=factories.NOW).ids
-    assert again.pk not in shown
     assert more.pk in shown
 
 
@@ -121,8 +127,8 @@ def test_a_summary_of_facts_that_have_no_room_is_told(workspace: Workspace, toke
         "The harbour fee of Bergen is 40 crowns. Tom bakes rye at the mill.", embedded_as="harbour fee Bergen",
         workspace=workspace, session="s-1", is_derived=True,
     )  # fmt: skip
-    for number in range(3):
-        remembered(f"Harbour fee Bergen question {number}.", workspace=workspace, session=f"o-{number}")
+    for number, asked in enumerate(("lawyers", "sailors", "painters")):
+        remembered(f"Harbour fee Bergen: {asked}.", workspace=workspace, session=f"o-{number}")
     facts = [
         remembered(text, workspace=workspace, session="s-1", embedded_as=text + " at some other place entirely")
         for text in ("The harbour fee of Bergen is 40 crowns.", "Tom bakes rye at the mill.")

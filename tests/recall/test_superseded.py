@@ -1,9 +1,11 @@
 """What was superseded stands below what took its place, and says so."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
@@ -206,11 +208,14 @@ def test_nothing_is_superseded_before_it_was(workspace: Workspace, former: Belie
     assert marks(workspace, as_of=NOW + 3 * DAY, now=later)[old.pk] == successor.pk
 
 
-def test_a_recollection_says_formerly(workspace: Workspace, old: Episode, successor: Belief) -> None:
-    """B16."""
+def test_a_recollection_says_formerly(
+    workspace: Workspace, old: Episode, successor: Belief, settings: Settings
+) -> None:
+    """B16: beside what took its place."""
+    settings.POLICY = replace(settings.POLICY, recollection=replace(settings.POLICY.recollection, least_share=0.0))
     text = recollect(scope=scope_of(workspace=workspace), query=QUESTION, now=NOW).text
     assert "[Memory flash: formerly: Mia lives in Oslo.]" in text.splitlines()
-    assert "[Memory flash: Mia lives in Bergen.]" in text.splitlines()
+    assert "[Belief (0.67): Mia lives in Bergen.]" in text.splitlines()
 
 
 def test_a_line_for_tools_names_the_successor(workspace: Workspace, old: Episode, successor: Belief) -> None:

@@ -1,0 +1,181 @@
+"""Which time a question asks about: "in March", "on the weekend of 9 May", "vor zwei Wochen", "the last time" (B17)."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from memory.domain.relative_dates import COUNTS, WEEKDAY_OF
+from memory.language.cues import has_cue
+from memory.language.since import DAY, MONTHS, YEAR
+
+
+class Order(StrEnum):
+    """Which of several occasions is meant."""
+
+    ANY = "any"
+    FIRST = "first"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAsked:
+    """A span of days (UTC), its end excluded, or none; and which occasion of several is meant."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    order: Order = Order.ANY
+
+
+def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
+    """Return the time that a question asks about, None where it asks about none.
+
+    A month or day without a year is the latest that has begun. What bounds a time ("before the change in April", "until
+    May", "since June") is not itself the time that is asked about.
+    """
+    today = now.astimezone(UTC).date()
+    span = next((span for pattern, read in _READINGS if (span := _try(pattern, read, query, today))), None)
+    order = Order.FIRST if has_cue("first", query) else Order.LAST if has_cue("last", query) else Order.ANY
+    if span is None:
+        return None if order == Order.ANY else TimeAsked(order=order)
+    first, after = span
+    return TimeAsked(start=_midnight(first), end=_midnight(after), order=order)
+
+
+_Span = tuple[date, date]
+_Reading = Callable[[date, re.Match[str]], _Span]
+
+
+def _try(pattern: re.Pattern[str], read: _Reading, query: str, today: date) -> _Span | None:
+    found = pattern.search(query)
+    if found is None or ("month" in found.groupdict() and _is_no_month(query, found)):
+        return None
+    try:
+        return read(today, found)
+    except (ValueError, OverflowError, KeyError):  # no such day, or a letter that only looks like one of a month's
+        return None
+
+
+def _is_no_month(query: str, found: re.Match[str]) -> bool:
+    """Tell whether a month only bounds a time, lies ahead, or is no month: "may" is a verb more often."""
+    before, month = query[: found.start()], found["month"]
+    if _BOUND.search(before) or has_cue("ahead", query):
+        return True
+    if month.lower() != "may":
+        return False
+    return found.start("month") == 0 or (month == "may" and not _OF_MAY.search(query[: found.start("month")]))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
+
+
+def _day(today: date, found: re.Match[str]) -> _Span:
+    day = _date(today, found)
+    if (found.groupdict().get("weekend") or "").strip():
+        saturday = day + timedelta(days=(5 - day.weekday() + 4) % 7 - 4)  # the nearest
+        return saturday, saturday + timedelta(days=3)  # who tells of it may do so a day later
+    return day, day + timedelta(days=2)
+
+
+def _date(today: date, found: re.Match[str]) -> date:
+    month, day, year = MONTHS[found["month"].lower()], int(found["day"]), found.groupdict().get("year")
+    if year:
+        return date(int(year), month, day)
+    this_year = date(today.year, month, day)
+    return this_year if this_year <= today else date(today.year - 1, month, day)
+
+
+def _month(today: date, found: re.Match[str]) -> _Span:
+    month, year = MONTHS[found["month"].lower()], found.groupdict().get("year")
+    first = date(int(year) if year else today.year, month, 1)
+    if not year and first > today:
+        first = date(today.year - 1, month, 1)
+    part = (found.groupdict().get("part") or "").lower()
+    after = _next_month(first)
+    if part in _BEGINNING:
+        return first, first + timedelta(days=12)
+    if part in _MIDDLE:
+        return first + timedelta(days=9), first + timedelta(days=21)
+    if part in _ENDING:
+        return after - timedelta(days=11), after + timedelta(days=2)
+    return first, after
+
+
+def _next_month(day: date) -> date:
+    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
+
+
+def _days_before(first: int, days: int) -> _Reading:
+    """Read a span of days that begins so many days back."""
+    return lambda today, _: (today - timedelta(days=first), today - timedelta(days=first - days))
+
+
+def _week(weeks: int) -> _Reading:
+    """Read a week by its Monday; of one that is over, the days since count, too: few say it by the calendar."""
+
+    def read(today: date, _: re.Match[str]) -> _Span:
+        monday = today - timedelta(days=today.weekday() + 7 * weeks)
+        return monday, today if weeks else today + timedelta(days=1)
+
+    return read
+
+
+def _last_month(today: date, _: re.Match[str]) -> _Span:
+    this = today.replace(day=1)
+    return (this - timedelta(days=1)).replace(day=1), this
+
+
+def _last_weekday(today: date, found: re.Match[str]) -> _Span:
+    day = today - timedelta(days=(today.weekday() - WEEKDAY_OF[found["weekday"].lower()] - 1) % 7 + 1)
+    return day, day + timedelta(days=1)
+
+
+def _ago(today: date, found: re.Match[str]) -> _Span:
+    """Read "three weeks ago", give or take half of the unit."""
+    word, unit = found["count"].lower(), found["unit"].lower()
+    count = _COUNTS.get(word) or int(word)
+    days = next(days for start, days in _DAYS_OF.items() if unit.startswith(start))
+    give = max(days // 2, 1) if days > 1 else 1
+    middle = today - timedelta(days=count * days)
+    return middle - timedelta(days=give), middle + timedelta(days=give + 1)
+
+
+_BEGINNING = ("beginning", "start", "early", "anfang")
+_MIDDLE = ("middle", "mid", "mitte")
+_ENDING = ("end", "late", "ende")
+_DAYS_OF = {"day": 1, "tag": 1, "week": 7, "woche": 7, "month": 30, "monat": 30}
+_COUNTS = COUNTS | dict.fromkeys(("a", "einer"), 1)
+_COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
+_ABOUT = r"(?:(?:about|around|some|roughly|ungefähr|etwa|rund) )?"
+# Short names of months are words, too; only the full ones count beside no day.
+_SHORT = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+_FULL = [
+    name for name in MONTHS if len(name) > len("sept") or name in ("june", "july", "juni", "juli", "mai", "märz", "may")
+]
+_LONG = rf"(?P<month>{'|'.join(sorted(_FULL, key=len, reverse=True))})\b"
+_WEEKEND = r"(?P<weekend>(?:weekend|wochenende) (?:of |around |um )?(?:the |den )?)?"
+_BOUND = re.compile(
+    r"\b(?:before|until|till|since|after|bevor|bis|seit|nachdem|(?:vor|nach) de[mr])\b(?:\W+\w+){0,5}\W*$",
+    re.IGNORECASE,
+)
+_OF_MAY = re.compile(r"\b(?:in|during|of) $", re.IGNORECASE)
+_READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
+    (re.compile(rf"\b{pattern}", re.IGNORECASE), read)
+    for pattern, read in (
+        (rf"{_WEEKEND}{DAY}(?: of)? {_SHORT}{YEAR}", _day),
+        (rf"{_WEEKEND}{_SHORT} {DAY}(?!\d){YEAR}", _day),
+        (r"(?:yesterday|gestern)\b", _days_before(1, 1)),
+        (r"(?:the day before yesterday|vorgestern)\b", _days_before(2, 1)),
+        (r"(?:this morning|heute (?:morgen|früh))\b", _days_before(0, 1)),
+        (r"(?:last|letzte[nr]?|vergangene[nr]?) (?:week|woche)\b", _week(1)),
+        (r"(?:this|diese[nr]?) (?:week|woche)\b", _week(0)),
+        (r"(?:last|letzten|vergangenen) (?:month|monat)\b", _last_month),
+        (rf"(?:last|letzte[nr]?|vergangene[nr]?) (?P<weekday>{'|'.join(WEEKDAY_OF)})\b", _last_weekday),
+        (rf"{_ABOUT}{_COUNT} (?P<unit>days?|weeks?|months?) ago\b", _ago),
+        (rf"vor {_ABOUT}{_COUNT} (?P<unit>tag\w*|woche\w*|monat\w*)\b", _ago),
+        (rf"(?:(?P<part>{'|'.join([*_BEGINNING, *_MIDDLE, *_ENDING])})(?: of|-)? ?|back in ){_LONG}{YEAR}", _month),
+        (rf"(?:in|during|im) {_LONG}{YEAR}", _month),
+    )
+)

@@ -1,0 +1,93 @@
+"""What the claims of episodes that were found say to a query, and of which beliefs."""
+# ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pgvector import HalfVector
+
+from memory.language.modes import EVIDENCE
+from memory.models.numbered import run_numbered
+from memory.models.vectors import Vectors
+
+
+class FoundClaim(NamedTuple):
+    """A claim of an episode that was found: which of the slots asked about it fills, and its cosine to the query.
+
+    `slots` are none where it does not count as an assertion. There is no similarity where the claim is its episode's
+    whole text, or nothing to compare with.
+    """
+
+    episode: str
+    slots: Sequence[str]
+    said_at: datetime
+    similarity: float | None
+
+
+def read_found(
+    *, episodes: Sequence[str], slots: Collection[str], vector: Vectors | None, model: str
+) -> list[FoundClaim]:
+    """Return the claims of some episodes that fill one of these slots, or have a vector to compare the query's with."""
+    asked = {
+        "episodes": list(episodes),
+        "slots": list(slots),
+        "modes": sorted(EVIDENCE),
+        "vector": None if vector is None else HalfVector(vector),
+        "model": model,
+    }
+    statement = _FILLING if vector is None else _FOUND
+    return [FoundClaim._make(row) for row in run_numbered(statement=statement, parameters=asked, keeps_plan=True)]
+
+
+class AssertedClaim(NamedTuple):
+    """An assertion, the live beliefs that it bears out, and whether it bore out only what was given up since.
+
+    What counts for a belief by the episode's whole text counts for each claim; None where nothing was borne out.
+    """
+
+    episode: str
+    sentence: str
+    words: str
+    slots: Sequence[str]
+    context: str
+    beliefs: Sequence[str]
+    is_given_up: bool | None
+
+
+def read_asserted(*, episodes: Sequence[str]) -> dict[str, list[AssertedClaim]]:
+    """Return by episode what some episodes assert, each in its order."""
+    asked = {"episodes": list(episodes), "modes": sorted(EVIDENCE)}
+    found: dict[str, list[AssertedClaim]] = {}
+    for row in run_numbered(statement=_ASSERTED, parameters=asked, keeps_plan=True):
+        found.setdefault(row[0], []).append(AssertedClaim._make(row))
+    return found
+
+
+_OF_SLOTS = "c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])"
+_FILLED = f"""
+    CASE WHEN {_OF_SLOTS} THEN ARRAY(SELECT unnest(c.slots) INTERSECT SELECT unnest(%(slots)s::varchar[]))
+         ELSE '{{}}'::varchar[] END"""
+_FILLING = f"""
+SELECT c.episode_id, {_FILLED}, e.occurred_at, NULL::float8
+FROM memory_claim c JOIN memory_episode e ON e.id = c.episode_id
+WHERE c.episode_id = ANY(%(episodes)s::text[]) AND {_OF_SLOTS}
+"""
+_FOUND = f"""
+SELECT c.episode_id, {_FILLED}, e.occurred_at, 1 - (v.vector <=> %(vector)b::halfvec)
+FROM memory_claim c
+JOIN memory_episode e ON e.id = c.episode_id
+LEFT JOIN memory_claimembedding v ON v.claim_id = c.id AND v.model = %(model)s
+WHERE c.episode_id = ANY(%(episodes)s::text[]) AND (v.claim_id IS NOT NULL OR ({_OF_SLOTS}))
+"""
+_ASSERTED = """
+SELECT c.episode_id, c.sentence, c.words, c.slots, c.context,
+    coalesce(array_agg(b.id) FILTER (WHERE b.status IN ('active', 'challenged')), '{}'),
+    bool_and(b.status IN ('revised', 'invalidated'))
+FROM memory_claim c
+LEFT JOIN memory_evidence e ON e.episode_id = c.episode_id AND e.verdict = 'SUPPORTS'
+    AND (e.claim_id = c.id OR e.claim_id IS NULL)
+LEFT JOIN memory_belief b ON b.id = e.belief_id
+WHERE c.episode_id = ANY(%(episodes)s::text[]) AND c.mode = ANY(%(modes)s::text[])
+GROUP BY c.id ORDER BY c.episode_id, c.number
+"""

@@ -1,0 +1,87 @@
+"""What makes an episode that was found an answer, beside its likeness: its claims, and when it occurred (E1, B17)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from memory.domain.policy import RecallPolicy
+from memory.language.slots import slots_asked, slots_by_name
+from memory.language.times import Order, TimeAsked
+from memory.models.claim_search import FoundClaim, read_found
+from memory.models.texts import read_occurred
+from memory.models.vector_search import EpisodeCandidate, SearchQuery
+
+
+class Answering(NamedTuple):
+    """Episodes as near as the nearest of their claims; by id, how much each counts that asserts what is asked about."""
+
+    episodes: list[EpisodeCandidate]
+    asked: dict[str, float]
+
+
+def read_answers(
+    *, episodes: Sequence[EpisodeCandidate], query: str, searched: SearchQuery, policy: RecallPolicy
+) -> Answering:
+    """Compare the claims of the episodes found with the query."""
+    slots = slots_asked(query)
+    if not episodes or (searched.vector is None and not slots):
+        return Answering(episodes=list(episodes), asked={})
+    ids = [episode.id for episode in episodes]
+    claims = read_found(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
+    return Answering(episodes=_as_near_as_claims(episodes, claims), asked=_weigh(claims, policy))
+
+
+def _as_near_as_claims(episodes: Sequence[EpisodeCandidate], claims: Sequence[FoundClaim]) -> list[EpisodeCandidate]:
+    nearest: dict[str, float] = {}
+    for claim in claims:
+        if claim.similarity is not None:
+            nearest[claim.episode] = max(claim.similarity, nearest.get(claim.episode, -1.0))
+    return [
+        episode._replace(similarity=nearest[episode.id])
+        if nearest.get(episode.id, -1.0) > (1.0 if episode.similarity is None else episode.similarity)
+        else episode
+        for episode in episodes
+    ]
+
+
+def _weigh(claims: Sequence[FoundClaim], policy: RecallPolicy) -> dict[str, float]:
+    """Return how much each episode counts as an answer: of what has one value at a time, the later said, the more."""
+    said: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
+    for claim in claims:
+        for slot in claim.slots:
+            said[slot][claim.episode] = claim.said_at
+    weights: dict[str, float] = {}
+    for slot, times in said.items():
+        newest_first = sorted(times, key=lambda episode: (times[episode], episode), reverse=True)
+        for place, episode in enumerate(newest_first):
+            late = max(policy.newest_answer - policy.answer_step * place, policy.oldest_answer)
+            weight = late if slots_by_name()[slot].is_single else 1.0
+            weights[episode] = max(weight, weights.get(episode, 0.0))
+    return weights
+
+
+def weigh_times(
+    *, episodes: Sequence[EpisodeCandidate], inside: Sequence[EpisodeCandidate], asked: TimeAsked, policy: RecallPolicy
+) -> dict[str, float]:
+    """Return by id how well each episode fits the time asked about, 0 to 1.
+
+    All of a span fit it alike. Of several occasions, those are compared that the query's words or vector find best.
+    """
+    there = {episode.id: 1.0 for episode in inside}
+    if asked.order == Order.ANY:
+        return there
+    among = [episode for episode in episodes if episode.id in there] if inside else list(episodes)
+    occasions = _occasions(among, policy)
+    occurred = read_occurred(episodes=[episode.id for episode in occasions])
+    ordered = sorted(occurred, key=lambda key: (occurred[key], key), reverse=asked.order == Order.LAST)
+    return {key: 1.0 - place / len(ordered) for place, key in enumerate(ordered)}
+
+
+def _occasions(episodes: Sequence[EpisodeCandidate], policy: RecallPolicy) -> list[EpisodeCandidate]:
+    """Choose what the query is about: what has most of its telling words, where any has; else what is nearest."""
+    most = max((episode.telling for episode in episodes), default=0.0)
+    if most > 0:
+        return [episode for episode in episodes if episode.telling >= policy.occasion_share * most]
+    known = [episode for episode in episodes if episode.similarity is not None]
+    return sorted(known, key=lambda episode: episode.similarity or 0.0, reverse=True)[: policy.occasions]

@@ -1,0 +1,94 @@
+"""What a query says of itself."""
+
+import time
+
+import pytest
+
+from memory.language.queries import asks_of_own, is_telling, names_something, sets_task
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Write a limerick about two owls.",
+        "please translate 'good night' into Danish",
+        "Can you explain how tides work?",
+        "Fasse den Faust in drei Sätzen zusammen.",
+        "Bitte schreib ein Haiku über Regen",
+    ],
+)
+def test_a_piece_of_work_is_a_task(query: str) -> None:
+    """B16."""
+    assert sets_task(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Who explains the tides to us?",
+        "What does Nora write?",
+        "Wer schreibt das Protokoll?",
+        "the list of guests",
+        "Tell me who my manager is",
+        "Can you check when my lease ends?",
+        "List my allergies",
+    ],
+)
+def test_a_question_is_none(query: str) -> None:
+    """B16."""
+    assert not sets_task(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["When is my shift?", "Where do we meet on Fridays?", "Which tea do I drink?", "What is her doctor called?",
+     "Wer betreut meine Arbeit?", "Was mag ich nicht?"],
+)  # fmt: skip
+def test_a_question_about_somebodys_own_matters(query: str) -> None:
+    """B16."""
+    assert asks_of_own(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["How do I reverse a list?", "Give me a regular expression for dates.", "Wie kann ich eine Datei umbenennen?",
+     'What is the subject of "my brother sings"?', "Where can I read about volcanoes?"],
+)  # fmt: skip
+def test_what_anybody_might_ask(query: str) -> None:
+    """B16: what stands in quotation marks is not said by whoever asks."""
+    assert not asks_of_own(query)
+
+
+@pytest.mark.parametrize(
+    ("word", "tells"),
+    [
+        ("harbour", True),
+        ("Oslo", True),
+        ("2026", True),
+        ("17", False),
+        ("week", False),
+        ("explain", False),
+        ("Bitte", False),
+    ],
+)
+def test_words_that_say_something_by_being_shared(word: str, tells: bool) -> None:
+    """B16: none of everyday, none of tasks, no short number."""
+    assert is_telling(word) is tells
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [("yes please", False), ("Ja, bitte mach das so", False), ("ok thanks", False), ("and now?", False),
+     ("the ferry?", True), ("What is my job?", True), ("Where do I work?", True), ("What is her name?", True),
+     ("what do I do before committing", True), ("wann fährt die Fähre", True)],
+)  # fmt: skip
+def test_what_names_nothing_is_about_nothing(query: str, names: bool) -> None:
+    """B16."""
+    assert names_something(query) is names
+
+
+def test_openings_of_quotations_are_read_in_no_time() -> None:
+    """B16: of the longest query."""
+    began = time.monotonic()
+    assert not asks_of_own("„" * 8_000)
+    assert time.monotonic() - began < 0.1

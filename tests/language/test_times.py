@@ -1,0 +1,103 @@
+"""Which time a question asks about (B17)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memory.language.times import Order, read_time_asked
+
+NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)  # a Thursday
+
+
+def span(query: str) -> tuple[str, str] | None:
+    """Return the first day asked about and the one after the last."""
+    asked = read_time_asked(query=query, now=NOW)
+    return (
+        (asked.start.date().isoformat(), asked.end.date().isoformat()) if asked and asked.start and asked.end else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "after"),
+    [
+        ("What did I plant in May?", "2026-05-01", "2026-06-01"),
+        ("what were we paying back in December?", "2025-12-01", "2026-01-01"),
+        ("Was war im März 2024 los?", "2024-03-01", "2024-04-01"),
+        ("what did a loaf cost at the end of July", "2026-07-21", "2026-08-03"),
+        ("Anfang Oktober, wo waren wir da?", "2026-10-01", "2026-10-13"),
+        ("What was decided in mid June?", "2026-06-10", "2026-06-22"),
+        ("what happened on the 3rd of November", "2026-11-03", "2026-11-05"),
+        ("What broke on November 3, 2025?", "2025-11-03", "2025-11-05"),
+        ("How was the weekend of 14 November?", "2026-11-14", "2026-11-17"),
+        ("how was the weekend of 13 november", "2026-11-14", "2026-11-17"),
+        ("What did I do after work yesterday?", "2026-11-25", "2026-11-26"),
+        ("what did we plant in may", "2026-05-01", "2026-06-01"),
+        ("what did she say yesterday?", "2026-11-25", "2026-11-26"),
+        ("Was hatte ich vorgestern bestellt?", "2026-11-24", "2026-11-25"),
+        ("what went wrong last week", "2026-11-16", "2026-11-26"),
+        ("What did we do last month?", "2026-10-01", "2026-11-01"),
+        ("wen habe ich letzten Dienstag getroffen", "2026-11-24", "2026-11-25"),
+        ("what did I tell you two weeks ago?", "2026-11-09", "2026-11-16"),
+        ("Was hab ich vor ungefähr drei Monaten gekauft?", "2026-08-13", "2026-09-13"),
+        ("who rang 3 days ago?", "2026-11-22", "2026-11-25"),
+    ],
+)
+def test_a_span_of_days_is_read(query: str, first: str, after: str) -> None:
+    """B17: a month or day without a year is the latest that has begun."""
+    assert span(query) == (first, after)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Who ran the shop before May?",
+        "since 1 June, what do we charge?",
+        "until when did we rent, until the end of July?",
+        "wo haben wir vor dem 1. April gewohnt",
+        "May I bring a guest?",
+        "What happened on 31 February?",
+        "when do we march",
+        "Who is Augustus?",
+        "Where does Nora live today?",
+        "How late may I call?",
+        "Which 3 may I take?",
+        "May 5 people come?",
+        "What am I doing in December?",
+        "what happened in Aprıl",
+        "last ſaturday",
+    ],
+)
+def test_what_bounds_a_time_or_names_none_is_none(query: str) -> None:
+    """B17."""
+    assert span(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "order"),
+    [
+        ("When did I first mention the allotment?", Order.FIRST),
+        ("wann hab ich das erste Mal vom Umzug erzählt", Order.FIRST),
+        ("What was the last thing I said about Olaf?", Order.LAST),
+        ("Was hatte ich zuletzt über das Boot gesagt?", Order.LAST),
+    ],
+)
+def test_which_of_several_occasions_is_meant(query: str, order: Order) -> None:
+    """B17."""
+    asked = read_time_asked(query=query, now=NOW)
+    assert asked
+    assert asked.order == order
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When is my first meeting?",
+        "Who did my first course?",
+        "What is the first name of my sister?",
+        "Which tea do I like?",
+        "the last name on the bell",
+    ],
+)
+def test_other_words_for_first_and_last_mean_no_time(query: str) -> None:
+    """B17."""
+    assert read_time_asked(query=query, now=NOW) is None

@@ -1,0 +1,83 @@
+"""What the claims of the episodes found say to a query (B17, E1)."""
+
+from datetime import timedelta
+
+import pytest
+
+from memory.language.modes import Mode
+from memory.llm.embeddings import static_embedder
+from memory.models import Claim, Episode, Workspace
+from memory.models.claims import ClaimEmbedding
+from tests import factories
+from tests.recall.memories import ask, remembered
+
+pytestmark = pytest.mark.django_db
+
+NOW = factories.NOW
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return factories.workspace()
+
+
+def claimed(episode: Episode, sentence: str, number: int = 1, **given: object) -> Claim:
+    """Store a claim with the vector of its sentence."""
+    claim = Claim.objects.create(
+        workspace=episode.workspace, episode=episode, number=number, sentence=sentence, reader="rules-1",
+        created_at=NOW, **{"mode": Mode.ASSERTED, **given},
+    )  # fmt: skip
+    model = static_embedder()
+    ClaimEmbedding.objects.create(
+        claim=claim, workspace=episode.workspace, model=model.name, vector=model.embed([sentence])[0]
+    )
+    return claim
+
+
+def test_a_long_text_is_as_near_as_the_nearest_of_its_claims(workspace: Workspace) -> None:
+    """B17: though it speaks of much else."""
+    long = "The roof was mended, the mayor came by, and the boiler hums again. We cut the hedge. "
+    told = remembered(long * 3, workspace=workspace)
+    for number in range(3):
+        remembered(f"A note on the harbour, number {number}.", workspace=workspace)
+    before = {
+        result.id: result for result in ask("tablets for the heart", workspace=workspace, is_explained=True).results
+    }
+    claimed(told, "Nora takes tablets for her heart.")
+    after = {
+        result.id: result for result in ask("tablets for the heart", workspace=workspace, is_explained=True).results
+    }
+    near = [one[told.pk].explain for one in (before, after)]
+    assert near[0]
+    assert near[1]
+    assert (near[1].components["similarity"] or 0) > (near[0].components["similarity"] or 0) + 0.2
+    assert next(iter(after)) == told.pk
+
+
+def test_of_what_has_one_value_the_last_said_answers_best(workspace: Workspace) -> None:
+    """B17: 1.5 times the prior, and a fifth less with each answer before it; at least half of it."""
+    people = ("Ada", "Ben", "Cleo", "Dora", "Ezra", "Finn", "Gus")
+    said = [
+        remembered(
+            f"I report to {name} now.", workspace=workspace, occurred_at=NOW - timedelta(days=len(people) - place)
+        )
+        for place, name in enumerate(people)
+    ]
+    for episode, name in zip(said, people, strict=True):
+        claimed(episode, f"Nora reports to {name}.", slots=["manager"])
+    results = ask("Who is my boss?", workspace=workspace, is_explained=True).results
+    parts = {one.id: one.explain.components["asked_slot"] for one in results if one.explain}
+    newest_first = [parts[episode.pk] for episode in reversed(said)]
+    assert newest_first == pytest.approx([3.0, 2.6, 2.2, 1.8, 1.4, 1.0, 1.0])
+
+
+def test_of_what_has_several_values_each_answers_alike(workspace: Workspace) -> None:
+    """B17: that something else was named later takes nothing away."""
+    said = [
+        remembered(text, workspace=workspace, occurred_at=NOW - timedelta(days=days))
+        for text, days in (("I am allergic to nuts.", 9), ("I am allergic to penicillin, too.", 2))
+    ]
+    for episode in said:
+        claimed(episode, episode.text.replace("I am", "Nora is"), slots=["allergy"])
+    results = ask("Which allergies do I have?", workspace=workspace, is_explained=True).results
+    assert {one.explain.components["asked_slot"] for one in results if one.explain} == {2.0}

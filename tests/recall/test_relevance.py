@@ -1,0 +1,114 @@
+"""Whether a result has to do with the query at all, and that nothing else is put before a model."""
+
+from typing import Any
+
+import pytest
+
+from memory.language.modes import Mode
+from memory.mcp.catalogue import TOOLS
+from memory.models import Claim, Workspace
+from memory.recall.context import give_context
+from memory.recall.recollections import Recollection, recollect
+from tests import factories
+from tests.api.caller import caller
+from tests.recall.memories import ask, believed, remembered, scope_of
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = (
+    "From next month on the ferry leaves at half past six.",
+    "I always take the aisle seat, my knee needs the room.",
+    "Olaf, who runs the kitchen, can't stand coriander.",
+    "We moved the archive to the cellar after the flood.",
+    "The gate code changed again, ask at the desk.",
+    "My sister keeps bees behind the vicarage.",
+    "Our standup is on Tuesdays now, not on Mondays.",
+    "I write the minutes by hand and scan them later.",
+    "The blue van has to go to the garage in spring.",
+    "No nuts in the lunch boxes please, Ida is allergic.",
+)
+UNRELATED = (
+    "Explain how a violin makes its sound.",
+    "Convert 51 miles to kilometres.",
+    "What is the capital of Bolivia?",
+    "Write a haiku about autumn fog.",
+    "How do I sort a dictionary by value?",
+    "Was ist die Quadratwurzel aus 289?",
+    "Who discovered penicillin?",
+    "yes please",
+)
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    workspace = factories.workspace()
+    for text in TEXTS:
+        remembered(text, workspace=workspace)
+    believed("Olaf runs the kitchen.", workspace=workspace)
+    believed("Nora takes the aisle seat.", workspace=workspace)
+    return workspace
+
+
+def bring_up(query: str, workspace: Workspace) -> Recollection:
+    return recollect(scope=scope_of(workspace=workspace), query=query, now=factories.NOW)
+
+
+@pytest.mark.parametrize("query", UNRELATED)
+def test_nothing_is_said_where_nothing_has_to_do_with_it(workspace: Workspace, query: str) -> None:
+    """B16: while recall answers with the nearest there is, and says that it is beside the point."""
+    assert bring_up(query, workspace) == Recollection(text="", ids=())
+    results = ask(query, workspace=workspace).results
+    assert results
+    assert not any(result.is_relevant for result in results)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("When does the ferry leave?", "From next month on the ferry"),
+        ("what mustn't be in Ida's lunch box", "No nuts in the lunch boxes"),
+        ("Who keeps bees?", "My sister keeps bees"),
+        ("Which seat do I want on the train?", "aisle seat"),
+        ("On what day is our standup?", "Our standup is on Tuesdays"),
+    ],
+)
+def test_what_has_to_do_with_it_is_said(workspace: Workspace, query: str, said: str) -> None:
+    """B16."""
+    assert said in bring_up(query, workspace).text
+
+
+def test_a_context_is_for_a_task_that_it_bears_on(workspace: Workspace) -> None:
+    """R12, B16: what sets a task is no reason to say less there."""
+    scope = scope_of(workspace=workspace)
+    told = give_context(scope=scope, query="Write to everybody that the ferry leaves earlier", now=factories.NOW)
+    assert "the ferry leaves at half past six" in told.text
+    assert give_context(scope=scope, query="Who discovered penicillin?", now=factories.NOW).text == ""
+
+
+def test_what_answers_the_question_clears_the_floor(workspace: Workspace) -> None:
+    """B16, E1: though it shares no word with it and is hardly like it."""
+    said = remembered("Ask Ines Falk, I report to her.", workspace=workspace, embedded_as="a plate of soup")
+    query = "who approves time off?"
+    assert said.pk not in bring_up(query, workspace).ids
+    Claim.objects.create(
+        workspace=workspace, episode=said, number=1, sentence="Nora reports to Ines Falk.", slots=["manager"],
+        mode=Mode.ASSERTED, reader="rules-1", created_at=factories.NOW,
+    )  # fmt: skip
+    assert bring_up(query, workspace).ids == (said.pk,)
+
+
+def test_without_vectors_words_alone_decide(workspace: Workspace) -> None:
+    """B16, B23."""
+    told = factories.episode(workspace=workspace, text="Rehearsals of the brass band fill the barn.", language="en")
+    assert bring_up("rehearsals of the brass band", workspace).ids == (told.pk,)
+    assert bring_up("Who composed the Brandenburg concertos?", workspace).ids == ()
+
+
+@pytest.mark.parametrize("query", ["When does the ferry leave?", "Who runs the kitchen?", *UNRELATED[:3]])
+def test_hooks_and_tools_say_the_same(workspace: Workspace, query: str) -> None:
+    """B16: the text before a prompt, which the hooks of Claude Code print as it is, and the lines of memory_recall."""
+    hook = caller("read", workspace=workspace).post("/recollections", {"query": query}).json()
+    [tool] = [tool for tool in TOOLS if tool.name == "memory_recall"]
+    key = factories.key(workspace=workspace)[1]
+    told: Any = tool.call(key_text=key, arguments={"query": query})
+    assert {line.rpartition(" — ID: ")[2] for line in told.lines} == set(hook["ids"])
