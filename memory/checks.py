@@ -1,10 +1,9 @@
 """System checks that name the setting which is wrong, before anything runs on it."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -22,11 +21,14 @@ from memory.domain.time_limits import (
     task_limits,
 )
 from memory.environment import OF_CALLERS, PREFIX, known_names
-from memory.llm.embeddings import is_folder
+from memory.llm.local_embeddings import read_sentence_model
+from memory.llm.onnx_folder import THE_EXTRA, ModelUnavailable
+from memory.llm.pair_models import read_classifier, read_reranker
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
 
 _LANGUAGE_MODELS = ("openai", "offline")
 _EMBEDDING_MODELS = ("openai", "local", "offline")
+_VERDICTS = ("llm", "local")
 _SECRET_LENGTH = 50
 _SECRET_VARIETY = 5
 
@@ -37,7 +39,8 @@ def check_models(**_: Any) -> list[CheckMessage]:
     return [
         *_check_choice("ENGRAM_LLM", settings.ENGRAM_LLM, _LANGUAGE_MODELS, "engram.E001"),
         *_check_choice("ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, _EMBEDDING_MODELS, "engram.E002"),
-        *_check_local_embeddings(),
+        *_check_choice("ENGRAM_VERDICTS", settings.ENGRAM_VERDICTS, _VERDICTS, "engram.E012"),
+        *_check_folders(),
         *_check_reachable("ENGRAM_LLM", settings.ENGRAM_LLM, settings.OPENAI_BASE_URL, "engram.E003"),
         *_check_reachable(
             "ENGRAM_EMBEDDINGS", settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_BASE_URL, "engram.E004"
@@ -58,16 +61,25 @@ def _check_reachable(name: str, value: str, base_url: str, number: str) -> list[
     return [Error(f"{name} is 'openai', but there is neither a key nor a server of your own.", hint=hint, id=number)]
 
 
-def _check_local_embeddings() -> list[CheckMessage]:
-    """Refuse local embeddings whose packages or folder are not there; nothing is loaded or fetched."""
-    if settings.ENGRAM_EMBEDDINGS != "local":
-        return []
-    folder = settings.ENGRAM_EMBEDDING_MODEL if is_folder(settings.ENGRAM_EMBEDDING_MODEL) else ""
-    if not find_spec("onnxruntime") or not (folder or find_spec("fastembed")):
-        hint = "pip install -r requirements-local.txt"
-        return [Error("ENGRAM_EMBEDDINGS is 'local', but the extra `local` is missing.", hint=hint, id="engram.E008")]
-    if folder and not Path(folder).expanduser().is_dir():
-        return [Error(f"ENGRAM_EMBEDDING_MODEL is {folder!r}, which is no folder.", id="engram.E009")]
+def _check_folders() -> list[CheckMessage]:
+    """Refuse models on this machine whose packages are missing, or whose folder is not whole; nothing is loaded."""
+    asked: list[tuple[bool, Callable[..., object], str]] = [
+        (settings.ENGRAM_EMBEDDINGS == "local", read_sentence_model, settings.ENGRAM_EMBEDDING_MODEL),
+        (bool(settings.ENGRAM_RERANKER), read_reranker, settings.ENGRAM_RERANKER),
+        (settings.ENGRAM_VERDICTS == "local", read_classifier, settings.ENGRAM_VERDICT_MODEL),
+    ]
+    folders = [(read, named) for is_asked, read, named in asked if is_asked]
+    if folders and not find_spec("onnxruntime"):
+        message = "A model in a folder is asked for, but the extra `local` is missing."
+        return [Error(message, hint=THE_EXTRA, id="engram.E008")]
+    return [error for read, named in folders for error in _check_folder(read, named)]
+
+
+def _check_folder(read: Callable[..., object], named: str) -> list[CheckMessage]:
+    try:
+        read(named=named)
+    except ModelUnavailable as error:
+        return [Error(str(error), hint="docs/operations.md says what a folder holds.", id="engram.E009")]
     return []
 
 

@@ -46,6 +46,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable(
                 "ENGRAM_KEEP_CONNECTIONS", "1", "0 gives them back during model calls; 1 with the embedded database"
             ),
+            Variable("ENGRAM_BELIEFS", "on", "off keeps no beliefs in any workspace: no cycles, episodes alone"),
             Variable("ENGRAM_WORKERS", "4", "Tasks that the worker of `make up` runs at once"),
             Variable("ENGRAM_CATCH_UP", "1", "0 leaves a cycle that is due when a worker starts to the schedule"),
             Variable(
@@ -79,9 +80,18 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
             Variable(
                 "ENGRAM_EMBEDDING_MODEL",
                 "text-embedding-3-small",
-                "A server's model; with local one that fastembed knows, or a folder with model.onnx and tokenizer.json",
+                "A server's model; with local a folder with model.onnx and tokenizer.json, or a file in one",
             ),
             Variable("ENGRAM_EMBEDDING_BASE_URL", "", "A server of its own for embeddings; unset: OPENAI_BASE_URL"),
+            Variable(
+                "ENGRAM_RERANKER", "", "The folder of a cross-encoder that re-ranks what recall finds; unset: none"
+            ),
+            Variable(
+                "ENGRAM_VERDICTS",
+                "llm",
+                "Who judges pairs of texts: llm (whatever ENGRAM_LLM is), or local (a classifier on this machine)",
+            ),
+            Variable("ENGRAM_VERDICT_MODEL", "", "With local verdicts the folder of a classifier of pairs (NLI)"),
             Variable(
                 "ENGRAM_PRICES",
                 '{"gpt-4.1-mini": [0.40, 1.60]}',

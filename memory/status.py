@@ -15,6 +15,8 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.linking.unlinked import count_unlinked
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
 from memory.llm.model import language_model
+from memory.llm.onnx_folder import ModelUnavailable
+from memory.llm.pair_models import reranker_name
 from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
 from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
@@ -38,10 +40,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models in use; offline means rules and vectors from the installation itself."""
+    """The models in use; offline means rules and vectors from the installation itself.
+
+    `verdicts` judges pairs of texts, `reranker` has the last word on recall's order; it is "" where there is none.
+    """
 
     llm: str
+    verdicts: str
     embeddings: str
+    reranker: str
     offline: bool
 
 
@@ -104,7 +111,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
     pause = find_pause(workspace=workspace) if is_whole else None
     last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
     return Status(
-        is_believing=workspace.is_believing,
+        is_believing=workspace.keeps_beliefs,
         episodes=_count_by(episodes, "status"),
         beliefs=_count_by(existing_beliefs(viewer=viewer), "status"),
         pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,
@@ -131,7 +138,7 @@ def next_cycle_at(
 
     A pause ends with one (B9). Where the last one left a backlog, the next follows at once.
     """
-    if not workspace.is_believing or not Episode.objects.for_workspace(workspace).pending().exists():
+    if not workspace.keeps_beliefs or not Episode.objects.for_workspace(workspace).pending().exists():
         return None
     hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
     due = max(last.opened_at + hours, now) if last and not last.has_backlog else now
@@ -193,5 +200,16 @@ def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
 def _models(workspace: Workspace) -> Models:
     model = language_model()
     return Models(
-        llm=model.model_for(Purpose.SYNTHESIZE), embeddings=embedder_of(workspace).name, offline=model.is_offline
+        llm=model.model_for(Purpose.SYNTHESIZE),
+        verdicts=model.model_for(Purpose.CLASSIFY),
+        embeddings=embedder_of(workspace).name,
+        reranker=_reranker(settings.ENGRAM_RERANKER),
+        offline=model.is_offline,
     )
+
+
+def _reranker(named: str) -> str:
+    try:
+        return reranker_name(named=named) if named else ""
+    except ModelUnavailable as error:
+        return str(error)

@@ -154,7 +154,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
     form = PinForm
     actions = ACTIONS
     action_form = ReasonForm
-    list_before_template = change_form_before_template = "engram/offline_notice.html"
+    list_before_template = change_form_before_template = "engram/notices.html"
     paginator = PagesWithoutCount
     list_display = (
         "statement_line", "sureness", "evidence_count", "status_badge", "held", "pin", "project", "created_at",
@@ -190,7 +190,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
             "How it came to its confidence",
             {
                 "fields": (
-                    ("alpha", "beta", "additive_confidence"), ("peak_confidence", "prediction_error"),
+                    ("alpha", "beta"), "additive_confidence", ("peak_confidence", "prediction_error"),
                     ("storage_strength", "lineage_depth"), "born_in",
                 ),
                 "classes": ("collapse",),
@@ -219,6 +219,15 @@ class BeliefAdmin(MembersAdmin[Belief]):
             models.prefetch_related_objects([belief], models.Prefetch("embeddings", queryset=vectors))
             belief.weighed = weigh(belief)  # type: ignore[attr-defined]  # templates ask a field several times
         return belief
+
+    def get_fieldsets(self, request: HttpRequest, obj: Belief | None = None) -> Any:
+        """Leave out the additive confidence where no gate reads it (R10a)."""
+        if obj is None or obj.workspace.is_additive:
+            return self.fieldsets
+        return [
+            (title, {**parts, "fields": [name for name in parts["fields"] if name != "additive_confidence"]})
+            for title, parts in self.fieldsets
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Belief | None = None) -> Any:
         return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in ("is_pinned", "reason"))

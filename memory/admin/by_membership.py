@@ -95,6 +95,19 @@ class MembersAdmin(ByMembership, ModelAdmin[Row]):
     show_facets = ShowFacets.NEVER  # each would count the whole table
     list_filter_submit = True
 
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Name the workspace of each row to whoever belongs to several."""
+        columns = super().get_list_display(request)
+        if len(workspaces_of(request)) < 2 or "workspace" in columns or not _has_workspace(self.model):
+            return columns
+        return (*columns, "workspace")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        rows = super().get_queryset(request)
+        if not _has_workspace(self.model):
+            return rows
+        return rows.select_related("workspace", *(self.list_select_related or ()))  # type: ignore[misc]  # never True
+
     def save_model(self, request: HttpRequest, obj: Row, form: ModelForm[Row], change: bool) -> None:
         """Write only what the person changed: workers write the same rows meanwhile."""
         if change:
@@ -165,6 +178,10 @@ class OfMyWorkspaces(RelatedFieldListFilter):
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         rows = rows_of_member(field.related_model._default_manager.all(), request=request)
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
+
+
+def _has_workspace(model: type[models.Model]) -> bool:
+    return any(field.name == "workspace" for field in model._meta.fields)
 
 
 def _may(request: HttpRequest, role: Role | None, row: models.Model | None) -> bool:

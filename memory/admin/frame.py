@@ -1,5 +1,6 @@
 """The frame around every page: navigation, the label of offline models, and the first page's overview."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
 
-from memory.admin.presentation import offline_notice
+from memory.admin.presentation import beliefs_notice, offline_notice
 from memory.admin.roles import roles_of, rows_of_member
 from memory.admin.stuck import Stuck, stuck_of
 from memory.models import Belief, Cycle, Episode, Role, Workspace
@@ -99,14 +100,18 @@ def _items(request: HttpRequest, rows: Any) -> list[dict[str, str]]:
 
 
 def environment_label(request: HttpRequest) -> list[str] | None:
-    """Name the offline models at the top of every page."""
-    notice = offline_notice()
-    return [notice.partition(":")[0], "warning"] if notice else None
+    """Name the offline models, and beliefs that are off, at the top of every page."""
+    names = [re.split("[:,]", notice)[0] for notice in _notices()]
+    return [", ".join(names), "warning"] if names else None
 
 
 def shared_context(request: HttpRequest) -> dict[str, Any]:
-    """Give every page the notice of offline models."""
-    return {"offline_notice": offline_notice()}
+    """Give every page what is to be said of the whole installation."""
+    return {"notices": _notices()}
+
+
+def _notices() -> list[str]:
+    return [notice for notice in (beliefs_notice(), offline_notice()) if notice]
 
 
 def with_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:

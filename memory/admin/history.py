@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import models
 from django.forms import CharField, ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -22,11 +25,20 @@ from memory.models import Belief, BeliefEvent, Episode, Role, Transition
 
 if TYPE_CHECKING:
     from django.contrib.admin.helpers import ActionForm
+    from django.forms import TextInput
 else:
     from unfold.forms import ActionForm
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 
 NO_REASON = "by hand, in the admin"
 _REASON_LENGTH = 200
+_CONFIRMED = "is_confirmed"
+# As the theme's own boxes, but as low as the list of acts that it stands beside.
+_IN_THE_BAR = (
+    "bg-white border border-base-200 font-medium px-3 py-1 rounded-default text-font-default-light text-sm "
+    "dark:bg-base-900 dark:border-base-700 dark:text-font-default-dark"
+)
+_NAMED = 20  # beliefs that are named before they are forgotten
 
 
 def actor_of(request: HttpRequest) -> Actor:
@@ -71,7 +83,12 @@ class HistoryInline(AuditInline[BeliefEvent, Belief]):
 class PinForm(ModelForm[Belief]):
     """A pin, and why it is set or taken out."""
 
-    reason = CharField(required=False, max_length=_REASON_LENGTH, help_text="Kept in the belief's history.")
+    reason = CharField(
+        required=False,
+        max_length=_REASON_LENGTH,
+        widget=TextInput(),
+        help_text="Why it is pinned, or no longer is. Kept in the belief's history.",
+    )
 
     class Meta:
         model = Belief
@@ -81,15 +98,29 @@ class PinForm(ModelForm[Belief]):
 class ReasonForm(ActionForm):
     """Which act, and why."""
 
-    reason = CharField(required=False, max_length=_REASON_LENGTH, label="Why:")
+    reason = CharField(
+        required=False,
+        max_length=_REASON_LENGTH,
+        label="",
+        widget=forms.TextInput(
+            attrs={
+                "placeholder": "Why? It stays in the history.",
+                "aria-label": "Why",
+                "size": 40,
+                "class": _IN_THE_BAR,
+            }
+        ),
+    )
 
 
-def _curating(act: Act, description: str) -> Callable[..., None]:
+def _curating(act: Act, description: str) -> Callable[..., HttpResponse | None]:
     """Make the admin action that does something to the chosen beliefs."""
 
     @admin.action(description=description, permissions=["change"])
-    def run(model_admin: Any, request: HttpRequest, chosen: models.QuerySet[Belief]) -> None:
+    def run(model_admin: Any, request: HttpRequest, chosen: models.QuerySet[Belief]) -> HttpResponse | None:
         mine = rows_of_member(chosen, request=request, at_least=Role.CURATOR)
+        if act is Act.FORGET and mine.exists() and not _is_confirmed(request):
+            return _ask_first(model_admin, request, mine)
         foreign = chosen.count() - mine.count()
         done, refused = 0, [f"{foreign} left alone: only a curator may do this."] if foreign else []
         for key in mine.order_by("pk").values_list("pk", flat=True):
@@ -101,9 +132,37 @@ def _curating(act: Act, description: str) -> Callable[..., None]:
         model_admin.message_user(request, f"{done} done.", messages.SUCCESS)
         for reason in refused:
             model_admin.message_user(request, reason, messages.WARNING)
+        return None
 
     run.__name__ = str(act)
     return run
+
+
+def _is_confirmed(request: HttpRequest) -> bool:
+    return _CONFIRMED in request.POST and is_reason_given(request)
+
+
+def _ask_first(model_admin: Any, request: HttpRequest, beliefs: models.QuerySet[Belief]) -> HttpResponse:
+    """Name what would be forgotten, and ask why: nothing brings it back."""
+    count = beliefs.count()
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": "Forget for good?",
+        "opts": model_admin.opts,
+        "count": count,
+        "named": beliefs.order_by("pk")[:_NAMED],
+        "more": max(0, count - _NAMED),
+        "posted": [(name, value) for name in _CHOICE for value in request.POST.getlist(name)],
+        "confirmed": _CONFIRMED,
+        "reason": reason_given(request),
+        "reason_length": _REASON_LENGTH,
+        "lacks_reason": _CONFIRMED in request.POST,
+        "back": request.get_full_path(),
+    }
+    return TemplateResponse(request, "engram/forget_beliefs.html", context)
+
+
+_CHOICE = ("action", "select_across", "index", ACTION_CHECKBOX_NAME)
 
 
 def reason_given(request: HttpRequest) -> str:

@@ -18,6 +18,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess, RivalState
 
 OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
+BELIEFS_NOTICE = "Beliefs off, in the whole installation (ENGRAM_BELIEFS): no cycle runs, recall has episodes alone"
 OFFLINE_EMBEDDINGS_NOTICE = "Offline embeddings: a small static embedding model"
 
 _SHADES: Mapping[str, str] = {
@@ -97,6 +98,11 @@ def last_use(access: BeliefAccess | EpisodeAccess | None) -> str:
     if access is None or access.accessed_at is None:
         return "never"
     return f"{access.access_count} times, last on {access.accessed_at:%Y-%m-%d %H:%M} UTC"
+
+
+def beliefs_notice() -> str:
+    """Say so where the installation keeps no beliefs (B22); else return nothing."""
+    return "" if settings.ENGRAM_BELIEFS else BELIEFS_NOTICE
 
 
 def offline_notice() -> str:

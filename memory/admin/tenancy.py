@@ -88,7 +88,8 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     @admin.action(description="Resume consolidation: end the rest and start a cycle", permissions=["change"])
     def resume(self, request: HttpRequest, workspaces: models.QuerySet[Workspace]) -> None:
         """Start a cycle in each chosen workspace that the person owns, rested or not."""
-        owned = rows_of_member(workspaces, request=request, at_least=Role.OWNER).filter(is_believing=True)
+        owned = rows_of_member(workspaces, request=request, at_least=Role.OWNER)
+        owned = owned.filter(pk__in=Workspace.objects.believing())
         for workspace_id in owned.values_list("pk", flat=True):
             resume(workspace_id=workspace_id)
             open_cycle(workspace_id=workspace_id, now=timezone.now(), trigger=Trigger.PERSON)

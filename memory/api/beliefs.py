@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,6 +13,7 @@ from rest_framework.views import APIView
 from memory.access.visibility import Viewer, visible_beliefs
 from memory.api.pagination import PageQuery, page_of
 from memory.api.requests import (
+    NothingThere,
     ShareField,
     StrictSerializer,
     as_of_field,
@@ -177,13 +177,10 @@ class CardPartsSerializer(serializers.Serializer[Any]):
     founding = FoundingSerializer(allow_null=True, help_text="Why it was born; null for one that no cluster founded.")
     decisions = DecisionSerializer(many=True)
     lineage = LineageSerializer(source="*")
-    additive_confidence = serializers.SerializerMethodField(
-        help_text="By the additive model, which a workspace's gates may read; null for a belief as it stood."
+    additive_confidence = serializers.FloatField(
+        allow_null=True,
+        help_text="By the additive model; null where the workspace has not chosen it, and for a belief as it stood.",
     )
-
-    def get_additive_confidence(self, card: Any) -> float | None:
-        value: float | None = getattr(card.belief, "additive_confidence", None)
-        return value
 
 
 class BeliefCardSerializer(CardPartsSerializer, BeliefSerializer):
@@ -243,7 +240,7 @@ class BeliefView(APIView):
             return _answer(read_card(belief=belief, viewer=viewer), shown_as=BeliefSerializer)
         card = read_card_as_of(belief=belief, at=asked["as_of"], viewer=viewer)
         if card is None:
-            raise Http404
+            raise NothingThere(f"There was no belief {belief_id} at that time.")
         return _answer(card, shown_as=BeliefAsOfSerializer)
 
 

@@ -6,7 +6,7 @@ of episodes one time.
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -71,8 +71,8 @@ def _decode(cursor: str) -> tuple[datetime, str]:
     try:
         time, key = base64.b64decode(cursor, altchars=b"-_", validate=True).decode("ascii").split(" ")
         parsed = parse_datetime(time)
-    except (binascii.Error, ValueError):
-        parsed = None
-    if parsed is None or parsed.tzinfo is None or "\0" in key:
-        raise serializers.ValidationError({"cursor": [NO_CURSOR]})
-    return parsed, key
+        if parsed is not None and parsed.tzinfo is not None and "\0" not in key:
+            return parsed.astimezone(UTC), key
+    except (binascii.Error, ValueError, OverflowError):  # the last: its offset leads out of the years 1 to 9999
+        pass
+    raise serializers.ValidationError({"cursor": [NO_CURSOR]})

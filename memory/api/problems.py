@@ -1,23 +1,23 @@
 """Errors as application/problem+json (RFC 9457): one table from exception to status code."""
 
 import math
+import sys
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import structlog
 from django.core.exceptions import DisallowedHost
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views import defaults
-from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.response import Response
 
 from memory.access.keys import NO_KEY
 from memory.access.naming import NeedsWholeId, SeveralFit
 from memory.access.visibility import BeyondProjects
-from memory.api.requests import NoSuchProject
+from memory.api.requests import NoSuchProject, NothingThere
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
 from memory.consolidation.cycle import BeliefsAreOff
@@ -29,6 +29,7 @@ from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import NoVector
 from memory.ledger.locks import Gone, Occupied
+from memory.models.outage import AWAY, RETRY_SECONDS, is_outage
 from memory.recall.feedback import NotACommitment
 from memory.redaction.redact import redact
 from memory.transfer.filling import BrokenFile, IdTaken
@@ -44,7 +45,6 @@ _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTesti
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
 
-NOT_FOUND = "There is no such thing here."
 _FOREIGN_HOST = "The Host that was asked for is none of those that this server answers to (ALLOWED_HOSTS)."
 OUR_FAULT = "Something went wrong on our side; it has been noted."
 
@@ -64,7 +64,7 @@ def problem(*, status: int, detail: str, **members: Any) -> dict[str, Any]:
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     """Translate an exception of a view; an unknown one becomes a 500 without a trace, which goes to the log."""
-    body = _known_problem(error)
+    body = _known_problem(error, context.get("kwargs") or {})
     if body is None:
         log.error("api.failed", view=type(context.get("view")).__name__, exc_info=error)
         body = problem(status=500, detail=OUR_FAULT)
@@ -75,12 +75,14 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     return Response(body, status=body["status"], headers=_headers(error), content_type=CONTENT_TYPE)
 
 
-def _known_problem(error: Exception) -> dict[str, Any] | None:
+def _known_problem(error: Exception, named: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the body for an error that we know, None for one that we do not."""
     if isinstance(error, NoSuchProject):
         return problem(status=404, detail=str(error), errors={"project": [str(error)]})
-    if isinstance(error, (Http404, Gone)):
-        return problem(status=404, detail=NOT_FOUND)
+    if isinstance(error, (NothingThere, Gone)):
+        return problem(status=404, detail=str(error))
+    if isinstance(error, Http404):
+        return problem(status=404, detail=_missing(named))
     if isinstance(error, ValidationError):
         return problem(status=422, detail="The request is not valid.", errors=error.detail)
     if isinstance(error, _CONFLICTS):
@@ -94,11 +96,23 @@ def _known_problem(error: Exception) -> dict[str, Any] | None:
         return problem(status=403, detail=str(error))
     if isinstance(error, NoVector):
         return problem(status=503, detail=str(error))
+    if is_outage(error):
+        log.warning("api.database_away", error=str(error))
+        return problem(status=503, detail=AWAY)
     if isinstance(error, NotAuthenticated):
         return problem(status=error.status_code, detail=NO_KEY)
     if isinstance(error, APIException):
         return problem(status=error.status_code, detail=str(error.detail))
     return None
+
+
+_KINDS = {"belief_id": "belief", "memory_id": "memory", "cycle_id": "consolidation", "pair_id": "pair of beliefs"}
+
+
+def _missing(named: Mapping[str, Any]) -> str:
+    """Say of what an address names that it is not there, or not for the caller to see: which of the two is unsaid."""
+    found = next(((_KINDS[name], key) for name, key in named.items() if name in _KINDS), ("such", "thing"))
+    return f"There is no {' '.join(map(str, found))} that this key may see."
 
 
 def without_secrets(told: Any) -> Any:
@@ -111,20 +125,16 @@ def without_secrets(told: Any) -> Any:
 
 
 def _headers(error: Exception) -> dict[str, str]:
-    challenge, wait = getattr(error, "auth_header", None), getattr(error, "wait", None)
+    challenge = getattr(error, "auth_header", None)
+    wait = RETRY_SECONDS if is_outage(error) else getattr(error, "wait", None)
     headers = {"WWW-Authenticate": challenge, "Retry-After": str(math.ceil(wait)) if wait else None}
     return {name: value for name, value in headers.items() if value}
 
 
-def plain_problem(*, status: int, detail: str) -> JsonResponse:
+def plain_problem(*, status: int, detail: str, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """Answer outside the framework: probes and last-resort handlers."""
-    return JsonResponse(problem(status=status, detail=detail), status=status, content_type=CONTENT_TYPE)
-
-
-@csrf_exempt
-def unknown_route(request: HttpRequest) -> JsonResponse:
-    """Answer for every address under the API's prefix that names nothing."""
-    return plain_problem(status=404, detail=NOT_FOUND)
+    body = problem(status=status, detail=detail)
+    return JsonResponse(body, status=status, headers=headers, content_type=CONTENT_TYPE)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -137,6 +147,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer for a failure outside every view of the API."""
-    if request.path.startswith(API_PREFIX):
+    is_api = request.path.startswith(API_PREFIX)
+    if is_outage(sys.exception()):
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        if is_api:
+            return plain_problem(status=503, detail=AWAY, headers=headers)
+        return HttpResponse(AWAY, status=503, headers=headers, content_type="text/plain")
+    if is_api:
         return plain_problem(status=500, detail=OUR_FAULT)
     return defaults.server_error(request)

@@ -24,6 +24,10 @@ class NoSuchProject(Http404):
     """A project that is not there, or not for the caller to see."""
 
 
+class NothingThere(Http404):
+    """What a request names is not there, or not for the caller to see; the message names it."""
+
+
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses fields that it does not declare, and says what a closed set holds."""
 
@@ -83,7 +87,7 @@ def belief_to_change(request: Request, belief_id: str) -> Belief:
     """Return the named belief for the caller to change; one that they may not see does not exist."""
     found = changeable_beliefs(viewer=viewer_from(request), ids=[belief_id])
     if belief_id not in found:
-        raise Http404
+        raise NothingThere(f"There is no belief {belief_id} that this key may see.")
     return found[belief_id]
 
 

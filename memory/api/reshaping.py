@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -15,7 +14,7 @@ from memory.access.visibility import changeable_beliefs
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefListView, BeliefSerializer
 from memory.api.curation import REASON_LENGTH
-from memory.api.requests import StrictSerializer, belief_to_change, read_body, viewer_from
+from memory.api.requests import NothingThere, StrictSerializer, belief_to_change, read_body, viewer_from
 from memory.api.schema import documented
 from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, split_belief
 from memory.consolidation.handmade import Wording, embed_wordings
@@ -225,8 +224,8 @@ class MergeView(APIView):
     def post(self, request: Request) -> Response:
         asked = read_body(MergeRequest, request)
         beliefs = changeable_beliefs(viewer=viewer_from(request), ids=asked["beliefs"])
-        if len(beliefs) < 2:
-            raise Http404
+        if missing := [key for key in asked["beliefs"] if key not in beliefs]:
+            raise NothingThere(f"There is no belief {missing[0]} that this key may see.")
         one, other = (beliefs[key] for key in asked["beliefs"])
         wording = Wording(statement=asked.get("statement") or better_evidenced(one, other)[0].statement)
         [vector] = embed_wordings(workspace_id=one.workspace_id, statements=[wording.statement])

@@ -51,7 +51,7 @@ _DETAILS = {
     400: "The body is not JSON.",
     401: NO_KEY,
     403: missing_permission("curate"),
-    404: "There is no such thing here.",
+    404: "There is no belief bl_3f9a1c0b77de that this key may see.",
     409: "What is there stands in the way, such as a running cycle.",
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',

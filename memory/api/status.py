@@ -50,7 +50,9 @@ class ModelsSerializer(serializers.Serializer[Any]):
     """The models in use."""
 
     llm = serializers.CharField()
+    verdicts = serializers.CharField(help_text="Judges pairs of texts.")
     embeddings = serializers.CharField()
+    reranker = serializers.CharField(allow_blank=True, help_text="Has the last word on recall's order; blank for none.")
     offline = serializers.BooleanField(help_text="Rules and vectors of the installation itself.")
 
 
@@ -94,7 +96,9 @@ class GraphSerializer(serializers.Serializer[Any]):
 class StatusSerializer(serializers.Serializer[Any]):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
-    is_believing = serializers.BooleanField(help_text="False: no cycle runs, and recall answers with episodes alone.")
+    is_believing = serializers.BooleanField(
+        help_text="False, by the workspace's choice or the installation's: no cycle runs, recall has episodes alone."
+    )
     episodes = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     beliefs = serializers.DictField(child=serializers.IntegerField(), help_text="By status.")
     pending_episodes = serializers.IntegerField(help_text="New, leased or failed.")

@@ -28,36 +28,42 @@ class BeliefIdConverter(StringConverter):
     """A belief's id; anything else names nothing."""
 
     regex = id_pattern(IdKind.BELIEF)
+    expected = ("an id such as bl_3f9a1c0b77de",)
 
 
 class MemoryIdConverter(StringConverter):
     """An episode's id, or a belief's."""
 
     regex = id_pattern(IdKind.EPISODE, IdKind.BELIEF)
+    expected = ("an id such as ep_3f9a1c0b77de",)
 
 
 class MemoryNameConverter(StringConverter):
     """Such an id, or the beginning of one."""
 
     regex = beginning_pattern(IdKind.EPISODE, IdKind.BELIEF)
+    expected = ("an id such as ep_3f9a1c0b77de",)
 
 
 class CycleIdConverter(StringConverter):
     """A cycle's id."""
 
     regex = id_pattern(IdKind.CYCLE)
+    expected = ("an id such as cy_3f9a1c0b77de",)
 
 
 class ActConverter(StringConverter):
     """What may be done to a belief by hand."""
 
     regex = "|".join(ACTS)
+    expected = tuple(ACTS)
 
 
 class SettlingConverter(StringConverter):
     """What may be said of a pair of beliefs."""
 
     regex = "|".join(SETTLINGS)
+    expected = tuple(SETTLINGS)
 
 
 register_converter(ActConverter, "act")

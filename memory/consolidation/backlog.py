@@ -17,7 +17,7 @@ from memory.consolidation.cycle import open_cycle_unasked
 from memory.consolidation.idle import moved_on
 from memory.consolidation.pausing import find_pause, resting_among
 from memory.domain.lifecycle import CycleState, JobState
-from memory.models import ClusterJob, Cycle, CycleStep, Episode, Trigger
+from memory.models import ClusterJob, Cycle, CycleStep, Episode, Trigger, Workspace
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ def open_backlog_cycles(*, now: datetime) -> list[str]:
 
 def _to_be_followed() -> QuerySet[Cycle]:
     """Select the cycles that the next is to follow, in workspaces that may have one."""
-    free = Cycle.objects.filter(has_backlog=True, workspace__is_believing=True)
+    free = Cycle.objects.filter(has_backlog=True, workspace__in=Workspace.objects.believing())
     return free.exclude(workspace__next_cycle_held_until__gt=Now()).select_related("workspace")
 
 

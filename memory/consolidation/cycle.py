@@ -38,11 +38,13 @@ def budget_policy() -> BudgetPolicy:
 
 
 class BeliefsAreOff(ValueError):
-    """The workspace keeps no beliefs, so that no cycle is opened for it."""
+    """The workspace or the whole installation keeps no beliefs, so that no cycle is opened."""
 
 
 def check_believing(*, workspace_id: int) -> None:
-    """Raise BeliefsAreOff where a workspace recalls episodes only (B22)."""
+    """Raise BeliefsAreOff where a workspace, or the installation, recalls episodes only (B22)."""
+    if not settings.ENGRAM_BELIEFS:
+        raise BeliefsAreOff("Beliefs are switched off in this installation (ENGRAM_BELIEFS): it recalls episodes only.")
     if not Workspace.objects.filter(pk=workspace_id, is_believing=True).exists():
         raise BeliefsAreOff("Beliefs are switched off in this workspace: it recalls episodes only.")
 
@@ -101,6 +103,8 @@ def _may_wake(workspace_id: int) -> bool:
 
     Every write asks this, and a query set takes longer to write than the statement to run.
     """
+    if not settings.ENGRAM_BELIEFS:
+        return False
     row = run_numbered(statement=_MAY_WAKE, parameters={"workspace": workspace_id}, keeps_plan=True).fetchone()
     return row is not None
 
@@ -190,6 +194,8 @@ def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
 
 
 def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
+    if not settings.ENGRAM_BELIEFS:  # one that was open when beliefs were switched off: the sweeper cancels it
+        return Cycle.objects.none()
     return Cycle.objects.filter(pk=cycle_id, attempt=attempt, state__in=states)
 
 

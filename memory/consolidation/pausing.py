@@ -65,7 +65,7 @@ def note_outcome(*, cycle: Cycle, state: CycleState, budget_spent: str) -> None:
     elif budget_spent in CAP_REASONS:
         _pause(cycle, PauseReason.CAP, budget_spent)
     elif _got_nothing_done(cycle, state):
-        _pause(cycle, PauseReason.FAILURES, budget_spent or _first_failure(cycle))
+        _pause(cycle, PauseReason.FAILURES, budget_spent or first_failure(cycle=cycle))
     else:
         resume(workspace_id=cycle.workspace_id)
 
@@ -90,7 +90,8 @@ def _got_nothing_done(cycle: Cycle, state: CycleState) -> bool:
     return state != CycleState.FINISHED or has_jobs or calls.exists()
 
 
-def _first_failure(cycle: Cycle) -> str:
+def first_failure(*, cycle: Cycle) -> str:
+    """Say what first kept a cycle's work from being done: a job's reason, a call's error, its own; "" for nothing."""
     reasons = ClusterJob.objects.filter(cycle=cycle).exclude(state_reason="").order_by("number")
     errors = ModelCall.objects.filter(cycle=cycle).exclude(error="").order_by("id")
     found = reasons.values_list("state_reason", flat=True).first() or errors.values_list("error", flat=True).first()

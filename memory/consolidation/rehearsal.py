@@ -31,7 +31,8 @@ from memory.consolidation.sources import (
 from memory.consolidation.synthesize import synthesis_request
 from memory.domain.lifecycle import ConsolidationState
 from memory.ledger.statements import claim_of
-from memory.llm.ledger import CallScope, cost_of, find_replies
+from memory.llm.answers import cost_of
+from memory.llm.ledger import CallScope, find_replies
 from memory.llm.model import language_model
 from memory.llm.prompts import estimate_request, estimate_tokens
 from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedBelief

@@ -1,12 +1,12 @@
 """Which workspaces the schedule starts a cycle for (B7)."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import BooleanField, DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Now
 
 from memory.consolidation.claims import announced_claims
 from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
@@ -17,6 +17,8 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
 
 log = structlog.get_logger(__name__)
+
+_BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def open_due_cycles(*, now: datetime) -> list[str]:
@@ -32,7 +34,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
-    free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.believing().exclude(next_cycle_held_until__gt=Now())
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("pk"))
     unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
     unseen = unseen.exclude(lineage_depth__gt=0, updated_at=F("created_at"))  # newly made of others: for any next cycle
@@ -59,7 +61,7 @@ def open_overdue_cycles(*, now: datetime) -> list[str]:
     hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
     lately = Cycle.objects.filter(workspace=OuterRef("pk"), opened_at__gt=Now() - hours)
-    free = Workspace.objects.filter(is_believing=True).exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.believing().exclude(next_cycle_held_until__gt=Now())
     overdue = list(free.filter(Exists(pending), ~Exists(lately)))
     resting = resting_among(workspaces=overdue)
     return _open_all([workspace.pk for workspace in overdue if workspace.pk not in resting], now=now)
@@ -70,7 +72,7 @@ def open_rested_cycles(*, now: datetime) -> list[str]:
 
     Whatever comes of the cycle ends the pause or moves it on, so that none is tried twice.
     """
-    pauses = Pause.objects.select_related("workspace").filter(workspace__is_believing=True)
+    pauses = Pause.objects.select_related("workspace").filter(workspace__in=Workspace.objects.believing())
     pauses = pauses.exclude(workspace__next_cycle_held_until__gt=Now())
     pauses = pauses.annotate(is_over=ExpressionWrapper(Q(until__lte=Now()), output_field=BooleanField()))
     pending = Episode.objects.pending().filter(workspace=OuterRef("workspace"))
@@ -86,15 +88,17 @@ def open_missed_cycles(*, now: datetime) -> list[str]:
     Storing them should have opened it, but somebody held the workspace, or the process died. What a cycle itself left
     behind or gave back is no reason: a cancelled one would begin anew at once.
     """
-    waiting = Episode.objects.pending().filter(state=ConsolidationState.NEW).values("workspace").order_by()
-    enough = waiting.annotate(count=Count("pk"), newest=Max("created_at")).filter(
-        count__gte=settings.POLICY.consolidation.trigger_episodes
+    last = Cycle.objects.filter(workspace=OuterRef("pk")).order_by("-opened_at").values("finished_at")[:1]
+    new = Episode.objects.pending().filter(workspace=OuterRef("pk"), state=ConsolidationState.NEW).values("created_at")
+    enough = settings.POLICY.consolidation.trigger_episodes
+    # Whether there is a twentieth, not how many there are: a backlog may be of millions, and this is asked every 10 s.
+    workspaces = Workspace.objects.annotate(
+        ended_at=Coalesce(Subquery(last), Value(_BEFORE_ALL), output_field=DateTimeField()),
+        newest_at=Subquery(new.order_by("-created_at")[:1]),
+        twentieth_at=Subquery(new.order_by("created_at")[enough - 1 : enough]),
     )
-    newest = dict(enough.values_list("workspace", "newest"))
-    ended = Cycle.objects.filter(workspace__in=newest).values_list("workspace").annotate(Max("finished_at")).order_by()
-    last = dict(ended)
-    missed = [key for key, stored_at in newest.items() if last.get(key) is None or last[key] < stored_at]
-    opened = (note_new_episodes(workspace_id=key, now=now) for key in missed)
+    missed = workspaces.filter(newest_at__gt=F("ended_at"), twentieth_at__isnull=False)
+    opened = (note_new_episodes(workspace_id=key, now=now) for key in list(missed.values_list("pk", flat=True)))
     return [cycle.pk for cycle in opened if cycle]
 
 

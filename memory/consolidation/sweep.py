@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -45,8 +46,12 @@ def _try_to_take_over(cycle: Cycle) -> bool:
 def _take_over(cycle: Cycle) -> bool:
     """Begin another attempt; a cycle that has had them all is closed as failed, its episodes given back.
 
-    Attempts that no worker took up do not count: a queue may be long, and workers away, for as long as it takes.
+    Attempts that no worker took up do not count: a queue may be long, and workers away, for as long as it takes. Where
+    the installation keeps no beliefs (B22) it is cancelled.
     """
+    if not settings.ENGRAM_BELIEFS:
+        close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.CANCELLED, reason="beliefs are off")
+        return False
     if cycle.claims < budget_policy().cycle_attempts:
         return begin_attempt(cycle_id=cycle.pk) is not None
     close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")

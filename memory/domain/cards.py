@@ -97,6 +97,8 @@ def _is_name(word: str) -> bool:
 def _lead_by_name(statement: str) -> tuple[str, str]:
     """End the subject before the first word that is a verb; a command has the first word for its subject."""
     listed = statement.split()
+    if not listed:
+        return "", ""
     first = 2 if listed[0].lower() in _DETERMINERS else 1
     for count in range(first, min(len(listed), _MAX_SUBJECT_WORDS + 1)):
         word = listed[count].lower()

@@ -65,5 +65,5 @@ class RivalPolicy:
     from_similarity: Annotated[Share, "R11: similarity from which two beliefs may contradict each other"] = 0.40
     to_similarity: Annotated[Share, "R11: similarity up to which; from there on they may say the same"] = 0.85
     pairs: Annotated[Count, "R11: most new pairs that one look lists, the most similar"] = 100
-    batch: Annotated[Count, "R11: most beliefs that one call holds against another"] = 5
+    batch: Annotated[Count, "R11: most beliefs that one call holds against another"] = 30
     check_seconds: Annotated[Positive, "R11: working time of one check"] = 120.0

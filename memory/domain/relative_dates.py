@@ -9,9 +9,9 @@ _TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "
 WEEKDAY_OF = {name: place % 7 for place, name in enumerate([*_DAYS, *_TAGE])} | {"sonnabend": 5}
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ZAHLEN = ("einem", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
-_COUNTS = {word: place % 10 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
+COUNTS = {word: place % 10 + 1 for place, word in enumerate([*_NUMBERS, *_ZAHLEN])}
 _WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAY_OF)})"
-_COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)})"
+_COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(COUNTS)})"
 _PARTS = ("morning", "afternoon", "evening", "night", "abend", "früh", "mittag", "vormittag", "nachmittag", "nacht")
 _PART = rf"(?i:(?: (?:{'|'.join(_PARTS)}|morgen))?)"
 # What stands before a day that is none ("no tomorrow"), and before a count that is not the whole one: a range ("3 to 5
@@ -40,7 +40,7 @@ def _shift(said_on: date, days: int) -> str:
 
 def _days_ago(said_on: date, found: re.Match[str]) -> str:
     word = found["count"].lower()
-    return _shift(said_on, -(_COUNTS.get(word) or int(word)))
+    return _shift(said_on, -(COUNTS.get(word) or int(word)))
 
 
 def _coming(said_on: date, found: re.Match[str]) -> str:

@@ -8,6 +8,8 @@ _ROLES = words("""
     nobody none null operator owner person root self someone somebody system test tester undefined unknown user
     """)
 
+_ASSISTANTS = words("ai assistant assistent bot chatbot ki")
+
 
 def person_of(*, user: str, speaker: str = "", language: str = "") -> str:
     """Name who says "I": the speaker, else the user whose id can be a name, else "the user"."""
@@ -19,3 +21,8 @@ def name_of_user(*, user: str) -> str:
     if not user.isalpha() or user.casefold() in _ROLES:
         return ""
     return user[0].upper() + user[1:]
+
+
+def is_assistant(speaker: str) -> bool:
+    """Tell whether a speaker is named for being a machine that answers."""
+    return speaker.strip().casefold() in _ASSISTANTS

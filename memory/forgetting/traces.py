@@ -185,8 +185,9 @@ def _calls(
 
 def _rivals_of(beliefs: Ids) -> QuerySet[Rival]:
     """Find the pairs whose calls may have been shown some beliefs: one call shows several that have one in common."""
-    touching = Rival.objects.filter(Q(first__in=beliefs) | Q(second__in=beliefs))
-    return Rival.objects.filter(first__in=touching.values("first"))
+    touching = Rival.objects.filter(Q(first__in=beliefs) | Q(second__in=beliefs)).values_list("first_id", "second_id")
+    shown = {key for pair in touching for key in pair}
+    return Rival.objects.filter(Q(first__in=shown) | Q(second__in=shown))
 
 
 def founding_company(*, beliefs: Ids) -> Ids:

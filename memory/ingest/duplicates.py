@@ -16,6 +16,7 @@ from memory.models.numbered import run_numbered
 SAID_AGAIN = "said again"
 
 Drafts = dict[int, Draft]  # by the line's place in its batch
+ProjectKey = tuple[int | None, str]  # an idempotency key, and the project that it is of
 
 _CONFLICT = Rejected(
     status=409,
@@ -82,25 +83,34 @@ def _all_standing(found: Mapping[int, tuple[str, str]]) -> dict[int, Outcome]:
 
 
 def answer_clashing_keys(drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
-    """Answer the lines of a batch whose key an earlier line of the batch has, with other content."""
-    first: dict[str, str] = {}
+    """Answer the lines of a batch whose key an earlier line of the project has in the batch, with other content."""
+    first: dict[ProjectKey, str] = {}
+    keys = _keys_of(drafts)
     return {
         place: _CONFLICT
-        for place, draft in drafts.items()
-        if draft.idempotency_key and first.setdefault(draft.idempotency_key, draft.line_hash) != draft.line_hash
+        for place, key in keys.items()
+        if first.setdefault(key, drafts[place].line_hash) != drafts[place].line_hash
     }
 
 
 def answer_known_keys(*, workspace_id: int, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:
-    """Answer the lines whose key is stored: with its episode, or with a conflict if the content is another."""
-    keys = [draft.idempotency_key for draft in drafts.values() if draft.idempotency_key]
+    """Answer the lines whose key their project has: with its episode, or with a conflict if the content is another."""
+    keys = _keys_of(drafts)
     if not keys:
         return {}
-    rows = Episode.objects.for_workspace(workspace_id).filter(idempotency_key__in=keys)
-    known = {row[0]: row[1:] for row in rows.values_list("idempotency_key", "line_hash", "pk", "status")}
-    told = {place: known[key] for place, draft in drafts.items() if (key := draft.idempotency_key) in known}
+    named = {name for _, name in keys.values()}
+    rows = Episode.objects.for_workspace(workspace_id).filter(idempotency_key__in=named)
+    columns = rows.values_list("project_id", "idempotency_key", "line_hash", "pk", "status")
+    known = {(project_id, name): standing for project_id, name, *standing in columns}
+    told = {place: known[key] for place, key in keys.items() if key in known}
     same = {place: (pk, status) for place, (line, pk, status) in told.items() if line == drafts[place].line_hash}
     return dict.fromkeys(told, _CONFLICT) | _all_standing(same)
+
+
+def _keys_of(drafts: Mapping[int, Draft]) -> dict[int, ProjectKey]:
+    return {
+        place: (draft.project_id, draft.idempotency_key) for place, draft in drafts.items() if draft.idempotency_key
+    }
 
 
 def answer_known_words(*, workspace_id: int, drafts: Mapping[int, Draft]) -> dict[int, Outcome]:

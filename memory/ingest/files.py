@@ -1,6 +1,6 @@
 """Import a file of episode lines (JSON Lines); doing it again adds nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -8,9 +8,9 @@ from typing import IO
 
 from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.episodes import store_episodes
-from memory.ingest.json_text import NotJson, read_json
+from memory.ingest.json_text import NotJson, read_json, read_lines
 from memory.ingest.lines import BadLine, EpisodeLine, read_line
-from memory.ingest.parts import document_of, split_line
+from memory.ingest.parts import document_of, in_batches, split_line
 from memory.redaction.doors import redact_for
 
 BATCH = 500
@@ -63,9 +63,14 @@ class ImportReport:
 
 def read_file(*, stream: IO[bytes], arrival: Arrival) -> Iterator[FileLine]:
     """Read and check a file line by line; blank lines are passed over."""
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(read_lines(stream), start=1):
         if line.strip():
             yield FileLine(number=number, bytes=len(line), content=_read(line, arrival))
+
+
+def read_batches(*, stream: IO[bytes], arrival: Arrival) -> Iterator[list[FileLine]]:
+    """Read and check a file in batches, each of which is stored in a transaction of its own."""
+    return in_batches(read_file(stream=stream, arrival=arrival), most=BATCH, size_of=lambda line: line.bytes)
 
 
 def store_file_lines(*, lines: Sequence[FileLine], arrival: Arrival, report: ImportReport) -> int:
@@ -78,18 +83,6 @@ def store_file_lines(*, lines: Sequence[FileLine], arrival: Arrival, report: Imp
         report.note(number=line.number, outcomes=outcomes)
         new += sum(isinstance(outcome, Stored) and not outcome.is_duplicate for outcome in outcomes)
     return new
-
-
-def in_batches(lines: Iterable[FileLine]) -> Iterator[list[FileLine]]:
-    """Cut lines into batches, each of which is stored in a transaction of its own."""
-    batch: list[FileLine] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _read(line: bytes, arrival: Arrival) -> list[EpisodeLine] | Rejected:

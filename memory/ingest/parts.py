@@ -1,7 +1,8 @@
 """Lines whose text is longer than one may be come in as several: a line for each part, known by the whole's name."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -9,6 +10,9 @@ from memory.domain.pieces import split_text
 from memory.redaction.doors import redact_name
 
 _LONGEST_NAME = 200  # characters of a turn_id or an idempotency_key
+_FULL = 16 * 2**20  # bytes or characters from which a batch is full, however few lines it has
+
+Item = TypeVar("Item")
 
 
 def split_line(*, line: Mapping[str, object], text: str, name: str) -> list[Mapping[str, object]]:
@@ -25,6 +29,20 @@ def split_line(*, line: Mapping[str, object], text: str, name: str) -> list[Mapp
     if isinstance(known_by, str) and known_by:
         said = [{**part, name: name_part(whole=known_by, number=number)} for number, part in enumerate(said, start=1)]
     return said or [line]
+
+
+def in_batches(items: Iterable[Item], *, most: int, size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Cut what comes from a file into batches of so many, or of few where they are long."""
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
+        if len(batch) >= most or size >= _FULL:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def name_part(*, whole: str, number: int) -> str:

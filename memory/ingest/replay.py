@@ -60,7 +60,7 @@ def replay_lines(
             _hold(arrival.workspace)
             part = history[batch.start : batch.stop]
             new = store_file_lines(lines=part, arrival=at, report=report)
-            if arrival.workspace.is_believing and (new or (batch is batches[-1] and _has_pending(arrival.workspace))):
+            if arrival.workspace.keeps_beliefs and (new or (batch is batches[-1] and _has_pending(arrival.workspace))):
                 now = _time_of(part[-1], arrival)
                 report.cycles.append(_run_cycle(workspace=arrival.workspace, now=now, on_look=on_look))
             on_batch(len(part))

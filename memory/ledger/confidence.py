@@ -20,7 +20,7 @@ from memory.domain.gates import archive_due_after
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, ConfidenceModel, Evidence, EvidenceKind, Workspace
+from memory.models import Belief, Evidence, EvidenceKind, Workspace
 
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
@@ -61,7 +61,7 @@ def _numbers(belief: Belief, rows: Sequence[EvidenceRow]) -> dict[str, Any]:
     policy = confidence_policy(belief.workspace)
     weighed = weigh_evidence(rows=rows, policy=policy)
     additive = additive_path(rows=rows, confidence=policy, policy=settings.POLICY.additive)
-    is_additive = belief.workspace.confidence_model == ConfidenceModel.ADDITIVE
+    is_additive = belief.workspace.is_additive
     supports = [row.recorded_at for row in rows if row.verdict is Verdict.SUPPORTS and row.base_weight > 0]
     reinforced_at = max((at for at in supports if at), default=None)
     wait = archive_due_after(
@@ -92,7 +92,7 @@ def _error_of(belief: Belief, rows: Sequence[EvidenceRow], policy: ConfidencePol
 
 def chosen_confidence(belief: Belief) -> float:
     """Return the confidence by the model that the belief's workspace has chosen (R10a)."""
-    if belief.workspace.confidence_model == ConfidenceModel.ADDITIVE and belief.additive_confidence is not None:
+    if belief.workspace.is_additive and belief.additive_confidence is not None:
         return belief.additive_confidence
     return belief.alpha / (belief.alpha + belief.beta)
 

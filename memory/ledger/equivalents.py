@@ -1,30 +1,27 @@
 """Which beliefs say what a new statement says: above 0.92, and past the guard (B8.5, B22)."""
 
-import numpy as np
 from django.conf import settings
 from django.db.models import QuerySet
 
 from memory.domain.erasure import digest_of_statement
 from memory.ledger.guarding import passes_guard
-from memory.ledger.statements import BeliefSource, read_beliefs, similarities
+from memory.ledger.statements import BeliefSource, source_of_belief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Erased, Workspace
+from memory.models.nearest import alike_beliefs
 from memory.models.vectors import Vectors
 
 
 def find_same(*, workspace_id: int, candidate: BeliefSource, vector: Vectors, among: QuerySet[Belief]) -> str | None:
     """Return the id of the most similar belief that says what a candidate (768) says, None where none does."""
     model = embedder_of(workspace_id)
-    beliefs, vectors = read_beliefs(beliefs=among, model=model.name)
-    cosines = similarities(vector[np.newaxis], vectors)[0]
-    threshold = model.profile.raw(settings.POLICY.consolidation.twin_similarity)
-    for place in np.argsort(-cosines, kind="stable"):
-        if cosines[place] <= threshold:
-            return None
-        if passes_guard(left=candidate.claim, right=beliefs[place].claim):
-            same: str = beliefs[place].id
-            return same
-    return None
+    threshold = float(model.profile.raw(settings.POLICY.consolidation.twin_similarity))
+    alike = alike_beliefs(workspace_id=workspace_id, among=among, model=model.name, vector=vector, above=threshold)
+    beliefs = Belief.objects.defer("search").in_bulk(alike)
+    return next(
+        (key for key in alike if passes_guard(left=candidate.claim, right=source_of_belief(belief=beliefs[key]).claim)),
+        None,
+    )
 
 
 def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vectors) -> str | None:

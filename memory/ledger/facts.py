@@ -15,7 +15,7 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
 from memory.ledger.challenges import is_challenged
 from memory.ledger.confidence import chosen_confidence, confidence_policy, read_rows_of
-from memory.models import Belief, ConfidenceModel, Cycle, StructuralJob, StructuralKind
+from memory.models import Belief, Cycle, StructuralJob, StructuralKind
 
 
 def read_facts_of(*, beliefs: Sequence[Belief], now: datetime, cycle: Cycle | None) -> dict[str, BeliefFacts]:
@@ -66,7 +66,7 @@ def _facts(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, cycle: Cy
         is_pinned=belief.is_pinned,
         is_told=belief.is_told,
         is_challenged=is_challenged(belief),
-        is_additive=belief.workspace.confidence_model == ConfidenceModel.ADDITIVE,
+        is_additive=belief.workspace.is_additive,
         since_restored_by_person=_since(belief.restored_by_person_at, now),
         was_changed_this_cycle=belief.lineage_depth > 0 and cycle is not None and belief.born_in_id == cycle.pk,
         supporting=weighed.rows.get(Verdict.SUPPORTS, 0),

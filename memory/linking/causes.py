@@ -33,12 +33,13 @@ def _edges(memory: Unlinked, causes: Sequence[str], policy: GraphPolicy) -> Iter
             )  # fmt: skip
 
 
-# A cause is looked for where its effect was told: in the session, or else among what is the same user's.
+# A cause is looked for where its effect was told: in the user's session, or else among all of the user's.
 _CANDIDATES = """
 SELECT c.id, c.text FROM memory_episode e CROSS JOIN LATERAL (
     (SELECT b.id, b.text, b.number FROM memory_episode b
      WHERE e.session <> '' AND b.workspace_id = e.workspace_id AND b.session = e.session AND NOT b.session = ''
-       AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active' AND b.id <> e.id
+       AND b."user" = e."user" AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active'
+       AND b.id <> e.id
      ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
     UNION ALL
     (SELECT b.id, b.text, b.number FROM memory_episode b

@@ -55,7 +55,7 @@ def link_by_names(*, workspace_id: int, memories: Sequence[Unlinked], policy: Gr
 
 
 def link_in_time(*, workspace_id: int, memories: Sequence[Unlinked], policy: GraphPolicy) -> None:
-    """Link memories with those that stand next to them in their session; the second next weighs half."""
+    """Link memories with those that stand next to them in their user's session; the second next weighs half."""
     with connection.cursor() as cursor:
         cursor.execute(_BESIDE, {"ids": [memory.id for memory in memories], "most": policy.time_neighbours})
         rows = cursor.fetchall()
@@ -160,12 +160,14 @@ _BESIDE = """
 SELECT f.id, n.id, n.place, f.created_at FROM memory_episode f CROSS JOIN LATERAL (
     (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at DESC, b.number DESC) AS place FROM memory_episode b
      WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
-       AND b.project_id IS NOT DISTINCT FROM f.project_id AND (b.occurred_at, b.number) < (f.occurred_at, f.number)
+       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
+       AND (b.occurred_at, b.number) < (f.occurred_at, f.number)
      ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
     UNION ALL
     (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at, b.number) AS place FROM memory_episode b
      WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
-       AND b.project_id IS NOT DISTINCT FROM f.project_id AND (b.occurred_at, b.number) > (f.occurred_at, f.number)
+       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
+       AND (b.occurred_at, b.number) > (f.occurred_at, f.number)
      ORDER BY b.occurred_at, b.number LIMIT %(most)s)
 ) n
 WHERE f.id = ANY(%(ids)s) AND f.session <> ''

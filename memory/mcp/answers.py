@@ -57,6 +57,7 @@ class Memory(Told):
     text: str
     knowledge: str = Field(description="A fact, a procedure, or a narrative of what happened.")
     score: float = Field(description="0 to 1")
+    relevant: bool = Field(description="Whether it has to do with the query at all.")
     confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
     occurred_at: datetime | None = Field(default=None, description="Of an episode.")
     superseded_by: str | None = Field(
@@ -71,7 +72,7 @@ class Recalled(Told):
 
     results: list[Memory]
     degraded: list[str] = Field(description="Channels that could not be used; the answer may be poorer for it.")
-    lines: list[str] = Field(description="The results as lines to read.")
+    lines: list[str] = Field(description="Those that have to do with the query, as lines to read, each fact once.")
 
     def as_text(self) -> str:
         lines = self.lines or ["Nothing comes to mind."]
@@ -145,7 +146,8 @@ class Expanded(Told):
     context: str | None = None
     timeframe: str | None = None
     is_pinned: bool | None = None
-    evidence: list[EvidenceTold] | None = None
+    evidence: list[EvidenceTold] | None = Field(default=None, description="One page, the oldest first; texts are cut.")
+    other_evidence: int | None = Field(default=None, description="Further evidence, on other pages.")
     hidden_evidence: int | None = Field(default=None, description="Evidence that this key may not see.")
     came_from: list[RelativeTold] | None = None
     became: list[RelativeTold] | None = None
@@ -158,7 +160,8 @@ class Expanded(Told):
     session: str | None = None
     source: str | None = None
     occurred_at: datetime | None = None
-    is_evidence_of: list[WordTold] | None = None
+    is_evidence_of: list[WordTold] | None = Field(default=None, description="One page.")
+    other_beliefs: int | None = Field(default=None, description="Further beliefs that it is evidence of.")
     said_in: list[TurnTold] | None = Field(
         default=None, description="The latest turns it was read from, as they were said; long ones are cut."
     )
@@ -290,4 +293,5 @@ class RivalsTold(Told):
     outcomes: dict[str, int] = Field(description="Of a check: how many pairs came to which state.")
     stopped: str | None = Field(default=None, description="Why not all were answered; call again to go on.")
     total: int
+    unasked: int | None = Field(default=None, description="Pairs only alike, not listed: check has a model asked.")
     pairs: list[PairTold] = Field(description="Contradictions first.")

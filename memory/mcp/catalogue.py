@@ -106,8 +106,9 @@ TOOLS: tuple[Tool, ...] = (
             "a phrase. Beliefs come as `[B] (day, confidence: 0.85) … — ID: bl_…`, episodes as `[E] (day) …`. A belief "
             "of low confidence is contested: say so, or look at its evidence with memory_expand. Name the project to "
             "get its memories beside general ones, and your session, so that repeating what you were told is not taken "
-            "for news. It answers with the nearest that there is, even where nothing fits: take what bears on your "
-            "question, and leave the rest. What is not found is not remembered; that does not make it untrue."
+            "for news. Its lines are what has to do with your question, each fact once, and may be none; `results` are "
+            "the nearest that there is, `relevant` or not. What is not found is not remembered; that does not make it "
+            "untrue."
         ),
         run=recalling.recall,
         permission=Permission.READ,
@@ -131,9 +132,10 @@ TOOLS: tuple[Tool, ...] = (
         name="memory_expand",
         title="Show one memory in full",
         description=(
-            "Show all that is known of one memory by its id: of a belief its evidence with each episode's verdict, its "
-            "interval, and what it came from; of an episode when and by whom it was said. Use it before you rely on a "
-            "belief for something that matters, when two memories disagree, or when somebody asks why you think so."
+            "Show all that is known of one memory by its id: of a belief its evidence with each episode's verdict (the "
+            "latest 20; `page` shows those before), its interval, and what it came from; of an episode when and by "
+            "whom it was said. Use it before you rely on a belief for something that matters, when two memories "
+            "disagree, or when somebody asks why you think so."
         ),
         run=recalling.expand,
         permission=Permission.READ,

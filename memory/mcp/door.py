@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import Error, close_old_connections
 from django.http.request import split_domain_port, validate_host
 
 from memory.access.keys import NO_KEY, UNKNOWN_KEY, find_key
+from memory.models.outage import AWAY, RETRY_SECONDS, is_outage
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -53,7 +54,12 @@ class Door:
         if not is_our_origin(headers.get("origin")):
             return _refusal(HTTPStatus.FORBIDDEN)
         loop = asyncio.get_running_loop()
-        wrong = await loop.run_in_executor(self._pool, _wrong_with, headers.get("authorization", ""))
+        try:
+            wrong = await loop.run_in_executor(self._pool, _wrong_with, headers.get("authorization", ""))
+        except Error as error:
+            if not is_outage(error):
+                raise
+            return HTTPStatus.SERVICE_UNAVAILABLE, AWAY
         if wrong:
             return HTTPStatus.UNAUTHORIZED, wrong
         return None if scope["method"] == "POST" else _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
@@ -111,6 +117,8 @@ async def _answer(status: HTTPStatus, detail: str, send: Send) -> None:
     headers = [(b"content-type", b"application/problem+json")]
     if status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b"Bearer"))
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.append((b"retry-after", b"%d" % RETRY_SECONDS))
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append((b"allow", b"POST"))
     await send({"type": "http.response.start", "status": int(status), "headers": headers})

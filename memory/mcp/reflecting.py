@@ -138,6 +138,7 @@ def find_contradictions(
         outcomes=dict(done.outcomes),
         stopped=done.stopped or None,
         total=rivals.count(),
+        unasked=standing_rivals(workspace=caller.workspace).only_alike().count() or None,
         pairs=[_rivals(rival) for rival in rivals[:limit]],
     )
 
@@ -167,5 +168,5 @@ def _rivals(rival: Rival) -> PairTold:
         statements=[rival.first.statement, rival.second.statement],
         similarity=round(rival.similarity, DIGITS),
         state=rival.state,
-        reason=rival.reason or None,
+        reason=rival.why or None,
     )

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db
 SignIn = Callable[[Workspace, Role], Client]
 
 
-def act(client: Client, name: str, *beliefs: Belief, reason: str = "a new mill") -> str:
-    posted = {"action": name, "_selected_action": [each.pk for each in beliefs], "reason": reason}
+def act(client: Client, name: str, *beliefs: Belief, reason: str = "a new mill", **more: str) -> str:
+    posted = {"action": name, "_selected_action": [each.pk for each in beliefs], "reason": reason} | more
     return client.post(list_of(Belief), posted, follow=True).content.decode()
 
 
@@ -32,15 +32,40 @@ def test_a_page_tells_who_changed_a_belief_and_why(ours: Scene, sign_in: SignIn)
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("archive", "archived"), ("challenge", "challenged"), ("forget", "forgotten")]
+    ("name", "status", "more"),
+    [("archive", "archived", {}), ("challenge", "challenged", {}), ("forget", "forgotten", {"is_confirmed": "yes"})],
 )
-def test_a_curator_acts_on_the_list(ours: Scene, sign_in: SignIn, name: str, status: str) -> None:
+def test_a_curator_acts_on_the_list(ours: Scene, sign_in: SignIn, name: str, status: str, more: dict[str, str]) -> None:
     """R10: through the same service as the API, with the reason that was given."""
-    page = act(sign_in(ours.workspace, Role.CURATOR), name, ours.belief)
+    page = act(sign_in(ours.workspace, Role.CURATOR), name, ours.belief, **more)
     ours.belief.refresh_from_db()
     assert "1 done." in page
     assert (ours.belief.status, ours.belief.status_reason) == (status, "a new mill")
     assert Transition.objects.latest("pk").new == status
+
+
+def test_forgetting_asks_first(ours: Scene, sign_in: SignIn) -> None:
+    """B19: it names what would be gone; what was chosen and why comes along."""
+    page = act(sign_in(ours.workspace, Role.CURATOR), "forget", ours.belief, reason="a dead mill")
+    ours.belief.refresh_from_db()
+    assert ours.belief.status == "active"
+    for part in ("Forget for good?", ours.belief.statement, f'name="_selected_action" value="{ours.belief.pk}"'):
+        assert part in page
+    assert 'value="a dead mill"' in page
+
+
+def test_forgetting_takes_a_reason(ours: Scene, sign_in: SignIn) -> None:
+    """B19."""
+    page = act(sign_in(ours.workspace, Role.CURATOR), "forget", ours.belief, reason=" ", is_confirmed="yes")
+    ours.belief.refresh_from_db()
+    assert ours.belief.status == "active"
+    assert "Say why: nothing was forgotten yet." in page
+
+
+def test_beliefs_of_others_are_not_named_before_forgetting(ours: Scene, theirs: Scene, sign_in: SignIn) -> None:
+    page = act(sign_in(ours.workspace, Role.CURATOR), "forget", theirs.belief, ours.belief)
+    assert "1 belief will be gone" in page
+    assert "of theirs" not in page
 
 
 def test_what_a_status_does_not_allow_is_said(ours: Scene, sign_in: SignIn) -> None:

@@ -7,12 +7,14 @@ from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import Model
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memory.admin.by_membership import ByMembership, OfMyWorkspaces
-from memory.models import Role, Workspace
+from memory.models import Membership, Role, Workspace
 from tests.admin.scene import Scene, add_evidence, person
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +42,23 @@ def test_lists_show_rows_of_own_workspaces_only(
     assert shown & {row.pk for row in ours.rows() if isinstance(row, model)}
     assert not shown & {row.pk for row in theirs.rows() if isinstance(row, model)}
     assert b"of theirs" not in page.content
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_lists_name_the_workspace_to_a_member_of_several(
+    model: type[Model], ours: Scene, theirs: Scene, sign_in: SignIn
+) -> None:
+    client = sign_in(ours.workspace, Role.OWNER)
+    assert model is Workspace or client.get(list_of(model)).context["cl"].list_display.count("workspace") <= 1
+    Membership.objects.create(workspace=theirs.workspace, user=User.objects.get(username="owner"), role=Role.OWNER)
+    with CaptureQueriesContext(connection) as asked:
+        page = client.get(list_of(model))
+    by_itself = [query["sql"] for query in asked if 'WHERE "memory_workspace"."id" = ' in query["sql"]]
+    assert by_itself == []
+    if model is not Workspace:
+        assert page.context["cl"].list_display.count("workspace") == 1
+    for scene in (ours, theirs):
+        assert scene.workspace.name in page.content.decode()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

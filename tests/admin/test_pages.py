@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
+from pytest_django import Settings
 
-from memory.admin.presentation import OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE, link_to
+from memory.admin.presentation import BELIEFS_NOTICE, OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE, link_to
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, JobVerdict, Role, Workspace
 from tests import factories
 from tests.admin.scene import Scene, add_episodes
@@ -32,6 +34,14 @@ def test_a_belief_reads_from_statement_to_confidence_to_evidence(ours: Scene, si
     assert "between 0.34 and 0.92" in page
     for part in ("1 episode for it, from 1 origin", "A reason of ours.", "session-of-ours", "2026-03-01", "no ground"):
         assert part in page
+
+
+def test_the_additive_confidence_is_shown_where_the_workspace_uses_it(ours: Scene, sign_in: SignIn) -> None:
+    """R10a."""
+    client = sign_in(ours.workspace, Role.READER)
+    assert "Additive confidence" not in client.get(page_of(ours.belief)).content.decode()
+    Workspace.objects.filter(pk=ours.workspace.pk).update(confidence_model="additive")
+    assert "Additive confidence" in client.get(page_of(ours.belief)).content.decode()
 
 
 def test_the_list_says_since_and_until_when_a_belief_holds(ours: Scene, sign_in: SignIn) -> None:
@@ -163,3 +173,24 @@ def test_a_link_leads_to_its_row_whatever_its_id(model: Any, ours: Scene, sign_i
     [address] = re.findall(r'href="([^"]+)"', str(link_to(model, row.pk)))
     page = sign_in(ours.workspace, Role.READER).get(address)
     assert (page.status_code, page.context["original"]) == (200, row)
+
+
+def test_it_says_where_the_installation_keeps_no_beliefs(ours: Scene, sign_in: SignIn, settings: Settings) -> None:
+    """B22: on the first page and beside beliefs; every page has a label."""
+    client = sign_in(ours.workspace, Role.OWNER)
+    assert "Beliefs off" not in client.get("/admin/").content.decode()
+    settings.ENGRAM_BELIEFS = False
+    for page in ("/admin/", list_of(Belief), page_of(ours.belief)):
+        assert BELIEFS_NOTICE in client.get(page).content.decode()
+    assert "Beliefs off, Offline models" in client.get(list_of(Episode)).content.decode()
+
+
+def test_nothing_leads_to_a_site_outside_of_the_admin(ours: Scene, sign_in: SignIn) -> None:
+    """No row has a page there: neither a link nor the address behind it."""
+    client = sign_in(ours.workspace, Role.OWNER)
+    for page in (client.get("/admin/"), client.get(page_of(ours.belief))):
+        assert "View site" not in page.content.decode()
+        assert "View on site" not in page.content.decode()
+    kind = ContentType.objects.get_for_model(Belief).pk
+    for key in (ours.belief.pk, "%00", "x"):
+        assert client.get(f"/admin/r/{kind}/{key}/").status_code == 410

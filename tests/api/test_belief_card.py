@@ -52,6 +52,18 @@ def test_repetition_weighs_in_full_where_the_workspace_says_so(
     assert [line["weight"] for line in card(reader, belief)["evidence"]] == [1.0, 1.0]
 
 
+def test_the_additive_confidence_is_shown_where_the_workspace_uses_it(
+    workspace: Workspace, reader: Caller, belief: Belief
+) -> None:
+    """R10a."""
+    Belief.objects.update(additive_confidence=0.6)
+    assert card(reader, belief)["additive_confidence"] is None
+    Workspace.objects.filter(pk=workspace.pk).update(confidence_model="additive")
+    assert card(reader, belief)["additive_confidence"] == 0.6
+    as_it_stood = reader.get(f"/beliefs/{belief.pk}", as_of=factories.NOW.isoformat()).json()
+    assert as_it_stood["additive_confidence"] is None
+
+
 def test_the_card_states_the_belief(reader: Caller, belief: Belief) -> None:
     shown = card(reader, belief)
     assert (shown["id"], shown["alpha"], shown["beta"], shown["status"]) == (belief.pk, 2.5, 2.0, "active")

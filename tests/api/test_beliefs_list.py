@@ -1,5 +1,6 @@
 """GET /beliefs."""
 
+import base64
 from datetime import timedelta
 from typing import Any
 
@@ -83,6 +84,17 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
     assert set(statements(reader.get("/beliefs", **query))) == found
 
 
+def cursor(time: str) -> str:
+    """Return the cursor that a list gives after a row of this time."""
+    return base64.urlsafe_b64encode(f"{time} bl_000000000000".encode()).decode()
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
+@pytest.mark.parametrize("path", ["/beliefs", "/episodes", "/consolidations"])
+def test_a_cursor_may_name_the_first_and_the_last_of_all_times(reader: Caller, path: str, time: str) -> None:
+    assert reader.get(path, cursor=cursor(time)).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -95,6 +107,8 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
         ({"limit": 201}, "limit"),
         ({"cursor": "nonsense"}, "cursor"),
         ({"cursor": "MjAyNi0wMy0wMSBibF94"}, "cursor"),  # a day, not a time
+        ({"cursor": cursor("0001-01-01T00:00:00+14:00")}, "cursor"),  # in the year 0
+        ({"cursor": cursor("9999-12-31T23:59:59-14:00")}, "cursor"),  # in the year 10000
         ({"q": "a\0b"}, "q"),
         ({"colour": "red"}, "colour"),
     ],

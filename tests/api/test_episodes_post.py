@@ -217,3 +217,26 @@ def test_workspaces_do_not_share_keys_words_or_projects(workspace: Workspace, wr
     answers = [post(key, line).json()["episodes"][0] for key in (writer, other)]
     assert [answer["deduplicated"] for answer in answers] == [False, False]
     assert Project.objects.filter(slug="p").count() == 2
+
+
+def test_a_key_of_one_project_learns_nothing_of_another_ones_idempotency_keys(workspace: Workspace) -> None:
+    """L4, B21: whether a name is taken elsewhere shows neither as a conflict nor as a duplicate."""
+    apples = factories.project(workspace=workspace, slug="apples")
+    limited = factories.key("write", workspace=workspace, projects=(apples,))[1]
+    unlimited = factories.key("write", workspace=workspace)[1]
+    line = {"text": "Tabs.", "idempotency_key": "k"}
+    for elsewhere in ({"project": "pears"}, {}):
+        assert post(unlimited, line | elsewhere).status_code == 201
+    mine = line | {"text": "Mine.", "project": "apples"}
+    first, again = post(limited, mine), post(limited, mine)
+    assert [one.json()["episodes"][0]["deduplicated"] for one in (first, again)] == [False, True]
+    assert post(limited, mine | {"text": "Other."}).status_code == 409
+    assert Episode.objects.filter(idempotency_key="k").count() == 3
+
+
+def test_one_idempotency_key_may_stand_for_a_line_of_each_project_in_a_batch(workspace: Workspace) -> None:
+    """L4."""
+    key = factories.key("write", workspace=workspace)[1]
+    lines = [{"text": f"Tabs in {slug}.", "project": slug, "idempotency_key": "k"} for slug in ("apples", "pears")]
+    assert [one["deduplicated"] for one in post(key, {"episodes": lines}).json()["episodes"]] == [False, False]
+    assert [one["deduplicated"] for one in post(key, {"episodes": lines}).json()["episodes"]] == [True, True]

@@ -99,7 +99,7 @@ USER_FILTERS: dict[str, dict[str, Any] | None] = {
     "GET /episodes": None,
     "GET /beliefs": None,
     "POST /recall": {"query": SECRET, "limit": 100},
-    "POST /recollections": {"query": SECRET, "session": "s-1"},
+    "POST /recollections": {"query": f"{SECRET}, says ben or lena", "session": "s-1"},
     "POST /context": {"query": SECRET},
 }
 # Beside POST /episodes and POST /turns, which take lines of any kind.

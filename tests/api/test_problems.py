@@ -5,9 +5,12 @@ from django.test import Client, RequestFactory
 
 from memory.api import problems
 from memory.models import Cycle, Workspace
+from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
 pytestmark = pytest.mark.django_db
+
+SOME = "bl_000000000000"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
@@ -146,3 +149,48 @@ def test_a_value_of_another_type_is_a_422(workspace: Workspace, path: str, body:
     assert is_problem(response, 422)
     assert field in response.json()["errors"]
     assert not Cycle.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/nothing", "There is nothing at /api/v1/nothing: /api/v1 is followed by episodes, beliefs, consolidations,"),
+        ("/beliefs/42", "/api/v1/beliefs is followed by merge or an id such as bl_3f9a1c0b77de."),
+        (
+            f"/beliefs/{SOME}/pinn",
+            f"/api/v1/beliefs/{SOME} is followed by history, lineage, split, correct, pin, unpin,",
+        ),
+        (f"/beliefs/{SOME}/pin/now", f"nothing follows /api/v1/beliefs/{SOME}/pin."),
+        ("/contradictions/7", "/api/v1/contradictions/7 is followed by dismiss or reopen."),
+        (f"/beliefs/{SOME}", f"There is no belief {SOME} that this key may see."),
+        ("/consolidations/cy_000000000000", "There is no consolidation cy_000000000000 that this key may see."),
+        ("/memories/ep_000000000000", "There is no memory ep_000000000000 that this key may see."),
+    ],
+)
+def test_a_404_tells_an_address_from_an_act_and_an_id(reader: Caller, path: str, told: str) -> None:
+    response = reader.get(path)
+    assert is_problem(response, 404)
+    assert told in response.json()["detail"]
+
+
+def test_a_belief_that_is_none_is_named(workspace: Workspace) -> None:
+    mine = factories.belief(workspace=workspace)
+    theirs = factories.belief(workspace=factories.workspace())
+    curator = caller("curate", "read", workspace=workspace)
+    told = f"There is no belief {theirs.pk} that this key may see."
+    asked = {"reason": "the same"}
+    for path, body in (
+        (f"/beliefs/{theirs.pk}/pin", asked),
+        ("/beliefs/merge", asked | {"beliefs": [mine.pk, theirs.pk]}),
+    ):
+        response = curator.post(path, body)
+        assert is_problem(response, 404)
+        assert response.json()["detail"] == told
+
+
+def test_a_secret_in_an_address_is_not_repeated() -> None:
+    """L2."""
+    secret = "ghp_" + "a1B2" * 9
+    response = Client().get(f"/api/v1/{secret}")
+    assert is_problem(response, 404)
+    assert secret not in response.content.decode()

@@ -40,10 +40,10 @@ def test_operations_are_named_by_what_they_do(schema: Any) -> None:
     assert {"recall", "list_beliefs", "read_belief", "store_episodes", "start_consolidation", "read_status"} <= named
 
 
-def test_recall_says_that_it_has_no_floor_of_relevance(schema: Any) -> None:
+def test_recall_says_that_it_answers_with_the_nearest_there_is(schema: Any) -> None:
     """B17: where a program's author reads it."""
     [recall] = [op for ops in schema["paths"].values() for op in ops.values() if op["operationId"] == "recall"]
-    assert "no floor of relevance" in recall["description"]
+    assert "however little they have to do with the query; `relevant` says" in recall["description"]
     assert schema["components"]["schemas"]["RecallRequest"]["properties"]["types"]["default"] == ["episode", "belief"]
 
 

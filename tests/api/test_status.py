@@ -1,9 +1,11 @@
 """GET /status."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from memory.access.visibility import Viewer
 from memory.linking.linking import link_memories
@@ -12,6 +14,7 @@ from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspa
 from memory.status import next_cycle_at, read_status
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
+from tests.llm.tiny_pairs import make_classifier, make_reranker
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +44,21 @@ def test_memories_are_counted_by_status_and_state(reader: Caller) -> None:
     assert status["models"]["embeddings"] == "wordllama-l2-supercat-256"
     assert status["models"]["llm"].startswith("offline")
     assert status["models"]["offline"] is True
+    assert status["models"]["verdicts"] == status["models"]["llm"]
+    assert status["models"]["reranker"] == ""
+
+
+def test_models_of_this_machine_are_named(settings: Settings, tmp_path: Path, reader: Caller) -> None:
+    """B17, B11: the re-ranker, and who judges pairs; one that cannot be loaded says why."""
+    settings.ENGRAM_RERANKER = str(make_reranker(tmp_path / "ranks", words=["tea"]))
+    settings.ENGRAM_VERDICTS = "local"
+    settings.ENGRAM_VERDICT_MODEL = str(make_classifier(tmp_path / "judges", words=["tea"]))
+    models = reader.get("/status").json()["models"]
+    assert models["reranker"].startswith("ranks@")
+    assert models["verdicts"].startswith("judges@")
+    assert models["llm"].startswith("offline")
+    settings.ENGRAM_RERANKER = str(tmp_path / "gone")
+    assert "gone is no folder" in reader.get("/status").json()["models"]["reranker"]
 
 
 def test_budget_adds_up_the_calls_of_the_day(workspace: Workspace, reader: Caller) -> None:

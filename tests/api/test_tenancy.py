@@ -73,8 +73,9 @@ class Call:
     refuses: int = 404  # how that is said
 
     def sent(self, rows: Rows) -> set[str]:
-        """Return the names that the caller is told back, having sent them: what is no evidence is named."""
-        return {rows.episode.pk} if self.refuses == 422 else set()
+        """Return the ids that the caller may be told back, having sent them: what is not there is named."""
+        sent = f"{self.path(rows)} {self.body(rows) if self.body else ''}"
+        return {name for name in rows.names - {SECRET} if name in sent}
 
 
 def at(path: str) -> Callable[[Rows], str]:
@@ -231,6 +232,7 @@ PUBLIC = {
     "api/schema": "describes the API and holds no rows",
     "api/docs": "shows the schema",
     "^api/": "answers 404 to what is no route",
+    "^admin/r/": "answers 410 to all",
 }
 ADMIN = "admin/"  # by session and membership, with tests of its own
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from memory.models import Role
 from tests.admin.scene import Scene, add_episodes, person, set_scene
@@ -66,6 +66,70 @@ def test_a_curator_pins_a_belief(page: Page, ours: Scene) -> None:
     expect(page.get_by_text("was changed successfully")).to_be_visible()
     ours.belief.refresh_from_db()
     assert ours.belief.is_pinned
+
+
+def contrast(box: Locator) -> float:
+    """Return the contrast of a box's letters to what lies behind them, as WCAG 2 has it: 4.5 can be read."""
+    return float(
+        box.evaluate(
+            """box => {
+                const pixels = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+                const parts = colour => {
+                    pixels.clearRect(0, 0, 1, 1);
+                    pixels.fillStyle = colour;
+                    pixels.fillRect(0, 0, 1, 1);
+                    return pixels.getImageData(0, 0, 1, 1).data;
+                };
+                let behind = box;
+                while (parts(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+                const light = colour => {
+                    const [red, green, blue] = [...parts(colour)].slice(0, 3).map(part => {
+                        const share = part / 255;
+                        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+                    });
+                    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+                };
+                const both = [light(getComputedStyle(box).color), light(getComputedStyle(behind).backgroundColor)];
+                return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+            }"""
+        )
+    )
+
+
+def has_a_border(box: Locator) -> bool:
+    return bool(box.evaluate("box => parseFloat(getComputedStyle(box).borderTopWidth) > 0"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_reason_of_an_act_can_be_read(page: Page, ours: Scene, theme: str) -> None:
+    """In the bar of acts and on the belief's page, in either theme: it has a box, and its letters stand out."""
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.goto(reverse("admin:memory_belief_changelist"))
+    expect(page.locator("html.dark")).to_have_count(int(theme == "dark"))
+    page.locator("#result_list input.action-select").first.check()
+    in_the_bar = page.get_by_label("Why", exact=True)
+    in_the_bar.fill("the mill is ours")
+    assert (contrast(in_the_bar) >= 4.5, has_a_border(in_the_bar)) == (True, True)
+    page.goto(reverse("admin:memory_belief_change", args=[quote(ours.belief.pk)]))
+    on_the_page = page.locator("#id_reason")
+    on_the_page.fill("the mill is ours")
+    assert (contrast(on_the_page) >= 4.5, has_a_border(on_the_page)) == (True, True)
+
+
+def test_forgetting_is_asked_about_first(page: Page, ours: Scene) -> None:
+    """B19: with what would be gone, and not without a reason."""
+    page.goto(reverse("admin:memory_belief_changelist"))
+    page.get_by_role("row").filter(has_text=ours.belief.statement).locator("input.action-select").check()
+    page.locator("select[name=action]").select_option("forget")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#content")).to_contain_text(ours.belief.statement)
+    page.get_by_role("button", name="Forget for good").click()
+    assert page.get_by_label("Why?").evaluate("box => box.validity.valueMissing")
+    page.get_by_label("Why?").fill("it was never so")
+    page.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_text("1 done.")).to_be_visible()
+    ours.belief.refresh_from_db()
+    assert (ours.belief.status, ours.belief.status_reason) == ("forgotten", "it was never so")
 
 
 def test_a_foreign_belief_does_not_open_by_its_address(page: Page, theirs: Scene) -> None:

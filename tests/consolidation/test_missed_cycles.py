@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle
 from memory.consolidation.schedule import open_due_cycles, open_missed_cycles
 from memory.ledger.locks import lock_workspace
-from memory.models import Cycle, Trigger, Workspace
+from memory.models import Cycle, Episode, Trigger, Workspace
 from tests import factories
 from workers import tasks
 
@@ -108,6 +109,44 @@ def test_what_a_cycle_left_behind_was_not_missed(workspace: Workspace, minutes: 
     ended(workspace, at=timezone.now() + timedelta(minutes=minutes))
 
     assert bool(open_missed_cycles(now=timezone.now())) == opens
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_the_sweeper_reads_a_backlog_no_further_than_the_twentieth(workspace: Workspace, is_open: bool) -> None:
+    """B7: it looks every 10 seconds, at all workspaces."""
+    Episode.objects.bulk_create(
+        [
+            Episode(
+                workspace=workspace, text=f"Backlog {n}.", origin=f"o{n}", content_hash=f"{n:064}",
+                created_at=timezone.now(), occurred_at=factories.NOW,
+            )
+            for n in range(5_000)
+        ]
+    )  # fmt: skip
+    if is_open:
+        open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memory_episode")
+    with CaptureQueriesContext(connection) as asked:
+        opened = open_missed_cycles(now=timezone.now())
+    assert bool(opened) is not is_open
+    looks = [query["sql"] for query in asked if query["sql"].startswith("SELECT") and "memory_episode" in query["sql"]]
+    assert 0 < max(map(read_rows, looks)) <= 100
+
+
+def read_rows(statement: str) -> int:
+    """Run a statement once more and return how many rows of a table it reads at most, as the database counts them."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+        [[plan]] = cursor.fetchone()
+    most, nodes = 0, [plan["Plan"]]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.get("Plans", [])
+        if "Relation Name" in node:
+            read = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            most = max(most, read * node["Actual Loops"])
+    return int(most)
 
 
 def test_nineteen_are_not_enough(workspace: Workspace) -> None:

@@ -100,11 +100,36 @@ def test_a_batch_refused_as_a_whole_says_why() -> None:
     """The first line's reason beside what all have in common."""
     line = {"index": 0, "status": 409, "detail": "This turn_id was used.", "errors": {"turn_id": ["It was used."]}}
     told = {"title": "Conflict", "status": 409, "detail": "None was stored.", "turns": [{"error": line}]}
-    with pytest.raises(ApiError, match=r"None was stored\. This turn_id was used\.$") as raised:
+    with pytest.raises(ApiError, match=r"None was stored\. This turn_id was used\. turn_id: It was used\.$") as raised:
         client_of(Troubled(httpx.Response(409, json=told))).accept_turns(
             [{"session": "s", "role": "user", "content": "x"}]
         )
     assert raised.value.errors == {"turn_id": ["It was used."]}
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ({"user": ["A text is expected."]}, "The request is not valid. user: A text is expected."),
+        ({"parts": [{"statement": ["It is empty."]}, {}]}, "The request is not valid. parts.statement: It is empty."),
+        ({"a": ["One.", "Two."], "b": "Three."}, "The request is not valid. a: One. a: Two. b: Three."),
+        ({}, "The request is not valid."),
+    ],
+)
+def test_an_invalid_request_names_its_fields(errors: dict[str, object], told: str) -> None:
+    problem = {"title": "Unprocessable Entity", "detail": "The request is not valid.", "errors": errors}
+    with pytest.raises(Invalid) as raised:
+        client_of(Troubled(httpx.Response(422, json=problem))).recall("x")
+    assert str(raised.value) == f"422 Unprocessable Entity: {told}"
+
+
+def test_what_the_detail_says_already_is_not_repeated() -> None:
+    """As of a project that is missing."""
+    missing = "There is no project 'nowhere' that this key may see."
+    problem = {"title": "Not Found", "detail": missing, "errors": {"project": [missing]}}
+    with pytest.raises(ApiError) as raised:
+        client_of(Troubled(httpx.Response(404, json=problem))).recall("x")
+    assert str(raised.value) == f"404 Not Found: {missing}"
 
 
 def test_a_client_that_was_closed_says_so() -> None:

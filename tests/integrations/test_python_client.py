@@ -221,7 +221,7 @@ def test_cycles_are_started_watched_and_cancelled(engram: Engram) -> None:
 def test_all_beliefs_are_looked_at_and_tidied(engram: Engram) -> None:
     """R7, R7d, R11, R13: by rules, which make no belief about others."""
     ids = stored(engram)
-    for statement in ("Mara prefers tabs over spaces.", "Mara likes tabs in every file."):
+    for statement in ("Mara lives in Porto.", "Mara lives in Ghent."):
         engram.found_belief(statement=statement, evidence=[{"episode": ids[0]}])
     assert engram.reflect(limit=1)["beliefs"] == 2
     assert engram.prune_beliefs(dry_run=True) == {"pruned": [], "dry_run": True}
@@ -229,7 +229,7 @@ def test_all_beliefs_are_looked_at_and_tidied(engram: Engram) -> None:
     assert engram.make_meta_beliefs()["made"] == []
     assert set(engram.backfill_subjects()["subjects"].values()) == {"mara"}
     looked = engram.find_contradictions(check=True)
-    assert (looked["found"], looked["outcomes"]) == (1, {})
+    assert (looked["found"], looked["outcomes"]) == (1, {"contradicts": 1})
     [pair] = engram.list_contradictions()["pairs"]
     assert engram.settle_contradiction(pair["id"], "dismiss")["state"] == "dismissed"
     assert engram.list_contradictions(state="dismissed")["total"] == 1

@@ -78,6 +78,14 @@ def test_neighbours_in_a_session_are_linked_in_time(workspace: Workspace) -> Non
     assert weights == {frozenset((a.pk, b.pk)): 1.0 for a, b in near} | {frozenset((a.pk, b.pk)): 0.5 for a, b in far}
 
 
+def test_sessions_of_several_users_that_share_a_name_are_apart(workspace: Workspace) -> None:
+    """L19: "monday" of one is not "monday" of another."""
+    mine = [told(workspace, session="monday", user="lena", minutes=minutes) for minutes in (0, 2)]
+    theirs = [told(workspace, session="monday", user="otto", minutes=minutes) for minutes in (1, 3)]
+    link_memories(workspace_id=workspace.pk)
+    assert pairs(EdgeKind.TIME) == {frozenset(one.pk for one in own) for own in (mine, theirs)}
+
+
 def test_what_is_stored_late_is_linked_to_what_comes_after_it_too(workspace: Workspace) -> None:
     first, last = told(workspace, session="s"), told(workspace, session="s", minutes=10)
     link_memories(workspace_id=workspace.pk)
@@ -197,6 +205,7 @@ def test_a_cause_that_an_extraction_named_is_linked_to_its_effect(workspace: Wor
     """L19: from the memory that says the cause, in its session, with the share of its words that it has."""
     cause = told(workspace, session="s", text="The dam broke in the night.")
     told(workspace, session="t", text="The dam broke in the night.")
+    told(workspace, session="s", user="otto", text="The dam broke in the night.")
     why = ["The dam broke", "Nobody said this"]
     effect = told(workspace, session="s", text="The mill is closed.", minutes=1, causes=why)
     link_memories(workspace_id=workspace.pk)

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from memory.domain.lifecycle import CycleState
 from memory.ingest.arrival import Arrival
 from memory.ingest.episodes import take_episodes
-from memory.models import Belief, Cycle, Episode, Workspace
+from memory.models import Belief, Cycle, Episode, ModelCall, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps
 
@@ -93,6 +93,41 @@ def test_a_budget_that_is_spent_before_all_is_done_is_exit_status_1(
     monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(run_out))
     with pytest.raises(CommandError, match="stay pending"):
         consolidate("--until-idle")
+
+
+def test_what_stood_in_the_way_is_named(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B9: as the status names it, whichever way one waits."""
+
+    def fail(cycle: Cycle) -> None:
+        ModelCall.objects.create(
+            workspace=acme, cycle=cycle, purpose="synthesize", outcome="connection", error="Connection error.",
+            started_at=factories.NOW,
+        )  # fmt: skip
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.FAILED, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(fail))
+    for option in ("--wait", "--until-idle"):
+        with pytest.raises(CommandError, match=r"they stay pending: Connection error\.$"):
+            call_command("consolidate", "--workspace", "acme", option, stdout=StringIO())
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--wait", "3 episodes still wait for a cycle; --until-idle runs as many as it takes."),
+        ("--until-idle", "3 episodes still wait for a cycle; another one would get no further."),
+    ],
+)
+def test_nobody_is_told_to_do_what_they_did(
+    acme: Workspace, monkeypatch: pytest.MonkeyPatch, option: str, told: str
+) -> None:
+    def end(cycle: Cycle) -> None:
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.FINISHED, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(end))
+    out = StringIO()
+    call_command("consolidate", "--workspace", "acme", option, stdout=out)
+    assert out.getvalue().splitlines()[-1] == told
 
 
 def test_what_a_cycle_did_is_said_in_order_and_in_the_right_number(

@@ -222,14 +222,9 @@ def test_an_archive_with_a_wrong_byte_keeps_what_came_before(tmp_path: Path) -> 
     )
 
 
-def test_what_is_nested_too_deeply_is_not_called_a_broken_archive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(**_: object) -> None:
-        raise RecursionError
-
-    monkeypatch.setattr("memory.ingest.importers.conversations.read_claude", read)
-    archive_of(tmp_path)
+def test_what_is_nested_too_deeply_is_not_called_a_broken_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations.json", 1_000_000 * "[")
     code, _, err = run("import_conversations", tmp_path / "export.zip")
     assert (code, err) == (1, "conversations.json: From here on it is not read: it is nested too deeply.\n")
 
@@ -281,7 +276,10 @@ def test_a_transcript_that_is_still_being_written_is_no_error(tmp_path: Path) ->
 def test_a_transcript_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text('{"type": "us\n', encoding="utf-8")
     code, _, err = run("import_claude_code", tmp_path)
-    assert (code, err) == (1, "s.jsonl, line 1: It cannot be read.\n")
+    assert (code, err) == (
+        1,
+        "s.jsonl, line 1: The line is not JSON; column 13: a control character stands in a text.\n",
+    )
 
 
 @pytest.mark.parametrize("name", ["", "nowhere"])

@@ -227,6 +227,27 @@ def test_an_expanded_belief_shows_its_evidence_as_far_as_the_key_may_see_it(rows
     assert (told.hidden_evidence, told.project) == (1, "hidden-project")
 
 
+def test_much_evidence_is_told_page_by_page(rows: Rows) -> None:
+    """B18: the latest first, each page in the order of time, texts cut, and the rest counted."""
+    key = factories.key(workspace=rows.workspace)[1]
+    said = [
+        remembered(
+            f"{number} " + "and on " * 100,
+            workspace=rows.workspace,
+            occurred_at=factories.NOW + timedelta(hours=number),
+        )
+        for number in range(1, 45)
+    ]
+    for episode in said:
+        factories.evidence(belief=rows.belief, episode=episode)
+    pages = [call("memory_expand", key, id=rows.belief.pk, page=page) for page in (1, 2, 3, 4)]
+    told = [[one.episode for one in page.evidence] for page in pages]
+    in_time = [rows.episode.pk, *(episode.pk for episode in said)]
+    assert told == [in_time[25:], in_time[5:25], in_time[:5], []]
+    assert [page.other_evidence for page in pages] == [25, 25, 40, 45]
+    assert max(len(one.text) for one in pages[0].evidence) <= 400
+
+
 def test_an_expanded_episode_shows_what_it_is_evidence_of(rows: Rows) -> None:
     """B18."""
     told = call("memory_expand", factories.key(workspace=rows.workspace)[1], id=rows.episode.pk)

@@ -13,8 +13,9 @@ from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.ledger.verify import find_drift
-from memory.models import Belief, BeliefEvent, ClusterJob, Evidence, Workspace
+from memory.models import Belief, BeliefEvent, ClusterJob, Edge, Evidence, Workspace
 from memory.models.vectors import _halfvec_type
+from tests import factories
 from tests.factories import NOW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -180,3 +181,25 @@ def test_a_database_goes_back_to_nothing_and_that_of_the_first_release_forward_w
     assert apps.get_model("memory", "Belief").objects.get(pk="bl_000000000002").alpha == 5.0
     migrate(latest())
     assert Evidence.objects.count() == before["Evidence"]
+
+
+def test_edges_between_sessions_of_different_users_are_gone() -> None:
+    """L19: earlier releases took sessions of several users for one where they share a name."""
+    migrate("0041_announced_claims")
+    try:
+        workspace = factories.workspace()
+        mine, mine_too, theirs = (
+            factories.episode(workspace=workspace, session="monday", user=user) for user in ("lena", "lena", "otto")
+        )
+        for other in (mine_too, theirs):
+            for kind in ("time", "entity"):
+                first, second = sorted((mine.pk, other.pk))
+                Edge.objects.create(
+                    workspace=workspace, source_id=first, target_id=second, kind=kind, weight=1, created_at=NOW,
+                    last_seen_at=NOW, decays_at=NOW,
+                )  # fmt: skip
+    finally:
+        migrate(latest())
+    kept = {(frozenset((edge.source_id, edge.target_id)), edge.kind) for edge in Edge.objects.all()}
+    apart, together = frozenset((mine.pk, theirs.pk)), frozenset((mine.pk, mine_too.pk))
+    assert kept == {(together, "time"), (together, "entity"), (apart, "entity")}

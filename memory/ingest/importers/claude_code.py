@@ -3,15 +3,16 @@
 A turn's id is the line's own, as the plugin sends it, so that what came in while it was said is not there twice.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from memory.ingest.arrival import Rejected
 from memory.ingest.importers.blocks import left_out_of_blocks, text_of_blocks
 from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable, found_turn
+from memory.ingest.json_text import NotJson, read_json, read_lines
 
 _ROLES = frozenset({"user", "assistant"})
 _LONGEST_SLUG = 100
@@ -48,15 +49,15 @@ def read_transcript(
     With `by_folder` it is of the project that the folder is named by in which the session began.
     """
     project = ""
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(read_lines(stream), start=1):
         on_read(len(raw))
         if not raw.strip():
             continue
         where = f"{place}, line {number}"
         try:
-            line = json.loads(raw.decode())
-        except (ValueError, RecursionError):
-            yield _unread(raw, place=where)
+            line = read_json(raw)
+        except NotJson as error:
+            yield _unread(raw, error, place=where)
             continue
         if by_folder and not project and isinstance(line, dict):
             project = project_of_folder(line.get("cwd"))
@@ -64,9 +65,11 @@ def read_transcript(
             yield _of_project(found, project)
 
 
-def _unread(raw: bytes, *, place: str) -> Found:
+def _unread(raw: bytes, error: NotJson, *, place: str) -> Found:
     """Tell a line that cannot be read from the last one, whose end is not written yet."""
-    return Unreadable(place=place) if raw.endswith(b"\n") else LeftOut(reason=Reason.BROKEN_OFF)
+    if not raw.endswith(b"\n"):
+        return LeftOut(reason=Reason.BROKEN_OFF)
+    return Unreadable(place=place, rejected=Rejected(status=400, detail=f"The line is not JSON; {error}."))
 
 
 def _of_project(found: Found, project: str) -> Found:

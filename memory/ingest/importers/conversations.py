@@ -22,13 +22,12 @@ from memory.ingest.arrival import Rejected
 from memory.ingest.importers.chatgpt import is_chatgpt, read_chatgpt
 from memory.ingest.importers.claude import is_claude, read_claude
 from memory.ingest.importers.found import Found, FoundTurn, Unreadable
-from memory.ingest.json_text import NotJson, read_json
+from memory.ingest.json_text import BoundedJson, NotJson, read_json, read_lines
 
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations[^/]*\.json", re.IGNORECASE)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEAR = 1024  # bytes
 _ZIP = b"PK\x03\x04"
-_TOO_DEEP = Rejected(status=400, detail="From here on it is not read: it is nested too deeply.")
 # Of a sum that does not fit, of data that nobody can unpack, and of an entry that is encrypted or packed otherwise.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
@@ -73,8 +72,6 @@ class ConversationFile:
                 try:
                     with part.open() as stream:
                         yield from self._read_part(_Counted(stream, on_read), part.name)
-                except RecursionError:  # a RuntimeError, but of what was read: the archive is sound
-                    yield Unreadable(place=part.name, rejected=_TOO_DEEP)
                 except _BROKEN as error:
                     reason = f"From here on the archive is broken, or locked: {error}"
                     yield Unreadable(place=part.name, rejected=Rejected(status=400, detail=reason))
@@ -100,8 +97,10 @@ class ConversationFile:
             yield from _read_lines(stream)
 
     def _read_export(self, stream: "_Counted", name: str) -> Iterator[Found]:
+        bounded = BoundedJson(stream)
         try:
-            for number, conversation in enumerate(ijson.items(stream, "item", use_float=True), start=1):
+            for number, conversation in enumerate(ijson.items(bounded, "item", use_float=True), start=1):
+                bounded.begin()
                 place = f"{name}, conversation {number}"
                 if is_chatgpt(conversation):
                     yield from read_chatgpt(conversation=conversation, place=place)
@@ -109,6 +108,9 @@ class ConversationFile:
                     yield from read_claude(conversation=conversation, place=place)
                 else:
                     yield Unreadable(place=place)
+        except NotJson as error:
+            reason = f"From here on it is not read: {error}."
+            yield Unreadable(place=name, rejected=Rejected(status=400, detail=reason))
         except (ijson.JSONError, UnicodeDecodeError) as error:
             reason = f"From here on it is not JSON; {str(error).splitlines()[0]}."
             yield Unreadable(place=name, rejected=Rejected(status=400, detail=reason))
@@ -132,15 +134,16 @@ class _Counted:
         self._on_read(len(block))
         return block
 
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._stream:
+    def lines(self) -> Iterator[bytes]:
+        """Read line by line."""
+        for line in read_lines(self._stream):
             self._on_read(len(line))
             yield line
 
 
 def _read_lines(stream: _Counted) -> Iterator[Found]:
     said = Counter[str]()
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(stream.lines(), start=1):
         if raw.strip():
             yield _read_turn(raw, place=f"line {number}", said=said)
 

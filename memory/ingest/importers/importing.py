@@ -13,7 +13,7 @@ from django.db import transaction
 
 from memory.ingest.arrival import ERASED, Arrival, Rejected
 from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason
-from memory.ingest.parts import split_line
+from memory.ingest.parts import in_batches, split_line
 from memory.ingest.turns.accepting import Accepted, TurnAnswer, take_turns
 
 BATCH = 500
@@ -44,8 +44,8 @@ def import_turns(
 
     A rehearsal does the same and takes each batch back, so that what it counts is what would come of it.
     """
-    rest, seen = iter(found), set[tuple[object, object]]()
-    while batch := list(islice(rest, BATCH)):
+    seen = set[tuple[object, object]]()
+    for batch in in_batches(found, most=BATCH, size_of=_length):
         turns = [item for item in batch if isinstance(item, FoundTurn)]
         report.left_out.update(item.reason for item in batch if isinstance(item, LeftOut))
         report.rejected += [(item.place, item.rejected) for item in batch if not isinstance(item, FoundTurn | LeftOut)]
@@ -55,6 +55,10 @@ def import_turns(
             seen |= {_name(turn) for turn in turns if turn.line.get("turn_id")}
             turns = fresh
         _accept(turns, arrival, user, report, is_rehearsal=is_rehearsal)
+
+
+def _length(item: Found) -> int:
+    return len(str(item.line.get("content"))) if isinstance(item, FoundTurn) else 0
 
 
 def _name(turn: FoundTurn) -> tuple[object, object]:

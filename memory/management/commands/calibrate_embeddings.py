@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memory.domain.calibration import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
-from memory.llm.embeddings import WrongDimensions, embedder, fetch
-from memory.llm.local_embeddings import ModelUnavailable
+from memory.llm.embeddings import WrongDimensions, embedder
 from memory.llm.model import CallFailed
+from memory.llm.onnx_folder import ModelUnavailable
 from memory.llm.profiles import store_profile
 
 
@@ -29,7 +29,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate, print, and write on request."""
         try:
-            fetch()
             report = calibrate(embedder=embedder(), pairs=load_pairs(), policy=settings.POLICY)
         except (CallFailed, WrongDimensions, ModelUnavailable, CalibrationError) as error:
             raise CommandError(str(error)) from error

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from memory.consolidation.cycle import BeliefsAreOff, open_cycle
 from memory.consolidation.idle import is_idle_after
-from memory.consolidation.pausing import describe_pause, find_pause
+from memory.consolidation.pausing import describe_pause, find_pause, first_failure
 from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
@@ -76,9 +76,11 @@ class Command(BaseCommand):
         pending = Episode.objects.for_workspace(workspace).pending().count()
         if pending and not options["json"]:
             waiting = f"{counted(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
-            self.stdout.write(f"{waiting} for a cycle{_what_follows(cycles[-1])}.")
+            follows = _what_follows(cycles[-1], until_idle=options["until_idle"])
+            self.stdout.write(f"{waiting} for a cycle{follows}.")
         if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
-            raise CommandError("Some episodes could not be consolidated; they stay pending.", returncode=1)
+            left = "Some episodes could not be consolidated; they stay pending"
+            raise CommandError(f"{left}{_why(cycles[-1])}.", returncode=1)
 
     def _run(self, workspace: Workspace, *, until_idle: bool, show: bool) -> list[Cycle]:
         cycles: list[Cycle] = []
@@ -121,10 +123,18 @@ def _in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(parts)
 
 
-def _what_follows(last: Cycle) -> str:
+def _what_follows(last: Cycle, *, until_idle: bool) -> str:
     """Say what becomes of the episodes that a cycle left."""
-    is_followed = last.has_backlog or Cycle.objects.for_workspace(last.workspace_id).open().exists()
-    return ", which follows by itself" if is_followed else "; --until-idle runs as many as it takes"
+    if last.has_backlog or Cycle.objects.for_workspace(last.workspace_id).open().exists():
+        return ", which follows by itself"
+    return "; another one would get no further" if until_idle else "; --until-idle runs as many as it takes"
+
+
+def _why(last: Cycle) -> str:
+    """Say what stood in a cycle's way, as the status does, as far as anybody knows."""
+    failed = Episode.objects.for_workspace(last.workspace_id).pending().exclude(state_reason="")
+    why = first_failure(cycle=last) or failed.order_by("number").values_list("state_reason", flat=True).first()
+    return f": {why.rstrip('.')}" if why else ""
 
 
 def _interrupted(last: Cycle | None) -> str:

@@ -1,5 +1,6 @@
 """Create a workspace."""
 
+import shlex
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -34,5 +35,8 @@ class Command(BaseCommand):
 def _person(name: str) -> Any:
     person = get_user_model().objects.filter(username=name, is_active=True, is_staff=True).first()
     if person is None:
-        raise usage_error(f"--owner: nobody named {name!r} can sign in to the admin.")
+        raise usage_error(
+            f"--owner: nobody named {name!r} can sign in to the admin. "
+            f"`manage.py createsuperuser --username {shlex.quote(name)}` makes such an account."
+        )
     return person

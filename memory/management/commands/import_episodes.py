@@ -11,7 +11,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memory.ingest.arrival import Arrival
-from memory.ingest.files import ImportReport, in_batches, read_file, store_file_lines
+from memory.ingest.files import ImportReport, read_batches, read_file, store_file_lines
 from memory.ingest.lines import is_slug
 from memory.ingest.replay import replay_lines
 from memory.management.failures import named_workspace, usage_error
@@ -89,7 +89,7 @@ def _import(stream: IO[bytes], arrival: Arrival, *, size: int) -> ImportReport:
     """Store a file batch by batch, however long it is."""
     report = ImportReport()
     with tqdm(total=size, unit="B", unit_scale=True, desc="importing", disable=None) as bar:
-        for batch in in_batches(read_file(stream=stream, arrival=arrival)):
+        for batch in read_batches(stream=stream, arrival=arrival):
             store_file_lines(lines=batch, arrival=arrival, report=report)
             bar.update(sum(line.bytes for line in batch))
     return report

@@ -11,9 +11,9 @@ from tqdm import tqdm
 
 from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
 from memory.llm.budget import DailyCapReached
-from memory.llm.embeddings import Embedder, WrongDimensions, embedder, fetch
-from memory.llm.local_embeddings import ModelUnavailable
+from memory.llm.embeddings import Embedder, WrongDimensions, embedder
 from memory.llm.model import CallFailed
+from memory.llm.onnx_folder import ModelUnavailable
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
@@ -41,7 +41,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = named_workspace(options["workspace"])
         try:
-            fetch()
             model = embedder()
         except (ModelUnavailable, WrongDimensions) as error:
             raise CommandError(str(error), returncode=1) from error

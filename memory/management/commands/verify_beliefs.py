@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
 
 from memory.ledger.verify import Drift, find_drift
 from memory.management.failures import named_workspace
@@ -15,7 +16,7 @@ class Command(BaseCommand):
     help = "Recompute α and β of every belief from its evidence rows and report drift (exit 1 if there is any)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", help="only this workspace")
+        parser.add_argument("--workspace", help="only this workspace; all of them without")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,12 +27,14 @@ class Command(BaseCommand):
             count, found = find_drift(workspace=workspace)
             checked, drifts = checked + count, drifts + found
         if options["json"]:
-            self.stdout.write(json.dumps({"checked": checked, "drift": drifts}))
+            told = {"workspaces": len(workspaces), "checked": checked, "drift": drifts}
+            self.stdout.write(json.dumps(told, cls=DjangoJSONEncoder))
         else:
             for drift in drifts:
                 self.stdout.write(
                     f"{drift['id']}: {drift['column']} is {drift['stored']}, evidence gives {drift['given']}"
                 )
-            self.stdout.write(f"{counted(checked, 'belief')} checked, {counted(len(drifts), 'difference')}")
+            whose = named or f"{counted(len(workspaces), 'workspace')}"
+            self.stdout.write(f"{counted(checked, 'belief')} of {whose} checked, {counted(len(drifts), 'difference')}")
         if drifts:
             raise CommandError("Some beliefs differ from their evidence.", returncode=1)
