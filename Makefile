@@ -1,4 +1,4 @@
-# Each target works on a fresh machine with Python 3.11–3.13 and make: no root, no other service.
+# Each target works on a fresh machine with Python 3.11–3.14 and make: no root, no other service.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test check up bench faults lock
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Engram needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 15) else f"Engram needs Python 3.11 to 3.14, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: requirements.txt | .venv/bin/python

@@ -146,6 +146,7 @@ if read_flag("ENGRAM_PREPARED_STATEMENTS", default=True):
 # A new connection costs the server some 30 ms, spread over the first look at each table. Where many workers share one
 # server, connections are the scarcer thing: they are given back during model calls and between tasks.
 ENGRAM_KEEP_CONNECTIONS = read_flag("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
+ENGRAM_BELIEFS = read_flag("ENGRAM_BELIEFS", default=True)
 ENGRAM_CATCH_UP = read_flag("ENGRAM_CATCH_UP", default=True)
 DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
 
@@ -179,9 +180,12 @@ ENGRAM_LLM = env.str("ENGRAM_LLM", default="openai" if _HAS_SERVER else "offline
 ENGRAM_EMBEDDINGS = env.str("ENGRAM_EMBEDDINGS", default="openai" if _HAS_SERVER else "offline")
 ENGRAM_SYNTHESIS_MODEL = env.str("ENGRAM_SYNTHESIS_MODEL", default="gpt-4.1-mini")
 ENGRAM_CLASSIFICATION_MODEL = env.str("ENGRAM_CLASSIFICATION_MODEL", default="gpt-4.1-mini")
-_USUAL_EMBEDDING_MODEL = "nomic-ai/nomic-embed-text-v1.5" if ENGRAM_EMBEDDINGS == "local" else "text-embedding-3-small"
+_USUAL_EMBEDDING_MODEL = "" if ENGRAM_EMBEDDINGS == "local" else "text-embedding-3-small"
 ENGRAM_EMBEDDING_MODEL = env.str("ENGRAM_EMBEDDING_MODEL", default=_USUAL_EMBEDDING_MODEL)
 ENGRAM_EMBEDDING_BASE_URL = env.str("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_BASE_URL)
+ENGRAM_RERANKER = env.str("ENGRAM_RERANKER", default="")
+ENGRAM_VERDICTS = env.str("ENGRAM_VERDICTS", default="llm")
+ENGRAM_VERDICT_MODEL = env.str("ENGRAM_VERDICT_MODEL", default="")
 # US dollars per million tokens: {"model": [input, output]}; a model that is not named costs nothing.
 ENGRAM_PRICES: dict[str, Any] = env.json(
     "ENGRAM_PRICES", default={"gpt-4.1-mini": [0.40, 1.60], "text-embedding-3-small": [0.02, 0.0]}
@@ -306,6 +310,7 @@ UNFOLD = {
     "SITE_TITLE": "Engram",
     "SITE_HEADER": "Engram",
     "SITE_SYMBOL": "neurology",
+    "SITE_URL": None,  # the admin is all that people have; a link to a site would lead back here
     "ENVIRONMENT": "memory.admin.frame.environment_label",
     "GLOBAL_CALLBACK": "memory.admin.frame.shared_context",
     "DASHBOARD_CALLBACK": "memory.admin.frame.with_overview",

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from memory.api import health, problems
+from memory.api.addresses import unknown_route
 from workers.presence import see_worker
 from workers.probes import metrics
 
@@ -14,6 +15,7 @@ handler500 = problems.server_error
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/admin/")),
+    re_path(r"^admin/r/", RedirectView.as_view()),  # gone: the admin's way to an object's page, and none has a page
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz, {"also": {"worker": see_worker}}),
@@ -21,5 +23,5 @@ urlpatterns = [
     path("api/v1/", include("memory.api.urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
-    re_path(r"^api/", problems.unknown_route),
+    re_path(r"^api/", unknown_route),
 ]

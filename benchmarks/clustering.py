@@ -169,10 +169,10 @@ def _load_what_a_worker_holds() -> None:
     import celery  # noqa: F401  # imported for its weight alone, as are the next two
     import django.contrib.admin  # noqa: F401
     import rest_framework  # noqa: F401
-    import wordllama
 
-    cached = Path(wordllama.__file__).parent
-    wordllama.WordLlama.load(config="l2_supercat", dim=256, cache_dir=cached, disable_download=True)
+    from memory.llm.static_embeddings import StaticEmbedder
+
+    StaticEmbedder()
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -12,7 +12,7 @@
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
-PYTHONS=(python3.13 python3.12 python3.11 python3)
+PYTHONS=(python3.14 python3.13 python3.12 python3.11 python3)
 SETTINGS=() TARGETS=() OTHER=nobody PYTHON='' KEEP='' FAILED=''
 
 usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit "$1"; }
@@ -94,7 +94,7 @@ run_setting() {
     git clone --quiet "$ROOT" "$home/engram"
     chown -R "$(id -u "$user"):$(id -g "$user")" "$home"
     if ! python=$(python_for "$user" "$home"); then
-        report "$setting" - failed - "no Python 3.11 to 3.13 with venv that $user may run: name one with --python"
+        report "$setting" - failed - "no Python 3.11 to 3.14 with venv that $user may run: name one with --python"
         FAILED=1
         return
     fi

@@ -148,8 +148,8 @@ def count_recalled(memories: Memories, *, timed: "TimedSearch") -> None:
 
     seen = START + timedelta(days=1)
     count_access(
-        episodes=[EpisodeCandidate(key, 0.5, 0.5, 0.5, 0.0) for key in memories.episodes],
-        beliefs=[BeliefCandidate(key, 0.5, 0.5, 0.5, 0.9, START, seen, 1.0) for key in memories.beliefs],
+        episodes=[EpisodeCandidate(key, 0.5, 0.5, 0.5, 0.5, 0.0) for key in memories.episodes],
+        beliefs=[BeliefCandidate(key, 0.5, 0.5, 0.5, 0.5, 0.9, START, seen, 1.0) for key in memories.beliefs],
         now=timezone.now(),
         policy=settings.POLICY.retrieval,
         timed=timed,

@@ -46,7 +46,8 @@ def begin(conversation: dict[str, Any]) -> None:
         stored += _call(key, "POST", "/episodes", {"episodes": lines})["episodes"]
     found: dict[str, str] = {}
     for item, answer in zip(items, stored, strict=True):
-        found.setdefault(answer["id"], item["id"])
+        if "id" in answer:  # what the server refuses, as too long, is never found
+            found.setdefault(answer["id"], item["id"])
     _items[conversation["id"]] = found
     _consolidate(key)
 

@@ -1,6 +1,6 @@
 """What a call may end with instead of an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -37,7 +37,7 @@ class PartlyRefused(EngramError):
         first = self.refused[0]
         super().__init__(
             f"{len(self.refused)} of {len(lines)} {name} were refused, the others are stored; "
-            f"number {first['index']}: {first['status']}, {first['detail']}"
+            f"number {first['index']}: {first['status']}, {_told(str(first['detail']), first.get('errors') or {})}"
         )
 
 
@@ -63,7 +63,25 @@ class ApiError(EngramError):
         self.detail = " ".join(str(one["detail"]) for one in (problem, line) if one.get("detail"))
         self.errors: Mapping[str, Any] = problem.get("errors") or line.get("errors") or {}
         self.retry_after = retry_after
-        super().__init__(f"{status} {self.title}: {self.detail}")
+        super().__init__(f"{status} {self.title}: {_told(self.detail, self.errors)}")
+
+
+def _told(detail: str, errors: Mapping[str, Any]) -> str:
+    """Say what is wrong, with the fields that do not fit; what `detail` says already is not repeated."""
+    fields = [f"{field}: {reason}" for field, reason in _by_field(errors) if reason not in detail]
+    return " ".join([detail, *fields])
+
+
+def _by_field(errors: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each reason behind the field that it is about, named by its way through lists and objects."""
+    if isinstance(errors, Mapping):
+        for name, inner in errors.items():
+            yield from _by_field(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(errors, (list, tuple)):
+        for inner in errors:
+            yield from _by_field(inner, path)
+    else:
+        yield path, str(errors)
 
 
 def _first_refusal(problem: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -274,6 +274,7 @@ class ContradictionList(TypedDict):
     """What somebody should look at."""
 
     total: int
+    unasked: int
     pairs: list["Contradiction"]
 
 
@@ -281,6 +282,7 @@ class ContradictionLook(TypedDict):
     """What a look found."""
 
     total: int
+    unasked: int
     pairs: list["Contradiction"]
     found: int
     outcomes: dict[str, int]
@@ -723,6 +725,7 @@ class Memory(TypedDict):
     text: str
     knowledge: "KnowledgeEnum"
     score: float
+    relevant: bool
     confidence: NotRequired[float]
     occurred_at: NotRequired[str]
     superseded_by: NotRequired[str]
@@ -767,7 +770,9 @@ class Models(TypedDict):
     """The models in use."""
 
     llm: str
+    verdicts: str
     embeddings: str
+    reranker: str
     offline: bool
 
 
