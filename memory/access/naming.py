@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from memory.access.keys import grants
 from memory.access.visibility import viewer_of, visible_beliefs, visible_episodes
-from memory.domain.ids import is_episode_id, is_whole
+from memory.domain.ids import is_episode_id, is_turn_id, is_whole
 from memory.models import ApiKey, Belief, Episode, Permission
 
 _FEW = 6
@@ -42,9 +42,10 @@ def find_beginning(*, among: QuerySet[Memory], beginning: str) -> Memory | None:
 def whole_id(*, name: str, key: ApiKey) -> str:
     """Return the id that begins so among what a key may see, the beginning itself where there is none.
 
-    Raises SeveralFit, and NeedsWholeId for a key that may not read.
+    A turn, which soon has another id, is named by its whole one. Raises SeveralFit, and NeedsWholeId for a key that may
+    not read.
     """
-    if is_whole(name):
+    if is_whole(name) or is_turn_id(name):
         return name
     if not grants(key=key, permission=Permission.READ):
         raise NeedsWholeId

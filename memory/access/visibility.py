@@ -8,9 +8,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from memory.access.keys import allowed_projects
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.models import ApiKey, Belief, Conversation, Episode, Evidence, Project, Workspace
+from memory.models import ApiKey, Belief, Conversation, Episode, Evidence, Project, Turn, Workspace
 from memory.models.beliefs import BeliefQuerySet
-from memory.models.conversations import ConversationQuerySet
+from memory.models.conversations import ConversationQuerySet, TurnQuerySet
 from memory.models.episodes import EpisodeQuerySet
 from memory.models.numbered import run_numbered
 
@@ -97,6 +97,11 @@ def visible_conversations(*, viewer: Viewer) -> ConversationQuerySet:
     """Return the conversations of a viewer's projects."""
     conversations = Conversation.objects.for_workspace(viewer.workspace)
     return conversations if viewer.projects is None else conversations.filter(project__in=viewer.projects)
+
+
+def visible_turns(*, viewer: Viewer) -> TurnQuerySet:
+    """Return the turns of these conversations, none of which anything was forgotten."""
+    return Turn.objects.tellable().filter(conversation__in=visible_conversations(viewer=viewer))
 
 
 def existing_beliefs(*, viewer: Viewer) -> BeliefQuerySet:

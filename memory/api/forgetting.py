@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -19,10 +20,12 @@ from memory.access.visibility import LIMITED_KEY, visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import MEMORY_NAME, documented
-from memory.domain.ids import is_episode_id, is_whole
+from memory.domain.ids import is_episode_id, is_turn_id, is_whole
+from memory.forgetting.conversations import forget_waiting_turn
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
+from memory.recall.turn_cards import find_turn
 
 _REASON_LENGTH = 200
 _MOST_IDS = 100
@@ -164,7 +167,8 @@ class ForgetView(APIView):
             "computed anew, and archived where no support is left. A belief stays as a tombstone: no cycle puts "
             "what says the same in its place; a curator may state it by hand. A pinned belief is forgotten with "
             "`curate` only. With `erase=true` a key with `owner` erases a memory for good, forgotten ones too: see "
-            "`POST /erase`. That takes a whole id."
+            "`POST /erase`. That takes a whole id. A turn that waits to be read is gone for good either way, and "
+            "refused when it comes again."
         ),
         parameters=[MEMORY_NAME, ForgetQuery],
         **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_EXAMPLES),
@@ -173,7 +177,8 @@ class ForgetView(APIView):
         asked = read_query(ForgetQuery, request)
         if not asked["erase"]:
             whole = whole_id(name=memory_id, key=holder_of(request).key)
-            return Response(_forget(request, whole, asked["reason"]))
+            forget = _forget_turn if is_turn_id(whole) else _forget
+            return Response(forget(request, whole, asked["reason"]))
         if not is_whole(memory_id):
             raise serializers.ValidationError({"erase": ["Erasing takes a whole id."]})
         return Response(_erase(request, memory_id))
@@ -198,6 +203,15 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     return {**answer, "belief_ids": belief_ids, **along}
 
 
+def _forget_turn(request: Request, memory_id: str, _: str) -> dict[str, Any]:
+    """Forget a turn that waits to be read: no belief knows of it yet, and no history."""
+    turn = find_turn(memory_id=memory_id, viewer=viewer_from(request))
+    if turn is None:
+        raise Http404
+    forget_waiting_turn(turn=turn)
+    return {"id": memory_id, "status": "forgotten", "beliefs": {"recomputed": 0, "archived": 0}}
+
+
 def _bounded(**ids: Collection[str]) -> dict[str, list[str]]:
     return {name: sorted(found)[:_MOST_IDS] for name, found in ids.items()}
 
@@ -216,6 +230,8 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
         raise PermissionDenied(missing_permission(Permission.OWNER))
     if holder.key.is_limited:
         raise PermissionDenied(LIMITED_KEY)
+    if is_turn_id(memory_id):  # what is forgotten before it was read leaves nothing behind
+        return _forget_turn(request, memory_id, "") | {"status": "erased"}
     is_episode = is_episode_id(memory_id)
     mine: QuerySet[Any] = (Episode if is_episode else Belief).objects.for_workspace(holder.workspace)
     get_object_or_404(mine, pk=memory_id)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
@@ -18,10 +19,11 @@ from memory.api.forgetting import ForgetView
 from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.rounding import RoundedField
 from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_NAME, ROLES, documented
-from memory.domain.ids import is_episode_id
+from memory.domain.ids import is_episode_id, is_turn_id
 from memory.models import Episode, Permission, Transition
 from memory.recall.cards import read_card
 from memory.recall.episode_cards import read_episode_card
+from memory.recall.turn_cards import find_turn, read_turn_card
 from memory.recall.use import read_use
 
 
@@ -141,9 +143,28 @@ class ExpandedBeliefSerializer(BeliefUseSerializer, BeliefCardSerializer):
         )
 
 
+class TurnCardSerializer(serializers.Serializer[Any]):
+    """A turn of a conversation, which waits to be read, or was read since it was recalled."""
+
+    type = serializers.ChoiceField(["turn"])
+    id = serializers.CharField()
+    text = serializers.CharField(source="turn.content")
+    project = serializers.CharField(source="turn.conversation.project.slug", default=None, allow_null=True)
+    user = serializers.CharField(source="turn.conversation.user", allow_blank=True)
+    session = serializers.CharField(source="turn.conversation.session")
+    number = serializers.IntegerField(source="turn.number", help_text="Its place in the conversation.")
+    turn_id = serializers.CharField(source="turn.turn_id", allow_null=True)
+    role = serializers.ChoiceField(ROLES, source="turn.role")
+    speaker = serializers.CharField(source="turn.speaker", allow_blank=True)
+    state = serializers.CharField(help_text="waiting, extracted, echo or failed.")
+    episodes = serializers.ListField(child=serializers.CharField(), help_text="What it became: their ids.")
+    created_at = serializers.DateTimeField(source="turn.created_at")
+    occurred_at = serializers.DateTimeField(source="turn.occurred_at")
+
+
 _CARD = PolymorphicProxySerializer(
     component_name="MemoryCard",
-    serializers={"episode": EpisodeCardSerializer, "belief": ExpandedBeliefSerializer},
+    serializers={"episode": EpisodeCardSerializer, "belief": ExpandedBeliefSerializer, "turn": TurnCardSerializer},
     resource_type_field_name="type",
 )
 
@@ -202,8 +223,15 @@ class MemoryView(ForgetView):
     def get(self, request: Request, memory_id: str) -> Response:
         read_query(Nothing, request)
         whole = whole_id(name=memory_id, key=holder_of(request).key)
-        show = _episode if is_episode_id(whole) else _belief
+        show = _turn if is_turn_id(whole) else _episode if is_episode_id(whole) else _belief
         return Response(show(whole, viewer_from(request)))
+
+
+def _turn(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+    turn = find_turn(memory_id=memory_id, viewer=viewer)
+    if turn is None:
+        raise Http404
+    return dict(TurnCardSerializer(read_turn_card(turn=turn, viewer=viewer)).data)
 
 
 def _episode(memory_id: str, viewer: Viewer) -> dict[str, Any]:

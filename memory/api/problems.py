@@ -26,6 +26,7 @@ from memory.consolidation.held import NotUndone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.forgetting.conversations import TurnIsRead
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import NoVector
 from memory.ledger.locks import Gone, Occupied
@@ -38,6 +39,7 @@ from memory.transfer.reading import NotEmpty
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
     SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, SeveralFit, Occupied,
+    TurnIsRead,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
 _INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}

@@ -266,7 +266,6 @@ class RecallView(APIView):
         recalled = recall(
             scope=_scope(request, asked),
             question=_question(asked),
-            session=asked.get("session") or "",
             now=timezone.now(),
             later=do_afterwards,
         )
@@ -369,4 +368,5 @@ def _question(asked: Mapping[str, Any]) -> Question:
         with_expired=asked["include_expired"],
         is_explained=asked["explain"],
         follows_links=asked["graph"],
+        session=asked.get("session") or "",
     )

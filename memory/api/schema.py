@@ -44,7 +44,7 @@ MEMORY_NAME = OpenApiParameter(
     "memory_id",
     location=OpenApiParameter.PATH,
     description="`ep_…` or `bl_…`, or the beginning of such an id, of four digits at least, that no other memory has; "
-    "for a key that may not read, a whole id.",
+    "for a key that may not read, a whole id. Or `tn_…`, whole, of a turn that waits to be read.",
 )
 
 _DETAILS = {

@@ -39,9 +39,9 @@ class MemoryIdConverter(StringConverter):
 
 
 class MemoryNameConverter(StringConverter):
-    """Such an id, or the beginning of one."""
+    """Such an id, or the beginning of one; or that of a turn that waits to be read."""
 
-    regex = beginning_pattern(IdKind.EPISODE, IdKind.BELIEF)
+    regex = beginning_pattern(IdKind.EPISODE, IdKind.BELIEF, IdKind.TURN)
     expected = ("an id such as ep_3f9a1c0b77de",)
 
 

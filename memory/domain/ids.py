@@ -12,6 +12,7 @@ class IdKind(StrEnum):
     EPISODE = "ep"
     BELIEF = "bl"
     CYCLE = "cy"
+    TURN = "tn"  # of a conversation, while it waits to be read
 
 
 def id_pattern(*kinds: IdKind) -> str:
@@ -31,6 +32,22 @@ def is_whole(memory_id: str) -> bool:
 
 def _prefix(kinds: tuple[IdKind, ...]) -> str:
     return kinds[0] if len(kinds) == 1 else f"(?:{'|'.join(kinds)})"
+
+
+def turn_id_of(number: int) -> str:
+    """Return the public id of the turn whose row has this number."""
+    return f"{IdKind.TURN}_{number:0{_DIGITS}x}"
+
+
+def turn_number_of(memory_id: str) -> int | None:
+    """Return the number of the row that a turn's whole id names; None for any other id."""
+    kind, _, digits = memory_id.partition("_")
+    return int(digits, 16) if kind == IdKind.TURN and is_whole(memory_id) else None
+
+
+def is_turn_id(memory_id: str) -> bool:
+    """Tell by an id, or by the beginning of one, whether it is a turn's."""
+    return memory_id.startswith(f"{IdKind.TURN}_")
 
 
 def is_episode_id(memory_id: str) -> bool:

@@ -14,7 +14,7 @@ _ECHO = re.compile(
     rf"<!-- ENGRAM:BELIEFS:BEGIN -->.*?(?:<!-- ENGRAM:BELIEFS:END -->|\Z)|<!-- ENGRAM:BELIEFS:END -->"
     rf"|\[Memory flash: {_BRACKETED}"
     rf"|\[Belief \({_NUMBER}\): {_BRACKETED}"
-    rf"|{_BULLET}\[[A-Z]\] \([^)\n]*\)[^\n]*[—–-] ID: {id_pattern(IdKind.BELIEF, IdKind.EPISODE)}"
+    rf"|{_BULLET}\[[A-Z]\] \([^)\n]*\)[^\n]*[—–-] ID: {id_pattern(IdKind.BELIEF, IdKind.EPISODE, IdKind.TURN)}"
     rf"|{_ITEM}[^\n]*\(confidence: {_NUMBER}, evidence: \d+\)[ \t]*$"
     rf"|{_ITEM}\[NO LONGER TRUE\][^\n]*\(was: {_NUMBER}, now: {_NUMBER}, demoted: [\d-]+\)[ \t]*$",
     re.MULTILINE | re.DOTALL,

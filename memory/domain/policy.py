@@ -317,6 +317,7 @@ class RecallPolicy:
     ] = 64
     index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
     index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0
+    waiting_turns: Annotated[Count, "B17: newest turns that wait to be read and that a recall looks at"] = 50
     rerank_candidates: Annotated[Count, "B17: best candidates that a re-ranker reads, where there is one"] = 50
     rerank_seconds: Annotated[Positive, "B17: longest time of a re-ranker; over it, the order stays"] = 1.0
     limit: Annotated[Count, "B17: results when no limit is asked for"] = 10

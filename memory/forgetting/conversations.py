@@ -2,14 +2,31 @@
 
 from collections.abc import Collection
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from memory.domain.buffering import TurnState
 from memory.domain.grounding import turns_that_repeat
 from memory.forgetting.refusing import refuse_turns_from_now_on
 from memory.forgetting.scrubbing import scrub_calls
 from memory.ingest.turns.summing_up import as_said
 from memory.ingest.turns.waking import count_turns
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
+
+
+class TurnIsRead(RuntimeError):
+    """A turn that was read, or is being read, cannot be forgotten by itself: what came of it can."""
+
+
+@transaction.atomic
+def forget_waiting_turn(*, turn: Turn) -> None:
+    """Delete a turn that waits to be read, and refuse it when it comes again; raise TurnIsRead for any other."""
+    Conversation.objects.select_for_update(no_key=True).get(pk=turn.conversation_id)
+    waiting = Turn.objects.filter(pk=turn.pk, state=TurnState.BUFFERED)
+    if not waiting.exists():
+        raise TurnIsRead("This turn does not wait any more: see what it became, and forget that.")
+    _delete_turns(turn.workspace, waiting)
+    _recount([turn.conversation_id])
 
 
 def erase_conversations(*, workspace: Workspace, conversations: Collection[int]) -> int:

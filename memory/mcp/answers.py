@@ -167,6 +167,8 @@ class Expanded(Told):
     )
     other_turns: int | None = Field(default=None, description="Further turns it was read from, which are not shown.")
     hidden_beliefs: int | None = Field(default=None, description="Beliefs of it that this key may not see.")
+    # Of a turn
+    became_episodes: list[str] | None = Field(default=None, description="What it became, once it was read.")
 
 
 class BeliefTold(Told):

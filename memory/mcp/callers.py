@@ -19,9 +19,10 @@ from memory.access.visibility import (
 )
 from memory.domain.actor import Actor
 from memory.domain.ids import is_episode_id
-from memory.models import ApiKey, Belief, Episode, Permission, Project, Workspace
+from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
+from memory.recall.turn_cards import find_turn
 
-Row = TypeVar("Row", Belief, Episode)
+Row = TypeVar("Row", Belief, Episode, Turn)
 
 
 class NotAllowed(Exception):
@@ -86,6 +87,10 @@ class Caller:
         episodes = visible_episodes(viewer=self.viewer).select_related("workspace", "project").defer("search")
         episode: Episode | None = episodes.filter(pk=episode_id).first()
         return _found(episode, episode_id)
+
+    def turn(self, turn_id: str) -> Turn:
+        """Return a turn that the key may see."""
+        return _found(find_turn(memory_id=turn_id, viewer=self.viewer), turn_id)
 
     def memory(self, memory_id: str) -> Episode | Belief:
         """Return an episode or a belief that the key may see."""

@@ -13,6 +13,7 @@ from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand
 from memory.domain.lifecycle import IllegalTransitionError
+from memory.forgetting.conversations import TurnIsRead
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import NoVector
@@ -38,7 +39,7 @@ INSTRUCTIONS = (
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
     NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, Occupied, NeedsWholeId,
+    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, Occupied, NeedsWholeId, TurnIsRead,
 )  # fmt: skip
 
 

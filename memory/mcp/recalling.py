@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from django.conf import settings
 from pydantic import Field
 
-from memory.domain.ids import is_episode_id
+from memory.domain.ids import is_episode_id, is_turn_id
 from memory.domain.knowledge import RecallMode
 from memory.ingest.lines import STORABLE, Time
 from memory.mcp.answers import (
@@ -24,7 +24,7 @@ from memory.mcp.answers import (
 )
 from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import DIGITS, MemoryName, ProjectName, UserName
-from memory.models import Belief, Episode
+from memory.models import Belief, Episode, Turn
 from memory.models.search_time import TimedSearch
 from memory.recall.cards import interval_of, read_card
 from memory.recall.choosing import choose_lines, keep_best
@@ -36,6 +36,7 @@ from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
 from memory.recall.recall import recall as find_memories
 from memory.recall.search import RecallScope
+from memory.recall.turn_cards import read_turn_card
 from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall
@@ -85,13 +86,13 @@ def recall(
     question = Question(
         query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
         with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,
-        occurred_before=occurred_before,
+        occurred_before=occurred_before, session=session or "",
     )  # fmt: skip
     named = caller.project(project)
     scope = RecallScope(
         viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
     )
-    found = find_memories(scope=scope, question=question, session=session or "", now=caller.now)
+    found = find_memories(scope=scope, question=question, now=caller.now)
     best = keep_best(memories=found.results, policy=settings.POLICY.recollection)
     with TimedSearch(effort=POLICY.search_effort) as timed:
         told = choose_lines(memories=best, query=query, timed=timed, policy=settings.POLICY)
@@ -146,6 +147,8 @@ def expand(
 ) -> Expanded:
     """Show what the key may see of one memory, of its evidence a page."""
     key = caller.whole_id(id)
+    if is_turn_id(key):
+        return _turn(caller.turn(key), caller)
     if is_episode_id(key):
         return _episode(caller.episode(key), caller, page)
     return _belief(caller.belief(key), caller, page)
@@ -196,6 +199,24 @@ def _episode(episode: Episode, caller: Caller, page: int) -> Expanded:
             for turn in card.turns
         ],
         other_turns=card.other_turns,
+    )
+
+
+def _turn(turn: Turn, caller: Caller) -> Expanded:
+    card = read_turn_card(turn=turn, viewer=caller.viewer)
+    return Expanded(
+        type=card.type,
+        id=card.id,
+        text=turn.content,
+        status=card.state,
+        project=turn.conversation.project.slug if turn.conversation.project else None,
+        user=turn.conversation.user or None,
+        created_at=turn.created_at,
+        speaker=turn.speaker or None,
+        session=turn.conversation.session,
+        source=turn.role,
+        occurred_at=turn.occurred_at,
+        became_episodes=list(card.episodes),
     )
 
 

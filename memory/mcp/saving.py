@@ -6,7 +6,8 @@ from pydantic import Field
 
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
-from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id
+from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id, is_turn_id
+from memory.forgetting.conversations import forget_waiting_turn
 from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
@@ -26,8 +27,9 @@ MemoryId = Annotated[
 MemoryName = Annotated[
     str,
     Field(
-        pattern=f"^{beginning_pattern(IdKind.EPISODE, IdKind.BELIEF)}$",
-        description="An id: ep_… or bl_…; or the beginning of one, of four digits at least, that no other memory has.",
+        pattern=f"^{beginning_pattern(IdKind.EPISODE, IdKind.BELIEF, IdKind.TURN)}$",
+        description="An id: ep_…, bl_… or tn_…; or the beginning of one of the first two, of four digits at least, "
+        "that no other memory has.",
     ),
 ]
 ProjectName = Annotated[str, Field(max_length=200, description="A project's short name (slug).")]
@@ -100,9 +102,12 @@ def forget(
     id: MemoryName,
     reason: Annotated[str, Field(max_length=200, description="Why; kept in the history."), STORABLE] = "",
 ) -> Forgotten:
-    """Forget an episode or a belief."""
+    """Forget an episode or a belief, or a turn that waits to be read."""
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
     key = caller.whole_id(id)
+    if is_turn_id(key):
+        forget_waiting_turn(turn=caller.turn(key))
+        return Forgotten(id=key, recomputed=0, archived=0)
     if is_episode_id(key):
         gone = forget_episode(episode=caller.episode(key), **told)
     else:

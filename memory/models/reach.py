@@ -107,12 +107,12 @@ BELIEF_SCOPE = f"{_HERE} AND {BELIEF_PROJECTS} AND {_USER}"
 
 # Conditions on what only the memory's own row knows.
 _VALID = "(%(with_expired)s OR {row}.valid_until IS NULL OR {row}.valid_until > %(now)s)"
-_OCCURRED = f"""({_ANY_TIME} OR (
+OCCURRED = f"""({_ANY_TIME} OR (
     (%(occurred_from)s::timestamptz IS NULL OR {{row}}.occurred_at >= %(occurred_from)s)
     AND (%(occurred_until)s::timestamptz IS NULL OR {{row}}.occurred_at < %(occurred_until)s)))
 """
 EPISODE_WANTED = f"""
-    {_VALID} AND {_OCCURRED}
+    {_VALID} AND {OCCURRED}
     AND ({_ANY_AGENT} OR {{row}}.agent IN ('', %(agent)s))
     AND ({_ANY_CATEGORY} OR {{row}}.category = ANY(%(categories)s))
     AND ({_NONE_HIDDEN} OR {{row}}.lifecycle_state <> ALL(%(hidden_states)s))
@@ -123,7 +123,7 @@ BELIEF_WANTED = f"""
     {_VALID} AND ({_ANY_FACT_TYPE} OR {{row}}.fact_type = ANY(%(fact_types)s))
     AND ({_ANY_TIME} OR EXISTS (
         SELECT FROM memory_evidence t JOIN memory_episode o ON o.id = t.episode_id
-        WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {_OCCURRED.format(row="o")}))
+        WHERE t.belief_id = {{row}}.id AND t.base_weight > 0 AND {OCCURRED.format(row="o")}))
 """
 # A viewer limited to projects sees a global belief if all that it rests on is of those.
 EPISODE_SEEN = f"({_UNLIMITED} OR {{row}}.project_id = ANY(%(allowed)s))"

@@ -29,7 +29,8 @@ class Words:
 
     `telling` is the weight of each lexeme again, 0 where its word tells nothing of what is meant.
     `rare` is the tsquery, of any configuration, that a row must satisfy to become a candidate; `each` are those of the
-    single words with their weights, the rarest first. `documents` are all texts of the workspace.
+    single words with their weights, the rarest first. `documents` are all texts of the workspace; `has_waiting` if
+    turns of it wait to be read.
     """
 
     lexemes: tuple[str, ...]
@@ -41,6 +42,7 @@ class Words:
     rare: str
     each: tuple[tuple[str, float], ...]
     documents: int
+    has_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

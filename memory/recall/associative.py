@@ -12,6 +12,7 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.domain.scoring import scale_min_max
 from memory.models import Belief, Episode, FactType
+from memory.models.texts import Text
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 from memory.recall.ranking import Column, MemoryType, Ranked, collect_ranked, reference_similarities
 
@@ -35,6 +36,7 @@ def rank_associatively(
     query: str,
     episodes: Sequence[EpisodeCandidate],
     asked: Mapping[str, float],
+    waiting: Mapping[str, Text],
     beliefs: Sequence[BeliefCandidate],
     profile: Profile,
     now: datetime,
@@ -42,9 +44,11 @@ def rank_associatively(
 ) -> list[Ranked]:
     """Score memories of both kinds; where there is no vector on either side, words stand in for likeness.
 
-    `asked` says by id how much episodes count as answers: no part of the score, but of whether it is told.
+    `asked` says by id how much episodes count as answers: no part of the score, but of whether it is told. `waiting`
+    are those that are turns which nobody has read yet.
     """
-    traits = _traits_of_episodes(episodes, now, policy) | _traits_of_beliefs(beliefs, policy)
+    traits = _traits_of_episodes(episodes, now, policy) | _traits_of_turns(episodes, waiting, policy)
+    traits |= _traits_of_beliefs(beliefs, policy)
     found: list[EpisodeCandidate | BeliefCandidate] = [*episodes, *beliefs]
     candidates = [candidate for candidate in found if candidate.id in traits]
     known = [traits[candidate.id] for candidate in candidates]
@@ -97,6 +101,22 @@ def _traits_of_episodes(episodes: Sequence[EpisodeCandidate], now: datetime, pol
             stability=policy.retrieval.initial_stability,
         )
         for key, importance, speaker, entities, created_at, accessed_at in rows
+    }
+
+
+def _traits_of_turns(
+    episodes: Sequence[EpisodeCandidate], waiting: Mapping[str, Text], policy: Policy
+) -> dict[str, _Traits]:
+    """Take turns for episodes of which nothing is known but who spoke, and when."""
+    return {
+        turn.id: _Traits(
+            importance=policy.ingest.importance,
+            names=(turn.speaker,),
+            unread_since=waiting[turn.id].dated,
+            stability=policy.retrieval.initial_stability,
+        )
+        for turn in episodes
+        if turn.id in waiting
     }
 
 

@@ -23,8 +23,9 @@ def give_context(
     policy: ContextPolicy = settings.POLICY.context
     quotas = {MemoryType.EPISODE: policy.episodes, MemoryType.BELIEF: policy.beliefs}
     question = Question(
-        query=query, limit=sum(quotas.values()), quotas=quotas, profile=RecallProfile.ASSOCIATIVE, is_for_task=True
-    )
+        query=query, limit=sum(quotas.values()), quotas=quotas, profile=RecallProfile.ASSOCIATIVE, is_for_task=True,
+        session=session,
+    )  # fmt: skip
     with find_answer(scope=scope, question=question, now=now) as answer:
         far = _far_episodes(answer, scope, policy)
         return tell_within(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_conversations
+from memory.access.visibility import Viewer, visible_beliefs, visible_turns
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
 from memory.ledger.confidence import confidence_policy, read_rows_of
@@ -77,7 +77,7 @@ def _turns(episode: Episode, viewer: Viewer) -> QuerySet[Turn]:
 
     Those that tell what was forgotten are left out.
     """
-    return Turn.objects.tellable().filter(episodes=episode, conversation__in=visible_conversations(viewer=viewer))
+    return visible_turns(viewer=viewer).filter(episodes=episode)
 
 
 def _latest(turns: QuerySet[Turn]) -> Sequence[Turn]:

@@ -32,7 +32,7 @@ class Question:
     `occurred_from` and `occurred_before` bound a time, its start included; `as_of` asks how things stood then; `quotas`
     are the most results of one kind. `is_for_task` if the query tells of a task that memories are to bear on: else one
     that sets a task is taken to be about what that is done to. `follows_links` has the graph between episodes answer,
-    too, as it is today.
+    too, as it is today. `session` is the conversation that asks: it has heard its own turns, which wait to be read.
     """
 
     query: str
@@ -48,6 +48,12 @@ class Question:
     follows_links: bool = False
     quotas: Mapping[MemoryType, int] = field(default_factory=dict)
     is_for_task: bool = False
+    session: str = ""
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether turns that nobody has read yet may answer: of these it is known when they were said, no more."""
+        return self.as_of is None and categories_of(mode=self.mode) is None and MemoryType.EPISODE in self.types
 
     def narrow(self, *, scope: RecallScope, policy: LifecyclePolicy) -> RecallScope:
         """Return the scope with what this question asks of memories beside its words (B1, D2, L14)."""

@@ -47,12 +47,16 @@ def read_memories(
     ranked: Sequence[Ranked],
     viewer: Viewer,
     as_of: datetime | None,
+    waiting: Mapping[str, Text],
     successions: Mapping[str, str],
     is_relevant: Callable[[Ranked], bool],
     explained: Mapping[str, Explanation],
 ) -> tuple[RecalledMemory, ...]:
-    """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
-    texts = _read_texts(ranked, viewer, as_of)
+    """Read the texts of ranked memories, in their order; what a search found by mistake is not shown.
+
+    `waiting` are the texts of turns, which are read already.
+    """
+    texts = _read_texts(ranked, viewer, as_of, waiting)
     return tuple(
         _result(item, texts[item.id], successions.get(item.id), is_relevant(item), explained.get(item.id))
         for item in ranked
@@ -60,20 +64,25 @@ def read_memories(
     )
 
 
-def read_words(ranked: Sequence[Ranked], *, viewer: Viewer, as_of: datetime | None) -> dict[str, str]:
+def read_words(
+    ranked: Sequence[Ranked], *, viewer: Viewer, as_of: datetime | None, waiting: Mapping[str, Text]
+) -> dict[str, str]:
     """Read what ranked memories say, by their ids, and nothing else of them."""
-    return {key: text.text for key, text in _read_texts(ranked, viewer, as_of).items()}
+    return {key: text.text for key, text in _read_texts(ranked, viewer, as_of, waiting).items()}
 
 
-def _read_texts(ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None) -> Mapping[str, Text]:
+def _read_texts(
+    ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None, waiting: Mapping[str, Text]
+) -> Mapping[str, Text]:
     if as_of is not None:
         return _as_they_stood([item.id for item in ranked], viewer, as_of)
-    return read_texts(
-        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE],
+    read = read_texts(
+        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE and item.id not in waiting],
         beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
         workspace_id=viewer.workspace.pk,
         allowed=viewer.projects,
     )
+    return {**read, **waiting} if waiting else read
 
 
 _NO_TIME = Value(None, output_field=DateTimeField())

@@ -30,6 +30,7 @@ from memory.recall.reranking import rerank
 from memory.recall.search import Found, RecallScope, find_candidates, reach_of
 from memory.recall.succession import Successions, give_way, successors_of
 from memory.recall.surfacing import note_surfaced
+from memory.recall.waiting import add_waiting
 from memory.recall.xray import Step, explain
 
 log = structlog.get_logger(__name__)
@@ -70,7 +71,6 @@ def recall(
     *,
     scope: RecallScope,
     question: Question,
-    session: str = "",
     now: datetime,
     later: Callable[[Callable[[], None]], None] | None = None,
 ) -> Recalled:
@@ -84,10 +84,10 @@ def recall(
         results = answer.recalled.results
         if not question.is_explained and question.as_of is None:
             search.callback(count_shown, results=results, answer=answer, now=now)
-            if later and not session and results:
+            if later and not question.session and results:
                 later(search.pop_all().close)
-    if session:
-        note_surfaced(workspace=scope.viewer.workspace, session=session, memories=results, now=now)
+    if question.session:
+        note_surfaced(workspace=scope.viewer.workspace, session=question.session, memories=results, now=now)
     return answer.recalled
 
 
@@ -125,9 +125,19 @@ def _find(
         as_of=question.as_of,
         policy=policy.recall,
     )
+    reach = reach_of(scope=narrowed, now=now)
+    if question.may_wait:
+        found = add_waiting(
+            timed=timed,
+            reach=reach,
+            found=found,
+            query=question.query,
+            session=question.session,
+            embedder=model,
+            policy=policy.recall,
+        )
     if not question.follows_links:
         return found
-    reach = reach_of(scope=narrowed, now=now)
     return follow_links(
         timed=timed, reach=reach, query=question.query, found=found, profile=model.profile, policy=policy
     )
@@ -142,7 +152,7 @@ def count_shown(*, results: Sequence[RecalledMemory], answer: Answer, now: datet
     """Count the memories that were shown of an answer as accessed, both kinds in one statement (B5)."""
     shown = {result.id for result in results}
     count_access(
-        episodes=[episode for episode in answer.found.episodes if episode.id in shown],
+        episodes=[one for one in answer.found.episodes if one.id in shown and one.id not in answer.found.waiting],
         beliefs=[belief for belief in answer.found.beliefs if belief.id in shown],
         now=now,
         policy=settings.POLICY.retrieval,
@@ -266,6 +276,7 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
             query=question.query,
             episodes=episodes,
             asked=found.asked,
+            waiting=found.waiting,
             beliefs=beliefs,
             profile=profile,
             now=now,
@@ -322,7 +333,7 @@ def _tell(
     candidates, unused = rerank(
         candidates=_candidates(found, question, profile, now, policy),
         query=question.query,
-        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of),
+        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting),
         timed=timed,
         policy=policy.recall,
     )
@@ -332,6 +343,7 @@ def _tell(
         read_memories,
         viewer=scope.viewer,
         as_of=question.as_of,
+        waiting=found.waiting,
         successions=ranking.successions,
         is_relevant=Floor(
             query=question.query, is_for_task=question.is_for_task, policy=policy.relevance

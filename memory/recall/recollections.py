@@ -34,7 +34,7 @@ def recollect(
     """Return up to 3 episodes and 2 beliefs that a query brings up, as far as the tokens reach."""
     policy: RecollectionPolicy = settings.POLICY.recollection
     quotas = {MemoryType.EPISODE: policy.episodes + policy.spare, MemoryType.BELIEF: policy.beliefs}
-    question = Question(query=query, limit=sum(quotas.values()), quotas=quotas)
+    question = Question(query=query, limit=sum(quotas.values()), quotas=quotas, session=session)
     with find_answer(scope=scope, question=question, now=now) as answer:
         return tell_within(
             answer=answer,

@@ -21,6 +21,7 @@ from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm
 from memory.models.search_time import SearchFailed, TimedSearch
+from memory.models.texts import Text
 from memory.models.vector_search import (
     BeliefCandidate,
     Context,
@@ -69,7 +70,8 @@ class RecallScope:
 class Found:
     """Candidates of each kind, what was looked for, and the channels that could not be used.
 
-    `spread` is what the graph says of episodes, where it was asked.
+    `spread` is what the graph says of episodes, where it was asked; `waiting` are the words of those episodes that are
+    turns which nobody has read yet, by their ids.
     """
 
     episodes: list[EpisodeCandidate]
@@ -79,6 +81,7 @@ class Found:
     spread: Spread = NOWHERE
     asked: Mapping[str, float] = field(default_factory=dict)  # how much episodes assert what the query asks about
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
+    waiting: Mapping[str, Text] = field(default_factory=dict)
 
 
 def find_candidates(

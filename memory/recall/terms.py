@@ -2,7 +2,7 @@
 # ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from memory.domain.policy import RecallPolicy
@@ -42,12 +42,13 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
             break
     if not rows:
         return NO_WORDS
-    documents, mean_length = rows[0][2:]
+    documents, mean_length, has_waiting = rows[0][2:]
     found = sorted(
-        (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, _, _ in rows),
+        (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, *_ in rows),
         key=lambda word: (word.documents, word.lexemes),
     )[: policy.query_terms]
-    return _weigh(found, documents=documents, mean_length=mean_length, policy=policy)
+    words = _weigh(found, documents=documents, mean_length=mean_length, policy=policy)
+    return replace(words, has_waiting=has_waiting)
 
 
 def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> Words:
@@ -99,9 +100,13 @@ WITH words AS (
     GROUP BY s.word
 )
 """
+# Told along with a query's words, so that a recall asks about turns only where some wait.
+_HAS_WAITING = """(
+    EXISTS (SELECT FROM memory_conversation c WHERE c.workspace_id = %(workspace)s::bigint AND c.buffered > 0)
+    OR EXISTS (SELECT FROM memory_conversation c WHERE c.workspace_id = %(workspace)s::bigint AND c.leased > 0))"""
 # A row for each word: its lexemes, in how many texts they stand, how many texts there are, and how long.
 _COUNTED = f"""{_WORDS}
-SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
+SELECT f.lexemes, frequency.documents, m.documents, m.mean_length, {_HAS_WAITING}
 FROM forms f, memory_textstatistics m CROSS JOIN LATERAL (
     SELECT coalesce(max(t.documents), 0) AS documents FROM memory_termfrequency t
     WHERE t.workspace_id = %(workspace)s AND t.lexeme = ANY(f.lexemes)
@@ -115,7 +120,7 @@ _COUNT = rf"""{_WORDS}
     FROM (SELECT length(search) AS length, row_number() OVER () AS number FROM memory_episode
           WHERE workspace_id = %(workspace)s AND status = 'active') e
 )
-SELECT f.lexemes, frequency.documents, m.documents, m.mean_length
+SELECT f.lexemes, frequency.documents, m.documents, m.mean_length, {_HAS_WAITING}
 FROM forms f, measured m CROSS JOIN LATERAL (
     SELECT count(*) AS documents FROM memory_episode e
     WHERE e.workspace_id = %(workspace)s AND e.status = 'active'

@@ -52,8 +52,7 @@ def ask(
     """Recall as someone who may see the whole workspace, or some projects of it; `asked` goes into the question."""
     return recall(
         scope=scope_of(workspace=workspace, project=project, limited_to=limited_to, user=user, agent=agent),
-        question=Question(query=query, limit=limit, **asked),
-        session=session,
+        question=Question(query=query, limit=limit, session=session, **asked),
         now=now,
     )
 
