@@ -165,6 +165,9 @@ class MemorySerializer(serializers.Serializer[Any]):
         default_timezone=UTC,  # else it is looked up for each memory
         help_text="Of an episode.",
     )
+    claim = serializers.CharField(
+        required=False, help_text="What an episode asserts that the query means, in a sentence that stands alone."
+    )
     superseded_by = serializers.CharField(
         required=False, help_text="Of an episode that bears out nothing that is believed: the belief in its place."
     )

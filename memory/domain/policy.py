@@ -270,6 +270,9 @@ class RecallPolicy:
     answer_step: Annotated[Amount, "B17: what of that share is lost with each later answer"] = 0.2
     asked_time_prior: Annotated[Amount, "B17: standard scores of an episode of the time that is asked about"] = 3.0
     asked_time_beliefs: Annotated[Share, "B17: factor of a belief's score where a time is asked about"] = 0.7
+    unasked_beliefs: Annotated[
+        Share, "B17: factor of a belief's score that does not say what is asked for, where another memory does"
+    ] = 0.7
     occasion_share: Annotated[Share, "B17: share of the best coverage of all that makes an episode an occasion"] = 0.5
     occasions: Annotated[Count, "B17: nearest episodes that are occasions where no words tell"] = 5
     named_speaker_prior: Annotated[Amount, "B17: standard scores of an episode whose speaker the query names"] = 0.3

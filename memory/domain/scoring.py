@@ -179,9 +179,15 @@ def fit_among(
     return np.asarray((1 - weight) * by_vector + weight * by_text)
 
 
-def belief_factor(*, asks_of_time: bool, policy: RecallPolicy) -> float:
-    """Return by what beliefs' scores are multiplied beside those of episodes: of a time, episodes tell more."""
-    return policy.belief_blend * (policy.asked_time_beliefs if asks_of_time else 1.0)
+def belief_factors(*, says: Sequence[float], is_answered: bool, asks_of_time: bool, policy: RecallPolicy) -> Scores:
+    """Return by what each belief's score is multiplied beside those of episodes.
+
+    Of a time, episodes tell more. Where any memory says what the query asks for (`is_answered`), a belief that does not
+    (0 of `says`) is beside the point, however like it is.
+    """
+    blend = policy.belief_blend * (policy.asked_time_beliefs if asks_of_time else 1.0)
+    beside = policy.unasked_beliefs if is_answered else 1.0
+    return np.where(_floats(says) > 0, blend, blend * beside)
 
 
 def scale_min_max(*, values: ArrayLike, beside: ArrayLike = ()) -> Scores:

@@ -41,20 +41,22 @@ def is_telling(word: str) -> bool:
     lowered = word.lower()
     if lowered.isdigit():
         return len(lowered) >= _FEWEST_DIGITS
-    return lowered not in common_words() and lowered not in _TASK_WORDS
+    bare = lowered.replace("’", "'").partition("'")[0]  # "who'd", "what's": as much as without their endings
+    return not {lowered, bare} & _EVERYDAY
 
 
 def telling_stems(text: str, language: str) -> frozenset[str]:
     """Return the stems of what says something of a text: none of verbs, of everyday words and of short numbers."""
     return frozenset(
-        one for one in content_stems(text, language=language) if is_telling(one) and one not in _dull_stems(language)
+        one for one in content_stems(text, language=language) if is_telling(one) and one not in _idle_stems(language)
     )
 
 
 @cache
-def _dull_stems(language: str) -> frozenset[str]:
+def _idle_stems(language: str) -> frozenset[str]:
+    """Return the stems of all words that tell nothing: lists hold whole words."""
     stem = stem_german if language == "de" else stem_english
-    return frozenset(map(stem, dull_words(language)))
+    return frozenset(map(stem, dull_words(language) | _EVERYDAY))
 
 
-_TASK_WORDS = frozenset(word_list("task_words"))
+_EVERYDAY = common_words() | frozenset(word_list("task_words")) | ENGLISH_STOPS | GERMAN_STOPS

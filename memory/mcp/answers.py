@@ -60,6 +60,9 @@ class Memory(Told):
     relevant: bool = Field(description="Whether it has to do with the query at all.")
     confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
     occurred_at: datetime | None = Field(default=None, description="Of an episode.")
+    claim: str | None = Field(
+        default=None, description="What an episode asserts that the query means, in a sentence that stands alone."
+    )
     superseded_by: str | None = Field(
         default=None, description="Of an episode that holds no more: the belief that stands in its place."
     )

@@ -113,6 +113,7 @@ def _told(memory: RecalledMemory) -> Memory:
         confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
         occurred_at=memory.occurred_at,
         relevant=memory.is_relevant,
+        claim=memory.claim,
         superseded_by=memory.superseded_by,
         valid_from=memory.valid_from,
         valid_until=memory.valid_until,

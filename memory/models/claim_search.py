@@ -15,14 +15,15 @@ from memory.models.vectors import Vectors
 class FoundClaim(NamedTuple):
     """A claim of an episode that was found: which of the slots asked about it fills, and its cosine to the query.
 
-    `slots` are none where it does not count as an assertion. There is no similarity where the claim is its episode's
-    whole text, or nothing to compare with.
+    `slots` are none where it does not count as an assertion, and so is `sentence`. There is no similarity where the
+    claim is its episode's whole text, or nothing to compare with.
     """
 
     episode: str
     slots: Sequence[str]
     said_at: datetime
     similarity: float | None
+    sentence: str
 
 
 def read_found(
@@ -38,6 +39,12 @@ def read_found(
     }
     statement = _FILLING if vector is None else _FOUND
     return [FoundClaim._make(row) for row in run_numbered(statement=statement, parameters=asked, keeps_plan=True)]
+
+
+def read_answering(*, beliefs: Sequence[str], slots: Collection[str]) -> set[str]:
+    """Return those of some beliefs that a claim bears out which fills one of these slots."""
+    asked = {"beliefs": list(beliefs), "slots": list(slots)}
+    return {key for (key,) in run_numbered(statement=_ANSWERING, parameters=asked, keeps_plan=True)}
 
 
 class AssertedClaim(NamedTuple):
@@ -68,17 +75,22 @@ _OF_SLOTS = "c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])
 _FILLED = f"""
     CASE WHEN {_OF_SLOTS} THEN ARRAY(SELECT unnest(c.slots) INTERSECT SELECT unnest(%(slots)s::varchar[]))
          ELSE '{{}}'::varchar[] END"""
+_ASSERTION = "CASE WHEN c.mode = ANY(%(modes)s::text[]) THEN c.sentence ELSE '' END"
 _FILLING = f"""
-SELECT c.episode_id, {_FILLED}, e.occurred_at, NULL::float8
+SELECT c.episode_id, {_FILLED}, e.occurred_at, NULL::float8, {_ASSERTION}
 FROM memory_claim c JOIN memory_episode e ON e.id = c.episode_id
 WHERE c.episode_id = ANY(%(episodes)s::text[]) AND {_OF_SLOTS}
 """
 _FOUND = f"""
-SELECT c.episode_id, {_FILLED}, e.occurred_at, 1 - (v.vector <=> %(vector)b::halfvec)
+SELECT c.episode_id, {_FILLED}, e.occurred_at, 1 - (v.vector <=> %(vector)b::halfvec), {_ASSERTION}
 FROM memory_claim c
 JOIN memory_episode e ON e.id = c.episode_id
 LEFT JOIN memory_claimembedding v ON v.claim_id = c.id AND v.model = %(model)s
 WHERE c.episode_id = ANY(%(episodes)s::text[]) AND (v.claim_id IS NOT NULL OR ({_OF_SLOTS}))
+"""
+_ANSWERING = """
+SELECT DISTINCT e.belief_id FROM memory_evidence e JOIN memory_claim c ON c.id = e.claim_id
+WHERE e.belief_id = ANY(%(beliefs)s::text[]) AND e.verdict = 'SUPPORTS' AND c.slots && %(slots)s::varchar[]
 """
 _ASSERTED = """
 SELECT c.episode_id, c.sentence, c.words, c.slots, c.context,

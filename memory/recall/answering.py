@@ -1,35 +1,76 @@
 """What makes an episode that was found an answer, beside its likeness: its claims, and when it occurred (E1, B17)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
+from memory.domain.matching.analysis import guess_language
 from memory.domain.policy import RecallPolicy
+from memory.language.queries import telling_stems
 from memory.language.slots import slots_asked, slots_by_name
 from memory.language.times import Order, TimeAsked
-from memory.models.claim_search import FoundClaim, read_found
+from memory.models.claim_search import FoundClaim, read_answering, read_found
 from memory.models.texts import read_occurred
-from memory.models.vector_search import EpisodeCandidate, SearchQuery
+from memory.models.vector_search import BeliefCandidate, EpisodeCandidate, SearchQuery
 
 
 class Answering(NamedTuple):
-    """Episodes as near as the nearest of their claims; by id, how much each counts that asserts what is asked about."""
+    """Episodes as near as the nearest of their claims; by id, how much each memory counts that says what is asked for.
+
+    A belief says it if a claim does that bears it out. `claims` are those that may be meant.
+    """
 
     episodes: list[EpisodeCandidate]
     asked: dict[str, float]
+    claims: Mapping[str, Sequence[FoundClaim]] = MappingProxyType({})  # by episode
 
 
 def read_answers(
-    *, episodes: Sequence[EpisodeCandidate], query: str, searched: SearchQuery, policy: RecallPolicy
+    *,
+    episodes: Sequence[EpisodeCandidate],
+    beliefs: Sequence[BeliefCandidate],
+    query: str,
+    searched: SearchQuery,
+    policy: RecallPolicy,
 ) -> Answering:
-    """Compare the claims of the episodes found with the query."""
+    """Compare the claims of the memories found with the query."""
     slots = slots_asked(query)
-    if not episodes or (searched.vector is None and not slots):
-        return Answering(episodes=list(episodes), asked={})
-    ids = [episode.id for episode in episodes]
-    claims = read_found(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
-    return Answering(episodes=_as_near_as_claims(episodes, claims), asked=_weigh(claims, policy))
+    claims: list[FoundClaim] = []
+    if episodes and (searched.vector is not None or slots):
+        ids = [episode.id for episode in episodes]
+        claims = read_found(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
+    asked = _weigh(claims, policy)
+    if beliefs and slots:
+        asked |= dict.fromkeys(read_answering(beliefs=[belief.id for belief in beliefs], slots=slots), 1.0)
+    by_episode: defaultdict[str, list[FoundClaim]] = defaultdict(list)
+    for claim in claims:
+        by_episode[claim.episode].append(claim)
+    return Answering(episodes=_as_near_as_claims(episodes, claims), asked=asked, claims=by_episode)
+
+
+def find_meant(*, claims: Sequence[FoundClaim], query: str, nearest: float) -> str:
+    """Return which assertion of an episode a query means: what is asked for, else what shares most of its words.
+
+    Else the one that makes the episode as near to the query as it is (`nearest`, a cosine); it may be none.
+    """
+    language = guess_language(query)
+    words = telling_stems(query, language)
+    fits = [
+        (
+            bool(claim.slots),
+            len(words & telling_stems(claim.sentence, language)),
+            -1.0 if claim.similarity is None else claim.similarity,
+        )
+        for claim in claims
+    ]
+    meant = [
+        (fit, claim.sentence)
+        for fit, claim in zip(fits, claims, strict=True)
+        if claim.sentence and (fit[0] or fit[1] > 0 or fit[2] >= nearest)
+    ]
+    return max(meant, key=lambda pair: pair[0])[1] if meant else ""
 
 
 def _as_near_as_claims(episodes: Sequence[EpisodeCandidate], claims: Sequence[FoundClaim]) -> list[EpisodeCandidate]:

@@ -39,7 +39,7 @@ def _due(policy: RecallPolicy) -> Iterator[int]:
 
 @transaction.atomic
 def count_words(*, workspace_id: int, waits: bool = False) -> bool:
-    """Count in how many of a workspace's active episodes each word stands; false if somebody else is counting.
+    """Count how common each word is in a workspace's active memories; false if somebody else is counting.
 
     With `waits` their counting is waited for instead. Readers see the old numbers until the new ones are complete.
     """
@@ -72,11 +72,25 @@ CROSS JOIN LATERAL (
 WHERE grown.fresh >= CASE WHEN s.workspace_id IS NULL THEN 1 ELSE greatest(%(least)s, ceil(%(share)s * s.documents)) END
 ORDER BY w.id
 """
+# A word is as common as it is among episodes, or among beliefs where it is commoner there: the name of whose memory it
+# is stands in nearly every belief, and tells none from another. Of few beliefs a share says little: one word is taken
+# off, and four beliefs are added.
 _COUNT_TERMS = """
+WITH texts AS (
+    SELECT search, true AS is_episode FROM memory_episode
+    WHERE workspace_id = %(workspace)s AND status = 'active'
+    UNION ALL SELECT search, false FROM memory_belief WHERE workspace_id = %(workspace)s AND status = 'active'
+), counted AS (
+    SELECT count(*) FILTER (WHERE is_episode) AS episodes, count(*) FILTER (WHERE NOT is_episode) AS beliefs FROM texts
+), terms AS (
+    SELECT u.lexeme, count(*) FILTER (WHERE is_episode) AS in_episodes,
+        count(*) FILTER (WHERE NOT is_episode) AS in_beliefs
+    FROM texts t, unnest(t.search) u GROUP BY u.lexeme
+)
 INSERT INTO memory_termfrequency (workspace_id, lexeme, documents)
-SELECT %(workspace)s, u.lexeme, count(*) FROM memory_episode e, unnest(e.search) u
-WHERE e.workspace_id = %(workspace)s AND e.status = 'active'
-GROUP BY u.lexeme
+SELECT %(workspace)s, lexeme,
+    greatest(in_episodes, round((in_beliefs - 1) * c.episodes / (c.beliefs + 4.0))) AS documents
+FROM terms CROSS JOIN counted c WHERE in_episodes > 0 OR in_beliefs > 1
 """
 _COUNT_TEXTS = """
 INSERT INTO memory_textstatistics (workspace_id, documents, mean_length, last_number, counted_at)

@@ -17,7 +17,7 @@ from memory.domain.lifecycle_policy import boost_of
 from memory.domain.noting import is_standing_order
 from memory.domain.policy import LifecyclePolicy, Policy, RecallPolicy
 from memory.domain.scoring import (
-    belief_factor,
+    belief_factors,
     fit_among,
     score_beliefs,
     score_episodes,
@@ -153,15 +153,20 @@ def rank_beliefs(
     *,
     candidates: Sequence[BeliefCandidate],
     episodes: Sequence[EpisodeCandidate],
+    asked: Mapping[str, float] = MappingProxyType({}),
     asks_of_time: bool = False,
     profile: Profile,
     now: datetime,
     policy: Policy,
 ) -> list[Ranked]:
-    """Score beliefs as they stand beside the episodes found; one without a vector is like nothing."""
+    """Score beliefs as they stand beside the episodes found; one without a vector is like nothing.
+
+    `asked` says by id how much those count, of both kinds, that say what the query asks for.
+    """
     similarity = reference_similarities(candidates, profile)
     likeness = np.where(np.isnan(similarity), 0.0, similarity)
-    factor = belief_factor(asks_of_time=asks_of_time, policy=policy.recall)
+    says = [asked.get(candidate.id, 0.0) for candidate in candidates]
+    factor = belief_factors(says=says, is_answered=bool(asked), asks_of_time=asks_of_time, policy=policy.recall)
     text, text_beside = _texts(candidates), _texts(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
@@ -178,7 +183,8 @@ def rank_beliefs(
         "by_likeness": scores.likeness,
         "by_strength": scores.strength,
         "by_text": scores.text,
-        "blend": [factor] * len(candidates),
+        "asked_slot": says,
+        "blend": factor,
         "fit": fit_among(
             similarity=likeness,
             text=text,

@@ -21,7 +21,7 @@ class RecalledMemory:
 
     `dated` is the day to name it by: when an episode occurred, when a belief was borne out last. `superseded_by` is the
     belief that stands in the place of all that an episode bore out. `is_derived` are summaries. `is_relevant` if it has
-    to do with the query at all.
+    to do with the query at all. `claim` is what an episode asserts that the query means, as a sentence.
     """
 
     type: MemoryType
@@ -38,6 +38,7 @@ class RecalledMemory:
     session: str = ""
     is_derived: bool = False
     is_relevant: bool = False
+    claim: str | None = None
     passage: str = ""  # of an episode, the words that a query is about, where those were looked for
     explain: Explanation | None = None
 
@@ -50,6 +51,7 @@ def read_memories(
     waiting: Mapping[str, Text],
     successions: Mapping[str, str],
     is_relevant: Callable[[Ranked], bool],
+    claim_of: Callable[[str], str | None],
     explained: Mapping[str, Explanation],
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown.
@@ -58,7 +60,14 @@ def read_memories(
     """
     texts = _read_texts(ranked, viewer, as_of, waiting)
     return tuple(
-        _result(item, texts[item.id], successions.get(item.id), is_relevant(item), explained.get(item.id))
+        _result(
+            item,
+            texts[item.id],
+            superseded_by=successions.get(item.id),
+            is_relevant=is_relevant(item),
+            claim=claim_of(item.id),
+            explain=explained.get(item.id),
+        )
         for item in ranked
         if item.id in texts
     )
@@ -104,7 +113,13 @@ def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str
 
 
 def _result(
-    item: Ranked, text: Text, superseded_by: str | None, is_relevant: bool, explanation: Explanation | None
+    item: Ranked,
+    text: Text,
+    *,
+    superseded_by: str | None,
+    is_relevant: bool,
+    claim: str | None,
+    explain: Explanation | None,
 ) -> RecalledMemory:
     is_episode = item.type == MemoryType.EPISODE
     return RecalledMemory(
@@ -122,5 +137,6 @@ def _result(
         session=text.session,
         is_derived=text.is_derived,
         is_relevant=is_relevant,
-        explain=explanation,
+        claim=claim,
+        explain=explain,
     )

@@ -1,5 +1,6 @@
 """The service behind every recall."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +18,7 @@ from memory.llm.workspace_model import embedder_of
 from memory.models.bearing import Bearing, read_bearing
 from memory.models.search_time import SearchFailed, TimedSearch
 from memory.recall.access import count_access
+from memory.recall.answering import find_meant
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
 from memory.recall.choosing import Floor
@@ -294,6 +296,7 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
         *rank_beliefs(
             candidates=beliefs,
             episodes=episodes,
+            asked=found.asked,
             asks_of_time=found.of_time is not None,
             profile=profile,
             now=now,
@@ -348,6 +351,7 @@ def _tell(
         is_relevant=Floor(
             query=question.query, is_for_task=question.is_for_task, policy=policy.relevance
         ).is_cleared_by,
+        claim_of=partial(_claim_of, found, question.query),
     )
     if not question.is_explained:
         return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
@@ -362,6 +366,15 @@ def _tell(
             Missed(memory=memory, reason=ranking.barred.get(memory.id, BELOW_THE_LAST)) for memory in missed
         ),
     )
+
+
+def _claim_of(found: Found, query: str, episode_id: str) -> str | None:
+    """Return which assertion of an episode the query means, if it means any."""
+    claims = found.claims.get(episode_id)
+    if not claims:
+        return None
+    [nearest] = [one.similarity for one in found.episodes if one.id == episode_id]
+    return find_meant(claims=claims, query=query, nearest=math.inf if nearest is None else nearest) or None
 
 
 def _missed(ranking: _Ranking, policy: Policy) -> list[Ranked]:

@@ -17,6 +17,7 @@ from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
+from memory.models.claim_search import FoundClaim
 from memory.models.past_search import search_past_beliefs, search_past_episodes
 from memory.models.reach import Reach
 from memory.models.search_statements import Lookup, VectorArm
@@ -70,8 +71,8 @@ class RecallScope:
 class Found:
     """Candidates of each kind, what was looked for, and the channels that could not be used.
 
-    `spread` is what the graph says of episodes, where it was asked; `waiting` are the words of those episodes that are
-    turns which nobody has read yet, by their ids.
+    `claims` are those of episodes that the query may mean. `spread` is what the graph says of episodes, where it was
+    asked; `waiting` are the words of those episodes that are turns which nobody has read yet, by their ids.
     """
 
     episodes: list[EpisodeCandidate]
@@ -79,9 +80,10 @@ class Found:
     query: SearchQuery
     degraded: tuple[str, ...]
     spread: Spread = NOWHERE
-    asked: Mapping[str, float] = field(default_factory=dict)  # how much episodes assert what the query asks about
+    asked: Mapping[str, float] = field(default_factory=dict)  # how much memories say what the query asks for
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
     waiting: Mapping[str, Text] = field(default_factory=dict)
+    claims: Mapping[str, Sequence[FoundClaim]] = field(default_factory=dict)
 
 
 def find_candidates(
@@ -107,13 +109,15 @@ def find_candidates(
     episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
     timed_ones, weights = _find_timed(timed, scope, query, episodes, channels.query, count, now, as_of, policy)
     together = [*episodes, *timed_ones]
-    answering = _read_answers(timed, together, query, channels.query, policy)
+    beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
+    answering = _read_answers(timed, together, beliefs, query, channels.query, policy)
     return Found(
         episodes=answering.episodes,
-        beliefs=channels.find_beliefs() if MemoryType.BELIEF in types else [],
+        beliefs=beliefs,
         query=channels.query,
         degraded=channels.degraded,
         asked=answering.asked,
+        claims=answering.claims,
         of_time=weights,
     )
 
@@ -156,10 +160,15 @@ def _find_timed(
 
 
 def _read_answers(
-    timed: TimedSearch, episodes: list[EpisodeCandidate], query: str, searched: SearchQuery, policy: RecallPolicy
+    timed: TimedSearch,
+    episodes: list[EpisodeCandidate],
+    beliefs: list[BeliefCandidate],
+    query: str,
+    searched: SearchQuery,
+    policy: RecallPolicy,
 ) -> Answering:
-    """Compare the claims of the episodes found with the query; without them it goes on."""
-    read = partial(read_answers, episodes=episodes, query=query, searched=searched, policy=policy)
+    """Compare the claims of what was found with the query; without them it goes on."""
+    read = partial(read_answers, episodes=episodes, beliefs=beliefs, query=query, searched=searched, policy=policy)
     try:
         return timed.run(read, seconds=policy.channel_seconds)
     except SearchFailed as error:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from memory.domain.policy import RecallPolicy
 from memory.domain.scoring import (
-    belief_factor,
+    belief_factors,
     fit_among,
     inverse_document_frequency,
     scale_min_max,
@@ -160,8 +160,17 @@ def test_where_sessions_do_not_differ_they_change_nothing(sessions: list[str | N
 
 def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
     """B17: the blend with beliefs is their score × 0.8, and less where a time is asked about."""
-    assert belief_factor(asks_of_time=False, policy=POLICY) == 0.8
-    assert belief_factor(asks_of_time=True, policy=POLICY) == pytest.approx(0.56)
+    asked = {"says": [0.0, 1.0], "is_answered": False, "policy": POLICY}
+
+    assert belief_factors(**asked, asks_of_time=False).tolist() == [0.8, 0.8]
+    assert belief_factors(**asked, asks_of_time=True) == pytest.approx([0.56, 0.56])
+
+
+def test_a_belief_that_does_not_say_what_is_asked_for_stands_back() -> None:
+    """B17: where any memory says it."""
+    factors = belief_factors(says=[0.0, 1.0], is_answered=True, asks_of_time=False, policy=POLICY)
+
+    assert factors == pytest.approx([0.56, 0.8])
 
 
 def test_standard_scores_have_mean_zero_and_deviation_one() -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memory.language.queries import asks_of_own, is_telling, names_something, sets_task
+from memory.language.queries import asks_of_own, is_telling, names_something, sets_task, telling_stems
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,15 @@ def test_openings_of_quotations_are_read_in_no_time() -> None:
     began = time.monotonic()
     assert not asks_of_own("„" * 8_000)
     assert time.monotonic() - began < 0.1
+
+
+@pytest.mark.parametrize("word", ["who'd", "what's", "that’s", "we're"])
+def test_a_contraction_tells_no_more_than_its_word(word: str) -> None:
+    """B16."""
+    assert not is_telling(word)
+    assert is_telling("Marchetti's")
+
+
+def test_stems_of_everyday_words_tell_nothing() -> None:
+    """B16: lists hold whole words."""
+    assert telling_stems("for example, the ferries", "en") == {"ferry"}

@@ -9,7 +9,7 @@ from memory.llm.embeddings import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.claims import ClaimEmbedding
 from tests import factories
-from tests.recall.memories import ask, remembered
+from tests.recall.memories import ask, believed, remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -81,3 +81,49 @@ def test_of_what_has_several_values_each_answers_alike(workspace: Workspace) -> 
         claimed(episode, episode.text.replace("I am", "Nora is"), slots=["allergy"])
     results = ask("Which allergies do I have?", workspace=workspace, is_explained=True).results
     assert {one.explain.components["asked_slot"] for one in results if one.explain} == {2.0}
+
+
+def test_a_belief_answers_by_what_bears_it_out(workspace: Workspace) -> None:
+    """B17: another that is as like the query, and says nothing of what is asked for, stands back."""
+    told = remembered("From now on I report to Cleo.", workspace=workspace)
+    claim = claimed(told, "Nora reports to Cleo.", slots=["manager"])
+    answer = believed("Nora reports to Cleo.", workspace=workspace)
+    factories.evidence(belief=answer, episode=told, claim=claim)
+    beside = believed("Nora's boss collects old boss fights.", workspace=workspace)
+
+    results = ask("Who is Nora's boss?", workspace=workspace, is_explained=True).results
+
+    parts = {one.id: one.explain.components for one in results if one.explain}
+    assert (parts[answer.pk]["asked_slot"], parts[beside.pk]["asked_slot"]) == (1.0, 0.0)
+    assert (parts[answer.pk]["blend"], parts[beside.pk]["blend"]) == pytest.approx((0.8, 0.56))
+
+
+def test_the_claim_that_is_meant_is_named(workspace: Workspace) -> None:
+    """B17: by what is asked for, else by words, else by likeness; what is only asked or advised is none."""
+    told = remembered(
+        "My boss is Cleo, the ferry to Skye sails at six, my heart tablets are finished, and is Rum nice?",
+        workspace=workspace,
+    )
+    for number, (sentence, given) in enumerate(
+        [
+            ("Nora's boss is Cleo.", {"slots": ["manager"]}),
+            ("The ferry to Skye sails at six.", {}),
+            ("Nora's heart tablets are finished.", {}),
+            ("Rum is nice.", {"mode": Mode.ASKED}),
+        ]
+    ):
+        claimed(told, sentence, number, **given)
+
+    def meant(query: str) -> str | None:
+        return ask(query, workspace=workspace).results[0].claim
+
+    assert meant("To whom does Nora report?") == "Nora's boss is Cleo."
+    assert meant("When does the ferry leave?") == "The ferry to Skye sails at six."
+    assert meant("medicine for the heart") == "Nora's heart tablets are finished."
+    assert meant("Rum") is None
+
+
+def test_nothing_is_meant_where_nothing_was_claimed(workspace: Workspace) -> None:
+    remembered("The ferry sails at six.", workspace=workspace)
+
+    assert ask("When does the ferry leave?", workspace=workspace).results[0].claim is None

@@ -37,6 +37,19 @@ def test_counting_says_how_many_texts_hold_a_word(workspace: Workspace) -> None:
     assert TextStatistics.objects.get(workspace=workspace).documents == 3
 
 
+def test_a_word_that_most_beliefs_have_is_common(workspace: Workspace) -> None:
+    """B17: the name of whose memory it is tells none of its beliefs from another."""
+    _say(workspace, 20)
+    for number in range(12):
+        factories.belief(workspace=workspace, statement=f"Nora likes dish {number}.", language="en")
+    count_words(workspace_id=workspace.pk)
+    counted = dict(TermFrequency.objects.filter(workspace=workspace).values_list("lexeme", "documents"))
+
+    assert counted["nora"] == round(11 / 16 * 20)
+    assert "7" not in counted or counted["7"] == 1  # in one episode; that one belief has it tells nothing
+    assert counted["parrot"] == 20
+
+
 def test_a_young_workspace_is_counted_without_a_look_at_others(workspace: Workspace) -> None:
     """B17: the index over words finds everybody's, and of a common word that may be a million."""
     told = factories.episode(workspace=factories.workspace(), text="Parrots sleep.", language="en")

@@ -28,7 +28,7 @@ KnowledgeEnum: TypeAlias = Literal["fact", "procedure", "narrative"]
 LifecycleStateEnum: TypeAlias = Literal["candidate", "validated", "active", "stale", "archived"]
 LineErrorStatusEnum: TypeAlias = Literal[403, 409, 413, 422]
 LineageChangeKindEnum: TypeAlias = Literal["revision", "split", "merge", "supersession", "synthesis"]
-MemoryCard: TypeAlias = "EpisodeCard | ExpandedBelief"
+MemoryCard: TypeAlias = "EpisodeCard | ExpandedBelief | TurnCard"
 MemoryType: TypeAlias = Literal["episode", "belief"]
 ModeEnum: TypeAlias = Literal["facts_only", "facts_plus_rules", "full_context"]
 NullEnum: TypeAlias = None
@@ -42,6 +42,7 @@ SourceEnum: TypeAlias = Literal["human", "ai", "interaction", "ingest", "dream"]
 Tier: TypeAlias = Literal["explicit", "implied", "inferred", "speculative"]
 TimeframeEnum: TypeAlias = Literal["current", "past", "always"]
 TriggerEnum: TypeAlias = Literal["schedule", "episodes", "person", "replay", "backlog"]
+TurnCardTypeEnum: TypeAlias = Literal["turn"]
 TurnsBody: TypeAlias = "TurnLine | TurnBatch"
 ValueEnum: TypeAlias = Literal["useful", "wrong"]
 VerdictEnum: TypeAlias = Literal["SUPPORTS", "CONTRADICTS", "PARTIAL"]
@@ -728,6 +729,7 @@ class Memory(TypedDict):
     relevant: bool
     confidence: NotRequired[float]
     occurred_at: NotRequired[str]
+    claim: NotRequired[str]
     superseded_by: NotRequired[str]
     valid_from: NotRequired[str]
     valid_until: NotRequired[str]
@@ -1103,6 +1105,25 @@ class TurnBatch(TypedDict):
     """Many turns at once, of one conversation or several, in the order in which they were said."""
 
     turns: list["TurnLine"]
+
+
+class TurnCard(TypedDict):
+    """A turn of a conversation, which waits to be read, or was read since it was recalled."""
+
+    type: "TurnCardTypeEnum"
+    id: str
+    text: str
+    project: NotRequired[str | None]
+    user: str
+    session: str
+    number: int
+    turn_id: str | None
+    role: "RoleEnum"
+    speaker: str
+    state: str
+    episodes: list[str]
+    created_at: str
+    occurred_at: str
 
 
 class TurnLine(TypedDict):
