@@ -179,15 +179,19 @@ def fit_among(
     return np.asarray((1 - weight) * by_vector + weight * by_text)
 
 
-def belief_factors(*, says: Sequence[float], is_answered: bool, asks_of_time: bool, policy: RecallPolicy) -> Scores:
+def belief_factors(
+    *, says: Sequence[float], is_answered: bool, held: Sequence[float] | None = None, policy: RecallPolicy
+) -> Scores:
     """Return by what each belief's score is multiplied beside those of episodes.
 
-    Of a time, episodes tell more. Where any memory says what the query asks for (`is_answered`), a belief that does not
-    (0 of `says`) is beside the point, however like it is.
+    Of a time, episodes tell more than beliefs, but for one that says that it held then: `held` is above 0 for those,
+    None where the query asks about no time. Where any memory says what the query asks for (`is_answered`), a belief
+    that does not (0 of `says`) is beside the point, however like it is.
     """
-    blend = policy.belief_blend * (policy.asked_time_beliefs if asks_of_time else 1.0)
-    beside = policy.unasked_beliefs if is_answered else 1.0
-    return np.where(_floats(says) > 0, blend, blend * beside)
+    factors = np.full(len(says), policy.belief_blend)
+    if held is not None:
+        factors = np.where(_floats(held) > 0, 1.0, factors * policy.asked_time_beliefs)
+    return np.where(_floats(says) > 0, factors, factors * (policy.unasked_beliefs if is_answered else 1.0))
 
 
 def scale_min_max(*, values: ArrayLike, beside: ArrayLike = ()) -> Scores:

@@ -1,4 +1,4 @@
-"""Which time a question asks about: "in March", "on the weekend of 9 May", "vor zwei Wochen", "the last time" (B17)."""
+"""Which time a question asks about: "in March", "vor zwei Wochen", "the last time", "before the move" (B17)."""
 
 import re
 from collections.abc import Callable
@@ -19,37 +19,128 @@ class Order(StrEnum):
     LAST = "last"
 
 
+class Side(StrEnum):
+    """On which side of an event a time lies; what began with it lies after it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What bounds the time that is asked about, in the question's words, and when it was, as far as these tell.
+
+    `rest` is the question without it.
+    """
+
+    words: str
+    side: Side
+    rest: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAsked:
-    """A span of days (UTC), its end excluded, or none; and which occasion of several is meant."""
+    """A span of days (UTC), its end excluded, either of which may be open; and which occasion of several is meant.
+
+    `event` bounds it where nobody can tell from the words alone when that was.
+    """
 
     start: datetime | None = None
     end: datetime | None = None
     order: Order = Order.ANY
+    event: Event | None = None
+
+    @property
+    def question(self) -> str:
+        """Return what is left to ask where another text tells of the bound: of what was before an event; else "".
+
+        What came of an event is mostly told with it.
+        """
+        return self.event.rest if self.event and self.event.side == Side.BEFORE else ""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Tell whether a span is asked about."""
+        return self.start is not None or self.end is not None
 
 
 def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
     """Return the time that a question asks about, None where it asks about none.
 
-    A month or day without a year is the latest that has begun. What bounds a time ("before the change in April", "until
-    May", "since June") is not itself the time that is asked about.
+    A month or day without a year is the latest that has begun. What bounds a time ("before May", "until the change in
+    April") asks about what was before or after it, where the question looks back.
     """
     today = now.astimezone(UTC).date()
-    span = next((span for pattern, read in _READINGS if (span := _try(pattern, read, query, today))), None)
     order = Order.FIRST if has_cue("first", query) else Order.LAST if has_cue("last", query) else Order.ANY
+    if (event := _event(query, today)) is not None:
+        return TimeAsked(order=order, event=event)
+    if (beside := _beside(query, today)) is not None:
+        return TimeAsked(start=beside[0], end=beside[1], order=order)
+    span = _read_span(query, today)
     if span is None:
         return None if order == Order.ANY else TimeAsked(order=order)
     first, after = span
     return TimeAsked(start=_midnight(first), end=_midnight(after), order=order)
 
 
+def _read_span(text: str, today: date, *, is_bound: bool = False) -> "_Span | None":
+    spans = (_try(pattern, read, text, today, is_bound=is_bound) for pattern, read in _READINGS)
+    return next((span for span in spans if span), None)
+
+
+def _event(query: str, today: date) -> Event | None:
+    """Read an event that a question about the past bounds its time by: "before the move", "seit dem Umzug"."""
+    found = _EVENT.search(query)
+    if found is None or not _looks_back(query, found["bound"]):
+        return None
+    words = _PARTICIPLES.sub("", found["event"].rstrip(" ?!."))
+    span = _read_span(words, today, is_bound=True)
+    return Event(
+        words=words,
+        side=_side(found["bound"]),
+        rest=" ".join(
+            f"{query[: found.start()]} {query[found.start() + len(found['bound']) + 1 + len(words) :]}".split()
+        ),
+        start=_midnight(span[0]) if span else None,
+        end=_midnight(span[1]) if span else None,
+    )
+
+
+def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] | None:
+    """Read a time that a day or month bounds: "before May", "seit dem 1. Juni"."""
+    found = _BOUND_BY_DAY.search(query)
+    if found is None or not _looks_back(query, found["bound"]):
+        return None
+    when = found["when"]
+    span = _read_span(when if when[0].isdigit() or when[-1].isdigit() else f"in {when}", today, is_bound=True)
+    if span is None:
+        return None
+    if _side(found["bound"]) == Side.BEFORE:
+        return None, _midnight(span[0])
+    return _midnight(span[0] if found["bound"].lower() in _FROM_ITS_START else span[1]), None
+
+
+def _looks_back(query: str, bound: str) -> bool:
+    """Tell whether a question is about the past: "what do I do before committing?" is about no time."""
+    if bound.lower() not in _ENGLISH_BOUNDS:
+        return _GERMAN_PAST.search(query) is not None
+    return bool(_PAST.search(query) or (_side(bound) == Side.AFTER and _PERFECT.search(query)))
+
+
+def _side(bound: str) -> Side:
+    return Side.BEFORE if bound.lower() in _BEFORE else Side.AFTER
+
+
 _Span = tuple[date, date]
 _Reading = Callable[[date, re.Match[str]], _Span]
 
 
-def _try(pattern: re.Pattern[str], read: _Reading, query: str, today: date) -> _Span | None:
-    found = pattern.search(query)
-    if found is None or ("month" in found.groupdict() and _is_no_month(query, found)):
+def _try(pattern: re.Pattern[str], read: _Reading, text: str, today: date, *, is_bound: bool) -> _Span | None:
+    """Read one kind of span; `is_bound` where the text is but the time that bounds another."""
+    found = pattern.search(text)
+    if found is None or ("month" in found.groupdict() and not is_bound and _is_no_month(text, found)):
         return None
     try:
         return read(today, found)
@@ -178,4 +269,36 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
         (rf"(?:(?P<part>{'|'.join([*_BEGINNING, *_MIDDLE, *_ENDING])})(?: of|-)? ?|back in ){_LONG}{YEAR}", _month),
         (rf"(?:in|during|im) {_LONG}{YEAR}", _month),
     )
+)
+
+# What bounds a time, where a question looks back: "what do I do before committing?" does not.
+_BEFORE = ("before", "prior to", "until", "till", "bevor", "vor", "bis", "bis zum", "bis zur")
+_FROM_ITS_START = ("since", "seit")
+_BOUNDING = r"(?P<bound>before|prior to|until|till|after|since|bevor|nachdem|bis zu[mr]|bis|seit|nach|vor)"
+_ENGLISH_BOUNDS = ("before", "prior to", "until", "till", "after", "since")
+_PAST = re.compile(
+    r"\b(?:was|were|did|had|used to|wasn't|weren't|didn't|hadn't|\w{3,}ed|ran|went|came|took|made|said|told|got|paid|"
+    r"ate|drank|drove|kept|met|saw|sang|taught|thought|wrote|held|led|left|bought|sold|slept|rode)\b",
+    re.IGNORECASE,
+)
+_PERFECT = re.compile(r"\b(?:has|have)\b", re.IGNORECASE)
+_PARTICIPLE = r"(?:\w*ge\w+(?:t|en)|\w{3,}iert)"
+_GERMAN_PAST = re.compile(
+    r"\b(?:war|waren|warst|hatten?|hattest|wohnten?|lebten?|arbeiteten?|hieß(?:en)?|ging(?:en)?|gab|kam(?:en)?|"
+    rf"fuhr(?:en)?)\b|\b(?:hat|habe?|haben|hast|bin|bist|ist|sind|wurden?)\b.*\b{_PARTICIPLE}\b",
+    re.IGNORECASE,
+)
+_PARTICIPLES = re.compile(rf"(?: (?:{_PARTICIPLE}|habe?|hatten?|bin|war))+$", re.IGNORECASE)  # of the question itself
+_THEIRS = (
+    "the|my|our|his|her|their|this|that|we|i|she|he|they|de[mnr]|die|das|(?:mein|unser|ihr|sein)e?[mnr]?|wir|ich|sie|er"
+)
+_EVENT = re.compile(
+    rf"\b{_BOUNDING} (?P<event>(?:{_THEIRS}) (?!(?:time|end|beginning|start|middle)\b|\d)[^?.!;,]{{3,80}})",
+    re.IGNORECASE,
+)
+_BOUND_BY_DAY = re.compile(
+    rf"\b{_BOUNDING}(?: about| around| ungefähr| etwa)?(?: the| de[mnr])? "
+    rf"(?P<when>(?:{DAY}(?: of)? {_SHORT}|{_SHORT.replace('month', 'second')} \d{{1,2}}(?!\d)|"
+    rf"{_LONG.replace('month', 'third')}){YEAR})",
+    re.IGNORECASE,
 )

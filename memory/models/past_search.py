@@ -1,11 +1,16 @@
-"""Searches among memories as they stood at a time (R10); by no index, for looking back is no everyday recall."""
+"""Searches among memories as they stood at a time (R10), and of what held then and is over; by no index.
+
+Looking back is no everyday recall.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
-from memory.models.reach import BELIEF_WANTED, EPISODE_WANTED, Reach
-from memory.models.search_statements import VectorArm, episodes_statement, score_of
+from memory.models.numbered import run_numbered
+from memory.models.reach import BELIEF_WANTED, CLOSED_BELIEF, EPISODE_WANTED, Reach
+from memory.models.search_statements import VectorArm, beliefs_statement, episodes_statement, score_of
 from memory.models.vector_search import (
     BeliefCandidate,
     Candidates,
@@ -53,6 +58,52 @@ def search_past_beliefs(
     return fetch_candidates(kind=BeliefCandidate, statement=_BELIEFS, parameters=parameters, arm=VectorArm.JOIN)
 
 
+def search_closed_beliefs(
+    *,
+    reach: Reach,
+    query: SearchQuery,
+    candidates: int,
+    matching: int,
+    min_confidence: float,
+    span: tuple[datetime | None, datetime | None],
+) -> Candidates[BeliefCandidate]:
+    """Find the beliefs that changed since and held at some time of a span, either end of which may be open (C2)."""
+    arm = VectorArm.NONE if query.vector is None else VectorArm.JOIN
+    parameters = search_parameters(reach=reach, query=query, candidates=candidates, matching=matching)
+    parameters |= {"min_confidence": min_confidence, "span_start": span[0], "span_end": span[1]}
+    statement = beliefs_statement(arm=arm, words=count_words(query), live=CLOSED_BELIEF, active="TRUE")
+    return fetch_candidates(kind=BeliefCandidate, statement=reach.resolve(statement), parameters=parameters, arm=arm)
+
+
+def read_validity(*, beliefs: Sequence[str]) -> dict[str, tuple[datetime | None, datetime | None]]:
+    """Return since and until when those of some beliefs hold that say either."""
+    rows = run_numbered(statement=_VALIDITY, parameters={"beliefs": list(beliefs)}, keeps_plan=True)
+    return {key: (since, until) for key, since, until in rows}
+
+
+class Occasion(NamedTuple):
+    """When an episode occurred, and when what it tells of began: the day that it announces a change for, if any."""
+
+    occurred_at: datetime
+    began_at: datetime
+
+
+def read_occasions(*, episodes: Sequence[str]) -> dict[str, Occasion]:
+    """Return by id the times of some episodes."""
+    rows = run_numbered(statement=_OCCASIONS, parameters={"episodes": list(episodes)}, keeps_plan=True)
+    return {key: Occasion(occurred_at, began_at) for key, occurred_at, began_at in rows}
+
+
+_VALIDITY = """
+SELECT id, valid_from, valid_until FROM memory_belief
+WHERE id = ANY(%(beliefs)s::text[]) AND (valid_from IS NOT NULL OR valid_until IS NOT NULL)
+"""
+_OCCASIONS = """
+SELECT e.id, e.occurred_at, coalesce(
+    (SELECT min(c.holds_from)::timestamp AT TIME ZONE 'UTC' FROM memory_claim c
+     WHERE c.episode_id = e.id AND c.mode = 'change'), e.occurred_at)
+FROM memory_episode e WHERE e.id = ANY(%(episodes)s::text[])
+"""
 _CASES = " ".join(f"WHEN '{language}' THEN '{name}'" for language, name in CONFIGURATIONS.items())
 _CONFIGURATION = f"CASE b.language {_CASES} ELSE '{UNKNOWN_CONFIGURATION}' END"
 

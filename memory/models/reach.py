@@ -137,3 +137,11 @@ LIVE_BELIEF = f"""
     {{row}}.status = 'active' AND {{row}}.confidence > %(min_confidence)s AND {BELIEF_WANTED}
     AND {_BELIEF_SEEN}
 """
+# One that changed since, and held at some time of a span; either end of that may be open.
+CLOSED_BELIEF = f"""
+    {{row}}.status = 'invalidated' AND {{row}}.status_reason = 'changed'
+    AND {{row}}.confidence > %(min_confidence)s AND {_BELIEF_SEEN}
+    AND ({_ANY_FACT_TYPE} OR {{row}}.fact_type = ANY(%(fact_types)s))
+    AND (%(span_start)s::timestamptz IS NULL OR {{row}}.valid_until > %(span_start)s)
+    AND (%(span_end)s::timestamptz IS NULL OR coalesce({{row}}.valid_from, {{row}}.created_at) < %(span_end)s)
+"""

@@ -89,11 +89,19 @@ def episodes_statement(
 
 
 @cache
-def beliefs_statement(*, arm: VectorArm, words: int, lookup: Lookup = Lookup.PLANNED, filled: int | None = None) -> str:
-    """Return the statement that finds beliefs by these arms."""
+def beliefs_statement(
+    *,
+    arm: VectorArm,
+    words: int,
+    lookup: Lookup = Lookup.PLANNED,
+    filled: int | None = None,
+    live: str = LIVE_BELIEF,
+    active: str = "v.is_active",
+) -> str:
+    """Return the statement that finds beliefs by these arms, of those `live` and with an `active` vector."""
     return f"""
-        WITH {_nearest("belief", arm, BELIEF_SCOPE, LIVE_BELIEF, "v.is_active", filled)},
-        matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, LIVE_BELIEF)}),
+        WITH {_nearest("belief", arm, BELIEF_SCOPE, live, active, filled)},
+        matching AS MATERIALIZED ({_matching("belief", words, lookup, BELIEF_SCOPE, live)}),
         found AS (
             SELECT id, {_known("belief")} FROM (
                 SELECT id, {columns_of("belief", "n")}, distance, {_UNSCORED} FROM near n

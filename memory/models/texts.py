@@ -27,12 +27,17 @@ class Text(NamedTuple):
 
 
 def read_texts(
-    *, episodes: Sequence[str], beliefs: Sequence[str], workspace_id: int, allowed: Sequence[int] | None
+    *,
+    episodes: Sequence[str],
+    beliefs: Sequence[str],
+    closed: Sequence[str] = (),
+    workspace_id: int,
+    allowed: Sequence[int] | None,
 ) -> dict[str, Text]:
     """Return by id the active ones of these memories, as far as a workspace holds them and a viewer sees them (B21).
 
-    `allowed` are the projects that the viewer is limited to, None for no limit. A kind of which there is none is not
-    looked at.
+    Of the beliefs, those `closed` may have changed since. `allowed` are the projects that the viewer is limited to,
+    None for no limit. A kind of which there is none is not looked at.
     """
     parts = [part for part, ids in ((_EPISODES, episodes), (_BELIEFS, beliefs)) if ids]
     if not parts:
@@ -40,6 +45,7 @@ def read_texts(
     asked = {
         "episodes": list(episodes),
         "beliefs": list(beliefs),
+        "closed": list(closed),
         "workspace": workspace_id,
         "unlimited": allowed is None,
         "allowed": list(allowed or ()),
@@ -48,12 +54,6 @@ def read_texts(
     return {row[0]: Text._make(row) for row in rows}
 
 
-def read_occurred(*, episodes: Sequence[str]) -> dict[str, datetime]:
-    """Return when each of some episodes occurred."""
-    return dict(run_numbered(statement=_OCCURRED, parameters={"episodes": list(episodes)}, keeps_plan=True).fetchall())
-
-
-_OCCURRED = "SELECT id, occurred_at FROM memory_episode WHERE id = ANY(%(episodes)s::text[])"
 _EPISODES = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived,
            NULL::timestamptz, p.valid_until
@@ -65,6 +65,7 @@ _BELIEFS = f"""
     SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false,
            p.valid_from, p.valid_until
     FROM memory_belief p
-    WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
+    WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint
+      AND (p.status = 'active' OR (p.status = 'invalidated' AND p.id = ANY(%(closed)s::text[])))
       AND {BELIEF_SEEN.format(row="p")}
 """  # noqa: S608  (as above)

@@ -1,4 +1,4 @@
-"""What makes an episode that was found an answer, beside its likeness: its claims, and when it occurred (E1, B17)."""
+"""What makes a memory that was found an answer, beside its likeness: its claims (E1, B17)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,7 @@ from memory.domain.matching.analysis import guess_language
 from memory.domain.policy import RecallPolicy
 from memory.language.queries import telling_stems
 from memory.language.slots import slots_asked, slots_by_name
-from memory.language.times import Order, TimeAsked
 from memory.models.claim_search import FoundClaim, read_answering, read_found
-from memory.models.texts import read_occurred
 from memory.models.vector_search import BeliefCandidate, EpisodeCandidate, SearchQuery
 
 
@@ -100,29 +98,3 @@ def _weigh(claims: Sequence[FoundClaim], policy: RecallPolicy) -> dict[str, floa
             weight = late if slots_by_name()[slot].is_single else 1.0
             weights[episode] = max(weight, weights.get(episode, 0.0))
     return weights
-
-
-def weigh_times(
-    *, episodes: Sequence[EpisodeCandidate], inside: Sequence[EpisodeCandidate], asked: TimeAsked, policy: RecallPolicy
-) -> dict[str, float]:
-    """Return by id how well each episode fits the time asked about, 0 to 1.
-
-    All of a span fit it alike. Of several occasions, those are compared that the query's words or vector find best.
-    """
-    there = {episode.id: 1.0 for episode in inside}
-    if asked.order == Order.ANY:
-        return there
-    among = [episode for episode in episodes if episode.id in there] if inside else list(episodes)
-    occasions = _occasions(among, policy)
-    occurred = read_occurred(episodes=[episode.id for episode in occasions])
-    ordered = sorted(occurred, key=lambda key: (occurred[key], key), reverse=asked.order == Order.LAST)
-    return {key: 1.0 - place / len(ordered) for place, key in enumerate(ordered)}
-
-
-def _occasions(episodes: Sequence[EpisodeCandidate], policy: RecallPolicy) -> list[EpisodeCandidate]:
-    """Choose what the query is about: what has most of its telling words, where any has; else what is nearest."""
-    most = max((episode.telling for episode in episodes), default=0.0)
-    if most > 0:
-        return [episode for episode in episodes if episode.telling >= policy.occasion_share * most]
-    known = [episode for episode in episodes if episode.similarity is not None]
-    return sorted(known, key=lambda episode: episode.similarity or 0.0, reverse=True)[: policy.occasions]

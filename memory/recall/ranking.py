@@ -154,19 +154,21 @@ def rank_beliefs(
     candidates: Sequence[BeliefCandidate],
     episodes: Sequence[EpisodeCandidate],
     asked: Mapping[str, float] = MappingProxyType({}),
-    asks_of_time: bool = False,
+    of_time: Mapping[str, float] | None = None,
     profile: Profile,
     now: datetime,
     policy: Policy,
 ) -> list[Ranked]:
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing.
 
-    `asked` says by id how much those count, of both kinds, that say what the query asks for.
+    `asked` says by id how much those count, of both kinds, that say what the query asks for; `of_time` how well they
+    fit the time that it asks about, None where it asks about none.
     """
     similarity = reference_similarities(candidates, profile)
     likeness = np.where(np.isnan(similarity), 0.0, similarity)
     says = [asked.get(candidate.id, 0.0) for candidate in candidates]
-    factor = belief_factors(says=says, is_answered=bool(asked), asks_of_time=asks_of_time, policy=policy.recall)
+    held = None if of_time is None else [of_time.get(candidate.id, 0.0) for candidate in candidates]
+    factor = belief_factors(says=says, is_answered=bool(asked), held=held, policy=policy.recall)
     text, text_beside = _texts(candidates), _texts(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],

@@ -1,6 +1,6 @@
 """What a viewer is shown of ranked memories: their texts, read through the viewer's own eyes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,6 +49,7 @@ def read_memories(
     viewer: Viewer,
     as_of: datetime | None,
     waiting: Mapping[str, Text],
+    closed: Collection[str],
     successions: Mapping[str, str],
     is_relevant: Callable[[Ranked], bool],
     claim_of: Callable[[str], str | None],
@@ -56,9 +57,9 @@ def read_memories(
 ) -> tuple[RecalledMemory, ...]:
     """Read the texts of ranked memories, in their order; what a search found by mistake is not shown.
 
-    `waiting` are the texts of turns, which are read already.
+    `waiting` are the texts of turns, which are read already; `closed` beliefs are shown though they changed since.
     """
-    texts = _read_texts(ranked, viewer, as_of, waiting)
+    texts = _read_texts(ranked, viewer, as_of, waiting, closed)
     return tuple(
         _result(
             item,
@@ -74,20 +75,30 @@ def read_memories(
 
 
 def read_words(
-    ranked: Sequence[Ranked], *, viewer: Viewer, as_of: datetime | None, waiting: Mapping[str, Text]
+    ranked: Sequence[Ranked],
+    *,
+    viewer: Viewer,
+    as_of: datetime | None,
+    waiting: Mapping[str, Text],
+    closed: Collection[str],
 ) -> dict[str, str]:
     """Read what ranked memories say, by their ids, and nothing else of them."""
-    return {key: text.text for key, text in _read_texts(ranked, viewer, as_of, waiting).items()}
+    return {key: text.text for key, text in _read_texts(ranked, viewer, as_of, waiting, closed).items()}
 
 
 def _read_texts(
-    ranked: Sequence[Ranked], viewer: Viewer, as_of: datetime | None, waiting: Mapping[str, Text]
+    ranked: Sequence[Ranked],
+    viewer: Viewer,
+    as_of: datetime | None,
+    waiting: Mapping[str, Text],
+    closed: Collection[str],
 ) -> Mapping[str, Text]:
     if as_of is not None:
         return _as_they_stood([item.id for item in ranked], viewer, as_of)
     read = read_texts(
         episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE and item.id not in waiting],
         beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
+        closed=list(closed),
         workspace_id=viewer.workspace.pk,
         allowed=viewer.projects,
     )

@@ -297,7 +297,7 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
             candidates=beliefs,
             episodes=episodes,
             asked=found.asked,
-            asks_of_time=found.of_time is not None,
+            of_time=found.of_time,
             profile=profile,
             now=now,
             policy=policy,
@@ -336,7 +336,7 @@ def _tell(
     candidates, unused = rerank(
         candidates=_candidates(found, question, profile, now, policy),
         query=question.query,
-        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting),
+        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting, closed=found.closed),
         timed=timed,
         policy=policy.recall,
     )
@@ -347,6 +347,7 @@ def _tell(
         viewer=scope.viewer,
         as_of=question.as_of,
         waiting=found.waiting,
+        closed=found.closed,
         successions=ranking.successions,
         is_relevant=Floor(
             query=question.query, is_for_task=question.is_for_task, policy=policy.relevance

@@ -1,7 +1,7 @@
 """The channels of recall: the query's vector and its words, sent to each kind of memory."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
 
@@ -12,7 +12,7 @@ from memory.access.visibility import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
 from memory.domain.spreading import NOWHERE, Spread
 from memory.history.as_of import beliefs_as_of
-from memory.language.times import read_time_asked
+from memory.language.times import TimeAsked, read_time_asked
 from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
@@ -33,11 +33,12 @@ from memory.models.vector_search import (
     search_episodes,
 )
 from memory.models.vectors import Vectors
-from memory.recall.answering import Answering, read_answers, weigh_times
+from memory.recall.answering import Answering, read_answers
 from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
+from memory.recall.timing import TimeChannel
 
 log = structlog.get_logger(__name__)
 
@@ -82,6 +83,7 @@ class Found:
     spread: Spread = NOWHERE
     asked: Mapping[str, float] = field(default_factory=dict)  # how much memories say what the query asks for
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
+    closed: frozenset[str] = frozenset()  # of the beliefs, those that changed since that time
     waiting: Mapping[str, Text] = field(default_factory=dict)
     claims: Mapping[str, Sequence[FoundClaim]] = field(default_factory=dict)
 
@@ -99,18 +101,28 @@ def find_candidates(
     policy: RecallPolicy,
 ) -> Found:
     """Find what may answer the query, now or as it stood, `count` memories of each kind by each channel."""
-    vector = _embed(scope, query, embedder, policy)
     reach = reach_of(scope=scope, now=as_of or now)
     searches = _now(reach, count, policy) if as_of is None else _then(scope, reach, as_of, count, policy)
+    read_words = partial(_read_words, reach, policy)
+    times = _times(timed, reach, count, policy)
+    time_asked = None
+    if as_of is None and scope.narrowing.occurred == (None, None):  # else it is bounded by who asks
+        time_asked = _read_time(times, query, read_words, now)
+        query = time_asked.question if time_asked and time_asked.question else query
+    vector = _embed(scope, query, embedder, policy)
     asked = SearchQuery(vector=vector, model=embedder.name, words=None)
     channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
-    channels.read_words(partial(words_of, query=query, workspace_id=reach.workspace_id, policy=policy))
+    channels.read_words(partial(read_words, query))
     channels.weigh_vector(partial(_weigh, query, embedder, policy))
     episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
-    timed_ones, weights = _find_timed(timed, scope, query, episodes, channels.query, count, now, as_of, policy)
-    together = [*episodes, *timed_ones]
     beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
-    answering = _read_answers(timed, together, beliefs, query, channels.query, policy)
+    timely = None
+    if time_asked and episodes:
+        among = beliefs if MemoryType.BELIEF in types else None
+        timely = times.find(asked=time_asked, query=channels.query, episodes=episodes, beliefs=among)
+    if timely:
+        episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
+    answering = _read_answers(timed, episodes, beliefs, query, channels.query, policy)
     return Found(
         episodes=answering.episodes,
         beliefs=beliefs,
@@ -118,45 +130,26 @@ def find_candidates(
         degraded=channels.degraded,
         asked=answering.asked,
         claims=answering.claims,
-        of_time=weights,
+        of_time=timely.weights if timely else None,
+        closed=frozenset(one.id for one in timely.closed) if timely else frozenset(),
     )
 
 
-def _find_timed(
-    timed: TimedSearch,
-    scope: RecallScope,
-    query: str,
-    episodes: Sequence[EpisodeCandidate],
-    searched: SearchQuery,
-    count: int,
-    now: datetime,
-    as_of: datetime | None,
-    policy: RecallPolicy,
-) -> tuple[list[EpisodeCandidate], Mapping[str, float] | None]:
-    """Find further episodes of the time that a query asks about, and weigh all by it; None where it asks about none.
+def _read_words(reach: Reach, policy: RecallPolicy, query: str) -> Words:
+    return words_of(query=query, workspace_id=reach.workspace_id, policy=policy)
 
-    Who asks may have bounded the time, or looks back as a whole: then that is the time that is meant.
-    """
-    bounded = as_of is not None or scope.narrowing.occurred != (None, None)
-    asked = None if bounded or not episodes else read_time_asked(query=query, now=now)
-    if asked is None:
-        return [], None
-    inside: list[EpisodeCandidate] = []
-    if asked.start:
-        narrowed = replace(scope, narrowing=replace(scope.narrowing, occurred=(asked.start, asked.end)))
-        searches = _now(reach_of(scope=narrowed, now=now), count, policy)
-        channels = Channels(timed=timed, searches=searches, query=searched, policy=policy)
-        inside = channels.find_episodes()
-        if channels.query != searched:  # by less than was found by before
-            return [], None
-    known = {episode.id for episode in episodes}
-    new = [episode for episode in inside if episode.id not in known]
-    weigh = partial(weigh_times, episodes=[*episodes, *new], inside=inside, asked=asked, policy=policy)
-    try:
-        return new, timed.run(weigh, seconds=policy.channel_seconds)
-    except SearchFailed as error:
-        log.warning("recall.times_failed", error=str(error))
-        return [], None
+
+def _times(timed: TimedSearch, reach: Reach, count: int, policy: RecallPolicy) -> TimeChannel:
+    def channels(narrowed: Reach, query: SearchQuery) -> Channels:
+        return Channels(timed=timed, searches=_now(narrowed, count, policy), query=query, policy=policy)
+
+    return TimeChannel(timed=timed, reach=reach, count=count, channels=channels, policy=policy)
+
+
+def _read_time(times: TimeChannel, query: str, read_words: Callable[[str], Words], now: datetime) -> TimeAsked | None:
+    """Return the time that a query asks about, if it does and its bounds are known."""
+    asked = read_time_asked(query=query, now=now)
+    return times.resolve(asked, read_words=read_words) if asked else None
 
 
 def _read_answers(

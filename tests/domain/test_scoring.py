@@ -162,13 +162,13 @@ def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
     """B17: the blend with beliefs is their score × 0.8, and less where a time is asked about."""
     asked = {"says": [0.0, 1.0], "is_answered": False, "policy": POLICY}
 
-    assert belief_factors(**asked, asks_of_time=False).tolist() == [0.8, 0.8]
-    assert belief_factors(**asked, asks_of_time=True) == pytest.approx([0.56, 0.56])
+    assert belief_factors(**asked).tolist() == [0.8, 0.8]
+    assert belief_factors(**asked, held=[0.0, 1.0]) == pytest.approx([0.56, 1.0])
 
 
 def test_a_belief_that_does_not_say_what_is_asked_for_stands_back() -> None:
     """B17: where any memory says it."""
-    factors = belief_factors(says=[0.0, 1.0], is_answered=True, asks_of_time=False, policy=POLICY)
+    factors = belief_factors(says=[0.0, 1.0], is_answered=True, policy=POLICY)
 
     assert factors == pytest.approx([0.56, 0.8])
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.language.times import Order, read_time_asked
+from memory.language.times import Order, Side, read_time_asked
 
 NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)  # a Thursday
 
@@ -67,7 +67,7 @@ def test_a_span_of_days_is_read(query: str, first: str, after: str) -> None:
         "last ſaturday",
     ],
 )
-def test_what_bounds_a_time_or_names_none_is_none(query: str) -> None:
+def test_what_names_no_span_of_its_own_is_none(query: str) -> None:
     """B17."""
     assert span(query) is None
 
@@ -101,3 +101,89 @@ def test_which_of_several_occasions_is_meant(query: str, order: Order) -> None:
 def test_other_words_for_first_and_last_mean_no_time(query: str) -> None:
     """B17."""
     assert read_time_asked(query=query, now=NOW) is None
+
+
+def bounds(query: str) -> tuple[str | None, str | None] | None:
+    asked = read_time_asked(query=query, now=NOW)
+    if asked is None or not asked.is_bounded:
+        return None
+    return (
+        asked.start.date().isoformat() if asked.start else None,
+        asked.end.date().isoformat() if asked.end else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "start", "end"),
+    [
+        ("Who ran the shop before May?", None, "2026-05-01"),
+        ("wo haben wir vor dem 1. April gewohnt", None, "2026-04-01"),
+        ("What did we pay until the end of March 2025?", None, None),
+        ("what did a loaf cost after 3 March 2025?", "2025-03-05", None),
+        ("Where have I worked since April?", "2026-04-01", None),
+        ("Was war nach März los?", "2026-04-01", None),
+    ],
+)
+def test_a_day_or_month_bounds_a_time_that_is_over(query: str, start: str | None, end: str | None) -> None:
+    """B17: it is open on the other side."""
+    assert bounds(query) == ((start, end) if start or end else None)
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "side"),
+    [
+        ("Where did I live before the move?", "the move", Side.BEFORE),
+        ("Who was my boss before I moved to Leeds?", "I moved to Leeds", Side.BEFORE),
+        ("What has changed since the surgery?", "the surgery", Side.AFTER),
+        ("What did Ines drink after her operation, coffee?", "her operation", Side.AFTER),
+        ("Wo habe ich vor dem Umzug gewohnt?", "dem Umzug", Side.BEFORE),
+        ("Wer war mein Chef, bevor wir umgezogen sind?", "wir umgezogen sind", Side.BEFORE),
+    ],
+)
+def test_an_event_bounds_a_time_that_is_over(query: str, words: str, side: Side) -> None:
+    """B17: nobody can tell from the words alone when that was."""
+    asked = read_time_asked(query=query, now=NOW)
+    assert asked
+    assert asked.event
+    assert (asked.event.words, asked.event.side) == (words, side)
+    assert not asked.is_bounded
+
+
+def test_an_event_may_say_when_it_was() -> None:
+    asked = read_time_asked(query="Who was my manager until the change in April?", now=NOW)
+    assert asked
+    assert asked.event
+    assert asked.event.start == datetime(2026, 4, 1, tzinfo=UTC)
+    assert asked.event.end == datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What do I do before committing?",
+        "what do I have to do before the meeting?",
+        "What should I eat after the run?",
+        "Was habe ich vor dem Training zu tun?",
+        "How often do I water the ferns until the end of summer?",
+        "what did I drink before noon",
+    ],
+)
+def test_habits_and_plans_are_of_no_time(query: str) -> None:
+    """B17."""
+    assert read_time_asked(query=query, now=NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "rest"),
+    [
+        ("Where did I live before the move to Leeds?", "Where did I live ?"),
+        ("Before we moved, who was my boss?", ", who was my boss?"),
+        ("Wo habe ich vor dem Umzug gewohnt?", "Wo habe ich gewohnt?"),
+    ],
+)
+def test_the_rest_of_the_question_is_what_is_looked_for(query: str, rest: str) -> None:
+    """B17: else what tells of the event answers best."""
+    asked = read_time_asked(query=query, now=NOW)
+    assert asked
+    assert asked.event
+    assert asked.event.rest == rest

@@ -104,15 +104,10 @@ def test_the_claim_that_is_meant_is_named(workspace: Workspace) -> None:
         "My boss is Cleo, the ferry to Skye sails at six, my heart tablets are finished, and is Rum nice?",
         workspace=workspace,
     )
-    for number, (sentence, given) in enumerate(
-        [
-            ("Nora's boss is Cleo.", {"slots": ["manager"]}),
-            ("The ferry to Skye sails at six.", {}),
-            ("Nora's heart tablets are finished.", {}),
-            ("Rum is nice.", {"mode": Mode.ASKED}),
-        ]
-    ):
-        claimed(told, sentence, number, **given)
+    claimed(told, "Nora's boss is Cleo.", 1, slots=["manager"])
+    claimed(told, "The ferry to Skye sails at six.", 2)
+    claimed(told, "Nora's heart tablets are finished.", 3)
+    claimed(told, "Rum is nice.", 4, mode=Mode.ASKED)
 
     def meant(query: str) -> str | None:
         return ask(query, workspace=workspace).results[0].claim

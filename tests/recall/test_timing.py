@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from memory.models import Workspace
+from memory.language.modes import Mode
+from memory.models import Belief, Claim, Workspace
+from memory.recall.recollections import recollect
 from tests import factories
-from tests.recall.memories import ask, believed, remembered
+from tests.recall.memories import ask, believed, remembered, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -73,3 +75,106 @@ def test_the_time_is_named_in_the_explanation(workspace: Workspace) -> None:
     assert parts["The rent was 404 crowns, paid by card."]["asked_time"] == 3.0
     assert parts["The rent was 405 crowns, paid by card."]["asked_time"] == 0.0
     assert parts["The rent is 410 crowns."]["blend"] == pytest.approx(0.56)
+
+
+def closed(statement: str, workspace: Workspace, *, since: datetime | None, until: datetime) -> Belief:
+    """Store a belief that held until something changed."""
+    return believed(
+        statement, workspace=workspace, status="invalidated", status_reason="changed", valid_from=since,
+        valid_until=until, created_at=on(1),
+    )  # fmt: skip
+
+
+def test_what_was_believed_of_that_time_answers_a_question_about_it(workspace: Workspace) -> None:
+    """B17, C2: though it changed since; a question about now does not bring it."""
+    dana = closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1))
+    ravi = believed("Nora's manager is Ravi.", workspace=workspace, valid_from=on(4, 1))
+
+    past = ask("Who was Nora's manager in March?", workspace=workspace, now=NOW).results
+    present = ask("Who is Nora's manager?", workspace=workspace, now=NOW).results
+
+    assert past[0].id == dana.pk
+    assert past[0].valid_until == on(4, 1)
+    assert ravi.pk in [one.id for one in present]
+    assert dana.pk not in [one.id for one in present]
+
+
+def test_what_holds_since_that_time_answers_before_what_began_later(workspace: Workspace) -> None:
+    """B17: by since and until when beliefs hold."""
+    early = believed("Nora's manager is Ravi.", workspace=workspace, valid_from=on(2))
+    late = believed("Nora's manager is Cleo at weekends.", workspace=workspace, valid_from=on(9))
+
+    results = ask("Who was Nora's manager in March?", workspace=workspace, now=NOW, is_explained=True, limit=20).results
+    blend = {
+        one.id: one.explain.components["blend"] for one in results if one.explain and "blend" in one.explain.components
+    }
+
+    assert (blend[early.pk], blend[late.pk]) == pytest.approx((1.0, 0.56))
+
+
+def test_the_line_of_what_held_then_says_until_when(workspace: Workspace) -> None:
+    """B16."""
+    closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1))
+
+    told = recollect(scope=scope_of(workspace=workspace), query="Who was Nora's manager in March?", now=NOW)
+
+    assert "Nora's manager is Dana. (since Jan 12, until Apr 1)]" in told.text
+
+
+def test_nobody_else_sees_what_held_then(workspace: Workspace) -> None:
+    """B21."""
+    project = factories.project(workspace=workspace, slug="mill")
+    closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1))
+    asked = {"query": "Who was Nora's manager in March?", "now": NOW}
+
+    for one in ({"workspace": factories.workspace()}, {"workspace": workspace, "limited_to": (project,)}):
+        assert not [result for result in ask(**asked, **one).results if result.type == "belief"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Where did I live before the move to Leeds?", "My flat in York is cold, but I live cheap."),
+        ("Where did I live until the move in May?", "My flat in York is cold, but I live cheap."),
+    ],
+)
+def test_an_event_bounds_the_time_that_is_asked_about(query: str, expected: str, workspace: Workspace) -> None:
+    """B17: it is looked for in what was told."""
+    remembered("My flat in York is cold, but I live cheap.", workspace=workspace, occurred_at=on(2))
+    remembered("The move to Leeds is done!", workspace=workspace, occurred_at=on(5))
+    remembered("The new place where I live has a garden.", workspace=workspace, occurred_at=on(7))
+
+    assert first(query, workspace) == expected
+
+
+def test_what_came_after_an_event_stands_before_what_was(workspace: Workspace) -> None:
+    """B17."""
+    old = remembered("My flat in York is cold, but I live cheap.", workspace=workspace, occurred_at=on(2))
+    remembered("The move to Leeds is done!", workspace=workspace, occurred_at=on(5))
+    new = remembered("The flat where I live has a garden.", workspace=workspace, occurred_at=on(7))
+
+    found = [one.id for one in ask("Where did I live after the move?", workspace=workspace, now=NOW).results]
+
+    assert found.index(new.pk) < found.index(old.pk)
+
+
+def test_an_event_announced_ahead_was_when_it_was_announced_for(workspace: Workspace) -> None:
+    """B17, E1."""
+    told = remembered("From 1 June I work at the bakery.", workspace=workspace, occurred_at=on(4))
+    Claim.objects.create(
+        workspace=workspace, episode=told, number=1, sentence="Nora works at the bakery.", mode=Mode.CHANGE,
+        holds_from=on(6, 1).date(), reader="rules-1", created_at=NOW,
+    )  # fmt: skip
+    between = remembered("Coffee break was at ten.", workspace=workspace, occurred_at=on(5))
+
+    results = ask("When was coffee break before I worked at the bakery?", workspace=workspace, now=NOW).results
+
+    assert results[0].id == between.pk
+
+
+def test_an_event_that_nobody_told_of_is_no_time(workspace: Workspace) -> None:
+    results = ask(
+        "How much was the rent before the earthquake?", workspace=workspace, now=NOW, is_explained=True
+    ).results
+
+    assert {one.explain.components["asked_time"] for one in results if one.explain and one.type == "episode"} == {0.0}
