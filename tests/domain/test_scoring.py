@@ -160,10 +160,10 @@ def test_where_sessions_do_not_differ_they_change_nothing(sessions: list[str | N
 
 def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
     """B17: the blend with beliefs is their score × 0.8, and less where a time is asked about."""
-    asked = {"says": [0.0, 1.0], "is_answered": False, "policy": POLICY}
+    says = [0.0, 1.0]
 
-    assert belief_factors(**asked).tolist() == [0.8, 0.8]
-    assert belief_factors(**asked, held=[0.0, 1.0]) == pytest.approx([0.56, 1.0])
+    assert belief_factors(says=says, is_answered=False, policy=POLICY).tolist() == [0.8, 0.8]
+    assert belief_factors(says=says, is_answered=False, held=[0.0, 1.0], policy=POLICY) == pytest.approx([0.56, 1.0])
 
 
 def test_a_belief_that_does_not_say_what_is_asked_for_stands_back() -> None:
