@@ -1,15 +1,36 @@
-"""What the claims of episodes that were found say to a query, and of which beliefs."""
+"""Claims as a way to episodes, what those of episodes found say to a query, and of which beliefs."""
 # ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 from pgvector import HalfVector
 
 from memory.language.modes import EVIDENCE
-from memory.models.numbered import run_numbered
+from memory.models.numbered import Constant, run_numbered
+from memory.models.reach import EPISODE_SCOPE, LIVE_EPISODE, Reach
+from memory.models.search_statements import EFFORT, IN_SHARED_INDEX, VectorArm, order_of_index
+from memory.models.vector_kinds import filled_dimensions
 from memory.models.vectors import Vectors
+
+
+def search_claims(
+    *, reach: Reach, vector: Vectors, model: str, arm: VectorArm, effort: int | None, candidates: int
+) -> list[str]:
+    """Return the episodes of a reach that the claims nearest to a vector are of, at most `candidates` of these."""
+    asked = reach.parameters() | {
+        "vector": HalfVector(vector), "model": model, "effort": effort, "candidates": candidates,
+    }  # fmt: skip
+    constants: dict[str, Constant] = {"workspace": reach.workspace_id, "model": model, "candidates": candidates}
+    rows = run_numbered(
+        statement=reach.resolve(_nearest(arm, filled_dimensions(model=model))),
+        parameters=asked,
+        keeps_plan=True,
+        constants=constants,
+    )
+    return list(dict.fromkeys(key for (key,) in rows))
 
 
 class FoundClaim(NamedTuple):
@@ -69,6 +90,28 @@ def read_asserted(*, episodes: Sequence[str]) -> dict[str, list[AssertedClaim]]:
     for row in run_numbered(statement=_ASSERTED, parameters=asked, keeps_plan=True):
         found.setdefault(row[0], []).append(AssertedClaim._make(row))
     return found
+
+
+@cache
+def _nearest(arm: VectorArm, filled: int | None) -> str:
+    """Name the episodes of the nearest claims: in the order of an index, or by comparing all of a workspace."""
+    distance = "v.vector <=> %(vector)b::halfvec"
+    own = f"""
+        SELECT v.claim_id, {distance} AS distance FROM memory_claimembedding v
+        WHERE v.workspace_id = %(workspace)s::bigint AND v.model = %(model)s"""
+    if arm == VectorArm.SHARED_INDEX:
+        own += f" AND {IN_SHARED_INDEX}"
+    own += f" AND {EFFORT} ORDER BY {order_of_index(filled)}" if arm.is_index else " OFFSET 0"
+    order = "" if arm.is_index else "ORDER BY v.distance, c.id"
+    return f"""
+        SELECT c.episode_id FROM ({own}) v
+        JOIN memory_claim c ON c.id = v.claim_id
+        CROSS JOIN LATERAL (
+            SELECT p.id FROM memory_episode p
+            WHERE p.id = c.episode_id AND {EPISODE_SCOPE.format(row="p")} AND {LIVE_EPISODE.format(row="p")} OFFSET 0
+        ) p
+        {order} LIMIT %(candidates)s
+    """
 
 
 _OF_SLOTS = "c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])"

@@ -38,8 +38,8 @@ def walk_edges(*, reach: Reach, seeds: Sequence[str], policy: GraphPolicy) -> li
     ]
 
 
-def find_linked(*, reach: Reach, query: SearchQuery, ids: Sequence[str]) -> list[EpisodeCandidate]:
-    """Return episodes that edges lead to as a search would have found them, in no order."""
+def read_candidates(*, reach: Reach, query: SearchQuery, ids: Sequence[str]) -> list[EpisodeCandidate]:
+    """Return the named episodes of a reach as a search would have found them, in no order."""
     parameters: Mapping[str, object] = search_parameters(
         reach=reach, query=query, candidates=len(ids), matching=len(ids)
     ) | {"ids": list(ids)}

@@ -149,7 +149,7 @@ def _similarity(kind: str, arm: VectorArm) -> str:
 _COUNTS = "(SELECT count(*) FROM nearest) AS seen, (SELECT count(*) FROM near) AS near"
 _DISTANCE = "v.vector <=> %(vector)b::halfvec"
 # Set before the index is first asked, for the rest of the transaction: a condition that names no row is looked at once.
-_EFFORT = """(
+EFFORT = """(
             SELECT set_config('hnsw.ef_search', coalesce(%(effort)s::text, current_setting('hnsw.ef_search')), true)
         ) <> ''"""
 
@@ -189,7 +189,7 @@ def _nearest(kind: str, arm: VectorArm, scope: str, live: str, active: str, fill
                 WHERE p.id = n.id AND {scope.format(row="p")} AND {live.format(row="p")} OFFSET 0
             ) p"""
     if arm.is_index:  # the order of an index is only about right
-        nearest = f"{own} AND {_EFFORT} ORDER BY {order_of_index(filled)}"
+        nearest = f"{own} AND {EFFORT} ORDER BY {order_of_index(filled)}"
         near = f"{counting} ORDER BY n.distance + 0, p.id LIMIT %(candidates)s"
     else:  # all are compared (OFFSET 0: no index orders them); the nearest are looked up in their order, while wanted
         nearest = f"SELECT * FROM ({own} OFFSET 0) v ORDER BY distance, id"

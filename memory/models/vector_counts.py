@@ -40,7 +40,9 @@ class VectorCount(models.Model):
 def recount_vectors(*, kind: VectorKind) -> None:
     """Count the active vectors of every workspace, project and model anew."""
     with connection.cursor() as cursor:
-        cursor.execute(_RECOUNT.format(kind=kind))
+        active = "project_id, model" if kind.is_scoped else "NULL::bigint AS project_id, model"
+        wanted = "is_active" if kind.is_scoped else "true"
+        cursor.execute(_RECOUNT.format(kind=kind, columns=active, wanted=wanted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +83,8 @@ def count_of_user(*, kind: VectorKind, model: str, reach: Reach, most: int) -> i
 _RECOUNT = """
 WITH counted AS (
     SELECT v.* FROM (
-        SELECT workspace_id, project_id, model, count(*) AS active FROM memory_{kind}embedding
-        WHERE is_active GROUP BY workspace_id, model, project_id
+        SELECT workspace_id, {columns}, count(*) AS active FROM memory_{kind}embedding
+        WHERE {wanted} GROUP BY 1, 3, 2
     ) v JOIN memory_workspace w ON w.id = v.workspace_id
 ), gone AS (
     DELETE FROM memory_vectorcount c WHERE c.kind = '{kind}' AND NOT EXISTS (
@@ -94,7 +96,7 @@ SELECT workspace_id, project_id, '{kind}', model, active FROM counted
 ON CONFLICT (workspace_id, kind, model, project_id) DO UPDATE SET active = EXCLUDED.active
 WHERE c.active <> EXCLUDED.active
 """
-_PROJECTS = {VectorKind.EPISODE: EPISODE_PROJECTS, VectorKind.BELIEF: BELIEF_PROJECTS}
+_PROJECTS = {VectorKind.EPISODE: EPISODE_PROJECTS, VectorKind.BELIEF: BELIEF_PROJECTS, VectorKind.CLAIM: "true"}
 _SCOPES = {VectorKind.EPISODE: EPISODE_SCOPE, VectorKind.BELIEF: BELIEF_SCOPE}
 _MEASURE = " UNION ALL ".join(
     f"""

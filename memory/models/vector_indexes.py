@@ -17,7 +17,7 @@ from memory.models.search_statements import IN_SHARED_INDEX, indexed_part
 from memory.models.vector_kinds import VectorKind, filled_dimensions
 
 _BUILDER_LOCK = 4  # the first of the two numbers that name an advisory lock
-_NAME = re.compile(r"^(?P<kind>episode|belief)_vectors_hnsw(_((?P<workspace>\d+)|all)_[0-9a-f]{8})?$")
+_NAME = re.compile(r"^(?P<kind>episode|belief|claim)_vectors_hnsw(_((?P<workspace>\d+)|all)_[0-9a-f]{8})?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,9 @@ class VectorIndex:
             own = sql.SQL("workspace_id = {}::bigint").format(sql.Literal(self.workspace_id))
         return sql.SQL(
             "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw (({vector}) halfvec_cosine_ops) "
-            "WITH (m = 24, ef_construction = 200) WHERE is_active AND {own} AND model = {model}"
+            "WITH (m = 24, ef_construction = 200) WHERE {active} AND {own} AND model = {model}"
         ).format(
+            active=sql.SQL("is_active" if self.kind.is_scoped else "true"),
             name=sql.Identifier(self.name),
             table=sql.Identifier(_table(self.kind)),
             vector=sql.SQL(indexed_part("vector", filled_dimensions(model=self.model))),

@@ -1,13 +1,19 @@
-"""The kinds of memory that have vectors, and how much of a vector a model fills."""
+"""The kinds of texts that have vectors, and how much of a vector a model fills."""
 
 from enum import StrEnum
 
 
 class VectorKind(StrEnum):
-    """A kind of memory, as its tables are named."""
+    """A kind of memory, or of a part of one, as its tables are named."""
 
     EPISODE = "episode"
     BELIEF = "belief"
+    CLAIM = "claim"
+
+    @property
+    def is_scoped(self) -> bool:
+        """Tell whether its vectors know their project and user, and whether they are of something active."""
+        return self != VectorKind.CLAIM
 
 
 _FILLED = {"wordllama-l2-supercat-256": 256}

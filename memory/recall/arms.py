@@ -17,13 +17,14 @@ from memory.models.vector_kinds import VectorKind
 class Ways(NamedTuple):
     """How a kind of memory is searched by vector, and by words; `is_small` where there are few, whosever they are.
 
-    `effort` is how many vectors an index keeps in view.
+    `effort` is how many vectors an index keeps in view, `searched` about how many are in question.
     """
 
     arm: VectorArm
     lookup: Lookup
     is_small: bool = False
     effort: int | None = None
+    searched: int = 0
 
 
 class Arms:
@@ -41,7 +42,7 @@ class Arms:
         if not self._sizes:
             self._sizes = sizes_of(model=model, reach=self._reach)
         size, most = self._sizes[kind], self._policy.exact_vectors
-        if self._reach.user and size.count > most:
+        if self._reach.user and size.count > most and kind.is_scoped:
             count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
             size = replace(size, count=count) if count <= most else size
         arm = choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy)
@@ -53,6 +54,7 @@ class Arms:
             # 0 are stored in a table that was never analysed
             is_small=not arm.is_index and 0 < size.stored <= self._policy.exact_vectors,
             effort=choose_effort(count=size.count, indexed=size.indexed, policy=self._policy) if arm.is_index else None,
+            searched=size.count,
         )
 
 

@@ -1,7 +1,7 @@
 """The channels of recall, each within its time: what fails or is slow is dropped and named, and the others answer."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -10,6 +10,9 @@ from typing import Protocol
 import structlog
 
 from memory.domain.policy import RecallPolicy
+from memory.models.claim_search import search_claims
+from memory.models.graph_search import read_candidates
+from memory.models.reach import Reach
 from memory.models.search_statements import VectorArm
 from memory.models.search_time import Result, SearchFailed, TimedSearch
 from memory.models.vector_kinds import VectorKind
@@ -95,6 +98,35 @@ class Channels:
             self._dropped |= {Channel.VECTORS, Channel.TEXT}
         return found or []
 
+    def find_by_claims(self, *, reach: Reach, count: int, known: Collection[str]) -> list[EpisodeCandidate]:
+        """Find further episodes by the claims nearest to the query, of those that are not known yet.
+
+        There may be none, where there are no claims: of a text that claims but itself, its own vector tells.
+        """
+        query = self._query
+        if query.vector is None:
+            return []
+        try:
+            ways = self._timed.run(partial(self._ways, VectorKind.CLAIM, query), seconds=self._seconds)
+            if not ways.searched:
+                return []
+            search = partial(
+                search_claims,
+                reach=reach,
+                vector=query.vector,
+                model=query.model,
+                arm=ways.arm,
+                effort=ways.effort,
+                candidates=count,
+            )
+            near = self._timed.run(search, seconds=self._seconds)
+            new = [key for key in near if key not in known]
+            read = partial(read_candidates, reach=reach, query=query, ids=new)
+            return self._timed.run(read, seconds=self._seconds) if new else []
+        except SearchFailed as error:
+            log.warning("recall.claims_failed", error=str(error))
+            return []
+
     def find_beliefs(self) -> list[BeliefCandidate]:
         """Find beliefs by the arms that are left, or by the one of them that answers."""
         if self._query.vector is None and self._query.words is None:
@@ -149,9 +181,11 @@ class Channels:
     def _with_arm(self, kind: VectorKind, query: SearchQuery) -> SearchQuery:
         if query.vector is None:
             return query
-        documents = query.words.documents if query.words else 0
-        ways = self._searches.ways(kind=kind, model=query.model, documents=documents)
+        ways = self._ways(kind, query)
         return replace(query, arm=ways.arm, lookup=ways.lookup, is_small=ways.is_small, effort=ways.effort)
+
+    def _ways(self, kind: VectorKind, query: SearchQuery) -> Ways:
+        return self._searches.ways(kind=kind, model=query.model, documents=query.words.documents if query.words else 0)
 
 
 def _note(error: SearchFailed) -> None:

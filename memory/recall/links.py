@@ -11,7 +11,7 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.domain.policy_graph import GraphPolicy
 from memory.domain.spreading import Spread, Walked, spread_from
-from memory.models.graph_search import find_linked, walk_edges
+from memory.models.graph_search import read_candidates, walk_edges
 from memory.models.reach import Reach
 from memory.models.search_time import SearchFailed, TimedSearch
 from memory.models.vector_search import EpisodeCandidate
@@ -37,7 +37,7 @@ def follow_links(
         steps: list[Walked] = timed.run(walk, seconds=policy.recall.channel_seconds) if seeds else []
         spread = spread_from(seeds=seeds, steps=steps, policy=policy.graph)
         further = _further(spread, found.episodes, policy.graph)
-        read = partial(find_linked, reach=reach, query=found.query, ids=further)
+        read = partial(read_candidates, reach=reach, query=found.query, ids=further)
         linked: list[EpisodeCandidate] = timed.run(read, seconds=ends_at - time.monotonic()) if further else []
     except SearchFailed as error:
         log.warning("recall.channel_failed", error=str(error))

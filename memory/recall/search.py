@@ -115,6 +115,8 @@ def find_candidates(
     channels.read_words(partial(read_words, query))
     channels.weigh_vector(partial(_weigh, query, embedder, policy))
     episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
+    if episodes and as_of is None:
+        episodes += channels.find_by_claims(reach=reach, count=count, known={episode.id for episode in episodes})
     beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
     timely = None
     if time_asked and episodes:

@@ -1,15 +1,23 @@
 """What the claims of the episodes found say to a query (B17, E1)."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from memory.language.modes import Mode
 from memory.llm.embeddings import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.claims import ClaimEmbedding
+from memory.models.vector_counts import recount_vectors
+from memory.models.vector_indexes import drop_index, stored_indexes
+from memory.models.vector_kinds import VectorKind
+from memory.recall.arms import forget_sizes
+from memory.recall.indexing import keep_indexes
 from tests import factories
-from tests.recall.memories import ask, believed, remembered
+from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -122,3 +130,69 @@ def test_nothing_is_meant_where_nothing_was_claimed(workspace: Workspace) -> Non
     remembered("The ferry sails at six.", workspace=workspace)
 
     assert ask("When does the ferry leave?", workspace=workspace).results[0].claim is None
+
+
+LONG = "We had soup. The fog came late, the radio played, and nobody rang. " * 4
+
+
+def _found_only_by_its_claim(workspace: Workspace, **given: Any) -> Episode:
+    """Store a long text far from its claim, behind any number of nearer ones."""
+    told = remembered(LONG, workspace=workspace, **given)
+    claimed(told, "Nora keeps bees on the roof.")
+    for number in range(12):
+        remembered(f"Insects, hives and honey, volume {number}.", workspace=workspace, **given)
+    recount_vectors(kind=VectorKind.CLAIM)
+    forget_sizes()
+    return told
+
+
+@pytest.fixture
+def few_candidates(settings: Settings) -> None:
+    """Have each channel bring no more than five."""
+    settings.POLICY = replace(settings.POLICY, recall=replace(settings.POLICY.recall, candidates=5))
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_a_long_text_is_found_by_any_claim_of_it(workspace: Workspace) -> None:
+    """B17, E1: neither its words nor its vector would bring it."""
+    told = _found_only_by_its_claim(workspace)
+
+    found = {one.id: one for one in ask("beehives", workspace=workspace, limit=20).results}
+
+    assert found[told.pk].claim == "Nora keeps bees on the roof."
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_claims_lead_nowhere_out_of_sight(workspace: Workspace) -> None:
+    """B21: nor to another project, user or time."""
+    mill, barn = (factories.project(workspace=workspace, slug=slug) for slug in ("mill", "barn"))
+    told = _found_only_by_its_claim(workspace, project=mill, user="nora")
+
+    def finds(**asked: Any) -> bool:
+        return told.pk in ids(ask("beehives", workspace=workspace, limit=20, **asked))
+
+    assert finds(limited_to=(mill,), user="nora")
+    assert not finds(limited_to=(barn,))
+    assert not finds(user="bruno")
+    assert not finds(occurred_from=NOW + timedelta(days=1))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("few_candidates")
+def test_many_claims_are_searched_by_an_index(workspace: Workspace, settings: Settings) -> None:
+    """B17: made and used as those over episodes are."""
+    few = replace(settings.POLICY.recall, exact_vectors=3)
+    settings.POLICY = replace(settings.POLICY, recall=few)
+    told = _found_only_by_its_claim(workspace)
+    for number in range(8):
+        other = remembered(f"{LONG} {number}", workspace=workspace)
+        claimed(other, f"Nora cooks soup number {number}.")
+    keep_indexes(policy=few)
+    forget_sizes()
+
+    assert [index.is_valid for index in stored_indexes(kind=VectorKind.CLAIM)] == [True]
+    assert told.pk in ids(ask("beehives", workspace=workspace, limit=20))
+
+    for kind in VectorKind:
+        for index in stored_indexes(kind=kind):
+            drop_index(name=index.name)

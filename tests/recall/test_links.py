@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from memory.domain.edges import EdgeKind
 from memory.models import Edge, Episode, Workspace, graph_search
-from memory.models.graph_search import find_linked
+from memory.models.graph_search import read_candidates
 from memory.models.numbered import run_numbered
 from memory.models.reach import Reach
 from memory.models.search_time import TimedSearch
@@ -266,7 +266,7 @@ def test_what_edges_lead_to_is_looked_up_by_its_key(workspace: Workspace) -> Non
 
     def look() -> int:
         before = rows_read("memory_episode")
-        assert [found.id for found in find_linked(reach=reach, query=query, ids=[linked])] == [linked]
+        assert [found.id for found in read_candidates(reach=reach, query=query, ids=[linked])] == [linked]
         return rows_read("memory_episode") - before
 
     with TimedSearch(effort=64) as timed:
