@@ -74,10 +74,10 @@ def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
     """
     today = now.astimezone(UTC).date()
     order = Order.FIRST if has_cue("first", query) else Order.LAST if has_cue("last", query) else Order.ANY
-    if (event := _event(query, today)) is not None:
-        return TimeAsked(order=order, event=event)
     if (beside := _beside(query, today)) is not None:
         return TimeAsked(start=beside[0], end=beside[1], order=order)
+    if (event := _event(query, today)) is not None:
+        return TimeAsked(order=order, event=event)
     span = _read_span(query, today)
     if span is None:
         return None if order == Order.ANY else TimeAsked(order=order)
@@ -114,11 +114,11 @@ def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] 
     if found is None or not _looks_back(query, found["bound"]):
         return None
     when = found["when"]
-    span = _read_span(when if when[0].isdigit() or when[-1].isdigit() else f"in {when}", today, is_bound=True)
+    span = _read_span(when, today, is_bound=True) or _read_span(f"in {when}", today, is_bound=True)
     if span is None:
         return None
     if _side(found["bound"]) == Side.BEFORE:
-        return None, _midnight(span[0])
+        return None, _midnight(span[1] if found["bound"].lower() in _UP_TO_ITS_END else span[0])
     return _midnight(span[0] if found["bound"].lower() in _FROM_ITS_START else span[1]), None
 
 
@@ -236,6 +236,7 @@ def _ago(today: date, found: re.Match[str]) -> _Span:
 _BEGINNING = ("beginning", "start", "early", "anfang")
 _MIDDLE = ("middle", "mid", "mitte")
 _ENDING = ("end", "late", "ende")
+_PART = f"(?:{'|'.join([*_BEGINNING, *_MIDDLE, *_ENDING])})"
 _DAYS_OF = {"day": 1, "tag": 1, "week": 7, "woche": 7, "month": 30, "monat": 30}
 _COUNTS = COUNTS | dict.fromkeys(("a", "einer"), 1)
 _COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
@@ -266,7 +267,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
         (rf"(?:last|letzte[nr]?|vergangene[nr]?) (?P<weekday>{'|'.join(WEEKDAY_OF)})\b", _last_weekday),
         (rf"{_ABOUT}{_COUNT} (?P<unit>days?|weeks?|months?) ago\b", _ago),
         (rf"vor {_ABOUT}{_COUNT} (?P<unit>tag\w*|woche\w*|monat\w*)\b", _ago),
-        (rf"(?:(?P<part>{'|'.join([*_BEGINNING, *_MIDDLE, *_ENDING])})(?: of|-)? ?|back in ){_LONG}{YEAR}", _month),
+        (rf"(?:(?P<part>{_PART})(?: of|-)? ?|back in ){_LONG}{YEAR}", _month),
         (rf"(?:in|during|im) {_LONG}{YEAR}", _month),
     )
 )
@@ -274,6 +275,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
 # What bounds a time, where a question looks back: "what do I do before committing?" does not.
 _BEFORE = ("before", "prior to", "until", "till", "bevor", "vor", "bis", "bis zum", "bis zur")
 _FROM_ITS_START = ("since", "seit")
+_UP_TO_ITS_END = ("until", "till", "bis")
 _BOUNDING = r"(?P<bound>before|prior to|until|till|after|since|bevor|nachdem|bis zu[mr]|bis|seit|nach|vor)"
 _ENGLISH_BOUNDS = ("before", "prior to", "until", "till", "after", "since")
 _PAST = re.compile(
@@ -293,12 +295,12 @@ _THEIRS = (
     "the|my|our|his|her|their|this|that|we|i|she|he|they|de[mnr]|die|das|(?:mein|unser|ihr|sein)e?[mnr]?|wir|ich|sie|er"
 )
 _EVENT = re.compile(
-    rf"\b{_BOUNDING} (?P<event>(?:{_THEIRS}) (?!(?:time|end|beginning|start|middle)\b|\d)[^?.!;,]{{3,80}})",
-    re.IGNORECASE,
+    rf"\b(?i:{_BOUNDING}) (?P<event>(?:(?i:{_THEIRS}) (?!(?i:time|end|beginning|start|middle)\b|\d)|[A-Z]\w+ \w+)"
+    r"[^?.!;,]{2,80})"
 )
 _BOUND_BY_DAY = re.compile(
     rf"\b{_BOUNDING}(?: about| around| ungefähr| etwa)?(?: the| de[mnr])? "
     rf"(?P<when>(?:{DAY}(?: of)? {_SHORT}|{_SHORT.replace('month', 'second')} \d{{1,2}}(?!\d)|"
-    rf"{_LONG.replace('month', 'third')}){YEAR})",
+    rf"(?:{_PART}(?: of|-)? )?{_LONG.replace('month', 'third')}){YEAR})",
     re.IGNORECASE,
 )

@@ -18,6 +18,8 @@ from memory.recall.channels import Channels
 
 log = structlog.get_logger(__name__)
 
+_SAME_EVENT = 0.8  # share of the best text score from which on a text tells of the event, too
+
 Span = tuple[datetime | None, datetime | None]  # its end excluded, either of which may be open
 
 
@@ -93,7 +95,7 @@ class TimeChannel:
         for span in spans:
             found = self.channels(replace(self.reach, occurred=span), query).find_episodes()
             best = max((episode.text_score for episode in found), default=0.0)
-            told = [episode.id for episode in found if episode.text_score >= self.policy.occasion_share * best > 0]
+            told = [episode.id for episode in found if episode.text_score >= _SAME_EVENT * best > 0]
             if told:
                 return min(one.began_at for one in self._run(partial(read_occasions, episodes=told)).values())
         return None

@@ -77,6 +77,8 @@ def test_what_names_no_span_of_its_own_is_none(query: str) -> None:
     [
         ("When did I first mention the allotment?", Order.FIRST),
         ("wann hab ich das erste Mal vom Umzug erzählt", Order.FIRST),
+        ("Since when have I been a vegetarian?", Order.FIRST),
+        ("Seit wann messen wir jede Woche?", Order.FIRST),
         ("What was the last thing I said about Olaf?", Order.LAST),
         ("Was hatte ich zuletzt über das Boot gesagt?", Order.LAST),
     ],
@@ -118,7 +120,9 @@ def bounds(query: str) -> tuple[str | None, str | None] | None:
     [
         ("Who ran the shop before May?", None, "2026-05-01"),
         ("wo haben wir vor dem 1. April gewohnt", None, "2026-04-01"),
-        ("What did we pay until the end of March 2025?", None, None),
+        ("What did we pay until the end of March 2025?", None, "2025-04-03"),
+        ("Who ran the shop up to, and until, May?", None, None),
+        ("what did we pay until May", None, "2026-06-01"),
         ("what did a loaf cost after 3 March 2025?", "2025-03-05", None),
         ("Where have I worked since April?", "2026-04-01", None),
         ("Was war nach März los?", "2026-04-01", None),
@@ -138,6 +142,8 @@ def test_a_day_or_month_bounds_a_time_that_is_over(query: str, start: str | None
         ("What did Ines drink after her operation, coffee?", "her operation", Side.AFTER),
         ("Wo habe ich vor dem Umzug gewohnt?", "dem Umzug", Side.BEFORE),
         ("Wer war mein Chef, bevor wir umgezogen sind?", "wir umgezogen sind", Side.BEFORE),
+        ("Wer hat mich betreut, bevor Frau Sundermann kam?", "Frau Sundermann kam", Side.BEFORE),
+        ("what did we drink before Ines came to live here?", "Ines came to live here", Side.BEFORE),
     ],
 )
 def test_an_event_bounds_a_time_that_is_over(query: str, words: str, side: Side) -> None:
