@@ -20,6 +20,7 @@ from beliefsite.celery import app
 from memory.domain.policy_settings import iter_settings
 from memory.environment import GROUPS, OF_CALLERS
 from memory.metrics import RowCollector
+from tests.contract.placeholders import with_old_titles
 from tests.docs.pages import ROOT
 from workers.probes import TASKS
 
@@ -38,7 +39,8 @@ _OF_THIS_PLACE = {"SECRET_KEY", "ENGRAM_DATA_DIR"}
 
 def describe_schema() -> Any:
     """Return the OpenAPI schema as it is served."""
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return with_old_titles(schema)
 
 
 def describe_tools() -> Any:

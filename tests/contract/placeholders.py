@@ -16,6 +16,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)
 _PAIR = re.compile(r"(?<=pair of beliefs )\d+")
 _SECONDS = re.compile(r"come back in [\d.]+ s")
 _VECTOR = re.compile(r"[A-Za-z0-9+/=]{200,}")  # an export's vectors and keys, which hang on the processor or on chance
+# What Python calls a status: since 3.13 by the names of RFC 9110.
+_TITLES = {"Content Too Large": "Request Entity Too Large", "Unprocessable Content": "Unprocessable Entity"}
 _MEASURED = {"per_minute"}  # by the wall's clock
 _PREFIX_LENGTH = len("ep_")
 
@@ -35,7 +37,7 @@ class Placeholders:
         if isinstance(value, list):
             return [self.hide(item) for item in value]
         if isinstance(value, str):
-            return self._hide_text(value)
+            return _title(value) if name == "title" else self._hide_text(value)
         if isinstance(value, float) and name in _MEASURED:
             return "<measured>"
         is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -84,3 +86,14 @@ class Placeholders:
 def literal_ids(text: str) -> set[str]:
     """Return the ids that a scene's requests spell out: of things that are not there."""
     return {found[0] for found in _ID.finditer(text)}
+
+
+def with_old_titles(value: Any) -> Any:
+    """Return a document with what Python called each status before 3.13."""
+    if isinstance(value, dict):
+        return {name: _title(item) if name == "title" else with_old_titles(item) for name, item in value.items()}
+    return [with_old_titles(item) for item in value] if isinstance(value, list) else value
+
+
+def _title(text: Any) -> Any:
+    return _TITLES.get(text, text) if isinstance(text, str) else with_old_titles(text)

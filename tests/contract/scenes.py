@@ -83,6 +83,7 @@ class _Stage:
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._now, self._numbers = scene, OPENING, count(1)
+        self._client = Client()  # one for all: a new one looks through the admin's files first
         text = scene.file.read_text(encoding="utf-8")
         self._names = Placeholders(began=datetime.now(UTC) - timedelta(hours=1), literal=literal_ids(text))
 
@@ -133,7 +134,7 @@ class _Stage:
         address = path if path.startswith(_OUTSIDE) else PREFIX + path
         sent = _written(line["send"]) if "send" in line else ""
         content_type = line.get("type", "application/json") or ""
-        return Client(headers=headers).generic(method, address, sent, content_type=content_type)
+        return self._client.generic(method, address, sent, content_type=content_type, headers=headers)
 
 
 def _written(sent: Any) -> str:

@@ -17,7 +17,7 @@ from memory.transfer.writing import export_workspace
 from tests.beliefsite.backups.databases import EMPTY
 from tests.contract import kept_files
 from tests.contract.callers import WORKSPACE
-from tests.contract.keeping import Keeper, as_text
+from tests.contract.keeping import RECORDED, Keeper, as_text
 from tests.contract.scenes import OPENING
 from tests.recall.memories import scope_of
 
@@ -63,7 +63,7 @@ def test_an_export_of_today_has_the_columns_that_were_recorded(keeper: Keeper, t
     workspace, _ = kept_files.read_export()
     again = tmp_path / "again.jsonl"
     again.write_bytes(b"".join(block.data for block in export_workspace(workspace=workspace)))
-    keeper.keep(kept_files.RECORDED / "export_columns.json", kept_files.columns_of(again))
+    keeper.keep(RECORDED / "export_columns.json", kept_files.columns_of(again))
 
 
 def test_an_older_backup_is_restored_with_the_same_numbers(
