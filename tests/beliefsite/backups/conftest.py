@@ -1,13 +1,10 @@
 """Databases of their own, on the suite's server, to be backed up and restored."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -18,54 +15,25 @@ from memory.ledger.confidence import recompute_beliefs
 from memory.models import DIMENSIONS
 from memory.models.vectors import store_belief_vectors
 from tests import factories
+from tests.beliefsite.backups.databases import EMPTY, create_database, drop_databases, inside_database
 
-EMPTY, MIGRATED, FILLED = "template0", "backup_migrated", "backup_filled"
+MIGRATED, FILLED = "backup_migrated", "backup_filled"
 Move = Callable[[str], None]
 _numbers = count(1)
-
-
-@contextmanager
-def _maintenance() -> Iterator[psycopg.Connection[Any]]:
-    given = connection.settings_dict
-    with psycopg.connect(
-        host=given["HOST"], port=given["PORT"], user=given["USER"], password=given["PASSWORD"], dbname="postgres",
-        autocommit=True,
-    ) as opened:  # fmt: skip
-        yield opened
-
-
-def _create(name: str, *, like: str) -> None:
-    connection.close()
-    with _maintenance() as opened:
-        opened.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        opened.execute(f'CREATE DATABASE "{name}" TEMPLATE "{like}"')
-
-
-@contextmanager
-def _inside(name: str) -> Iterator[None]:
-    """Let Django use a database."""
-    own, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], name
-    try:
-        yield
-    finally:
-        connection.close()
-        connection.settings_dict["NAME"] = own
 
 
 @pytest.fixture(scope="package")
 def templates(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Make a database with tables alone, and one with a memory in it, for others to be copied from."""
     with django_db_blocker.unblock():
-        _create(MIGRATED, like=EMPTY)
-        with _inside(MIGRATED):
+        create_database(MIGRATED, like=EMPTY)
+        with inside_database(MIGRATED):
             call_command("migrate", verbosity=0)
-        _create(FILLED, like=MIGRATED)
-        with _inside(FILLED):
+        create_database(FILLED, like=MIGRATED)
+        with inside_database(FILLED):
             _remember()
         yield
-        with _maintenance() as opened:
-            for name in (MIGRATED, FILLED):
-                opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        drop_databases(MIGRATED, FILLED)
 
 
 def _remember() -> None:
@@ -88,16 +56,14 @@ def move(templates: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Move]:
 
     def go(like: str) -> None:
         made.append(f"backup_{next(_numbers)}")
-        _create(made[-1], like=like)
+        create_database(made[-1], like=like)
         connection.settings_dict["NAME"] = made[-1]
 
     with django_db_blocker.unblock():
         yield go
     connection.close()
     connection.settings_dict["NAME"] = own
-    with _maintenance() as opened:
-        for name in made:
-            opened.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    drop_databases(*made)
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from beliefsite.backups.archive import DUMP, MANIFEST
 from beliefsite.backups.writing import count_rows
 from memory.models import Belief, BeliefEmbedding, Episode, Heartbeat, Workspace
 from tests import factories
-from tests.beliefsite.backups.conftest import EMPTY, MIGRATED, Move
+from tests.beliefsite.backups.conftest import MIGRATED, Move
+from tests.beliefsite.backups.databases import EMPTY
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 

@@ -1,0 +1,1 @@
+"""What the outside sees is recorded, and the files that later releases must read are written anew."""
