@@ -53,7 +53,7 @@ def test_an_older_export_is_read_with_the_same_numbers(held: dict[str, Any]) -> 
 def test_what_was_read_is_recalled() -> None:
     workspace, _ = kept_files.read_export()
     question = Question(query="What does Agnes bind her books in?", limit=3)
-    found = recall(scope=scope_of(workspace=workspace), question=question, session="", now=OPENING)
+    found = recall(scope=scope_of(workspace=workspace), question=question, now=OPENING)
     assert "linen" in found.results[0].text
 
 
