@@ -1,6 +1,7 @@
 """Pytest plugin, loaded before settings are read: the suite's own database and broker, under .data/test."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,6 @@ os.environ.update(ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="offline", TOKENIZERS_
 os.environ["ENGRAM_KEEP_CONNECTIONS"] = "0"  # threads that play workers end with their connections
 for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):
     os.environ.pop(_name, None)
+# Hundreds of processes are started: each would compile the whole project anew, a third of the time that it takes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False

@@ -44,6 +44,7 @@ IN_FLIGHT = 8 * MEGABYTE  # what the kernel may hold between two sockets
 MOST_MEMORY = 600 * MEGABYTE
 SECONDS = 0.25  # of a call
 PATIENCE_SECONDS = 30.0
+BUSY_SECONDS = 5.0  # for a machine that runs a whole suite beside it; what waited for the server would take eight
 
 
 @pytest.fixture
@@ -156,6 +157,6 @@ def assert_recall_answers(world: World, act: Act) -> None:
     assert response.status_code == 200, response.content
     assert [result["text"] for result in response.json()["results"]]
     assert response.json()["degraded"] or act in [IN_VECTORS[name] for name in NEEDS_TWO]
-    assert time.monotonic() - began < SECONDS + 2.0
+    assert time.monotonic() - began < SECONDS + BUSY_SECONDS
     assert not ModelCall.objects.filter(outcome=CallOutcome.OPEN).exists()
     world.trouble.broken.clear()

@@ -19,11 +19,9 @@ RECORDERS = ("test_interface.py", "test_scenes.py", "test_kept_files.py")
 
 def main() -> int:
     """Run the same tests with a plugin that lets them write what they would compare; return the exit status."""
-    words = sys.argv[1:]
-    plugin = "tests.contract.plugins.every_file" if "--files" in words else "tests.contract.plugins.recording"
-    others = [word for word in words if word != "--files"]
     recorders = [str(FOLDER / name) for name in RECORDERS]
-    command = [sys.executable, "-m", "pytest", *recorders, "-p", plugin, "-p", "no:randomly", "-q", *others]
+    options = ["-p", "tests.contract.recording", "-p", "no:randomly", "-q", *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", *recorders, *options]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

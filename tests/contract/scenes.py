@@ -3,11 +3,12 @@
 A scene is a file of JSON Lines under scenes/. A line that begins with `about` says what the scene shows and, under
 `policy`, which numbers hold in it. One with `as` and `do` is a request: who asks (see callers.py), method and address,
 and if need be `send` (the body), `type` (its content type, or null for none), and `headers`. `now` moves the clock on,
-and `act` has the work done that workers do (see acts.py). Ids of earlier answers have names: see placeholders.py.
+and `act` has the work done that workers do (see the end of this file). Ids of earlier answers have names: see
+placeholders.py.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,10 +22,14 @@ from unittest import mock
 from django.conf import settings
 from django.test import Client, override_settings
 
-from memory.models import identifiers
+from memory.consolidation.cycle import open_cycle
+from memory.ingest.turns.extracting import extract_conversation
+from memory.linking.linking import link_memories
+from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, identifiers
 from memory.recall.arms import forget_sizes
+from memory.remembering.working import work_remembrance
 from tests.api.caller import PREFIX
-from tests.contract.acts import ACTS
+from tests.consolidation.inline import run_to_end
 from tests.contract.callers import Callers
 from tests.contract.keeping import SCENES
 from tests.contract.placeholders import Placeholders, literal_ids
@@ -111,7 +116,7 @@ class _Stage:
             if "now" in line:
                 self._now = datetime.fromisoformat(line["now"])
             elif "act" in line:
-                ACTS[line["act"]](self._callers.workspace, self._now)
+                _ACTS[line["act"]](self._callers.workspace, self._now)
             elif "do" in line:
                 yield self._answer(line)
                 self._now += _PAUSE
@@ -160,3 +165,35 @@ def _body_of(response: Any) -> Any:
             return [json.loads(line) for line in content.splitlines()]
         return json.loads(content)
     return content.decode() or None
+
+
+def consolidate(workspace: Workspace, now: datetime) -> None:
+    """Take the open cycle to its end, or one that is opened now."""
+    under_way = Cycle.objects.for_workspace(workspace).open().first()
+    cycle = under_way or open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.PERSON)[0]
+    run_to_end(cycle.pk)
+
+
+def read_turns(workspace: Workspace, now: datetime) -> None:
+    """Read what waits of all conversations."""
+    for conversation in Conversation.objects.for_workspace(workspace).order_by("pk"):
+        extract_conversation(conversation_id=conversation.pk, now=now)
+
+
+def remember(workspace: Workspace, now: datetime) -> None:
+    """Let the texts that wait to be remembered meet what is believed."""
+    for waiting in Remembrance.objects.queued().filter(episode__workspace=workspace).order_by("pk"):
+        work_remembrance(remembrance_id=waiting.pk, now=now)
+
+
+def link(workspace: Workspace, now: datetime) -> None:
+    """Link the memories that wait for it."""
+    link_memories(workspace_id=workspace.pk)
+
+
+_ACTS: dict[str, Callable[[Workspace, datetime], None]] = {
+    "consolidate": consolidate,
+    "link": link,
+    "read turns": read_turns,
+    "remember": remember,
+}

@@ -13,6 +13,7 @@ from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.ledger.verify import find_drift
+from memory.management.commands.migrate import lean_reloads
 from memory.models import Belief, BeliefEvent, ClusterJob, Edge, Evidence, Workspace
 from memory.models.vectors import _halfvec_type
 from tests import factories
@@ -29,8 +30,8 @@ COUNTED = (
 
 def migrate(to: str | None) -> Any:
     """Take the schema to a migration, None for nothing at all; return the models as they are there."""
-    executor = MigrationExecutor(connection)
-    executor.migrate([("memory", to)])
+    with lean_reloads():
+        MigrationExecutor(connection).migrate([("memory", to)])
     return MigrationExecutor(connection).loader.project_state([("memory", to)] if to else []).apps
 
 

@@ -1,1 +1,0 @@
-"""What the outside sees is recorded."""
