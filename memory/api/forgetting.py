@@ -21,7 +21,7 @@ from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import MEMORY_NAME, documented
 from memory.domain.ids import is_episode_id, is_turn_id, is_whole
-from memory.forgetting.conversations import forget_waiting_turn
+from memory.forgetting.conversations import forget_unread_turn
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
@@ -177,8 +177,9 @@ class ForgetView(APIView):
         asked = read_query(ForgetQuery, request)
         if not asked["erase"]:
             whole = whole_id(name=memory_id, key=holder_of(request).key)
-            forget = _forget_turn if is_turn_id(whole) else _forget
-            return Response(forget(request, whole, asked["reason"]))
+            if is_turn_id(whole):
+                return Response(_forget_turn(request, whole))
+            return Response(_forget(request, whole, asked["reason"]))
         if not is_whole(memory_id):
             raise serializers.ValidationError({"erase": ["Erasing takes a whole id."]})
         return Response(_erase(request, memory_id))
@@ -203,12 +204,12 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     return {**answer, "belief_ids": belief_ids, **along}
 
 
-def _forget_turn(request: Request, memory_id: str, _: str) -> dict[str, Any]:
-    """Forget a turn that waits to be read: no belief knows of it yet, and no history."""
+def _forget_turn(request: Request, memory_id: str) -> dict[str, Any]:
+    """Forget a turn that waits to be read: no belief knows of it yet, and no history keeps a reason."""
     turn = find_turn(memory_id=memory_id, viewer=viewer_from(request))
     if turn is None:
         raise Http404
-    forget_waiting_turn(turn=turn)
+    forget_unread_turn(turn=turn)
     return {"id": memory_id, "status": "forgotten", "beliefs": {"recomputed": 0, "archived": 0}}
 
 
@@ -230,8 +231,8 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
         raise PermissionDenied(missing_permission(Permission.OWNER))
     if holder.key.is_limited:
         raise PermissionDenied(LIMITED_KEY)
-    if is_turn_id(memory_id):  # what is forgotten before it was read leaves nothing behind
-        return _forget_turn(request, memory_id, "") | {"status": "erased"}
+    if is_turn_id(memory_id):  # what is forgotten before it was read is gone for good
+        return _forget_turn(request, memory_id) | {"status": "erased"}
     is_episode = is_episode_id(memory_id)
     mine: QuerySet[Any] = (Episode if is_episode else Belief).objects.for_workspace(holder.workspace)
     get_object_or_404(mine, pk=memory_id)

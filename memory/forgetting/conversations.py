@@ -11,6 +11,7 @@ from memory.forgetting.refusing import refuse_turns_from_now_on
 from memory.forgetting.scrubbing import scrub_calls
 from memory.ingest.turns.summing_up import as_said
 from memory.ingest.turns.waking import count_turns
+from memory.ledger.locks import Gone
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 
 
@@ -18,15 +19,29 @@ class TurnIsRead(RuntimeError):
     """A turn that was read, or is being read, cannot be forgotten by itself: what came of it can."""
 
 
+_FORGETTABLE = (TurnState.BUFFERED, TurnState.FAILED, TurnState.ECHO)
+
+
 @transaction.atomic
-def forget_waiting_turn(*, turn: Turn) -> None:
-    """Delete a turn that waits to be read, and refuse it when it comes again; raise TurnIsRead for any other."""
-    Conversation.objects.select_for_update(no_key=True).get(pk=turn.conversation_id)
-    waiting = Turn.objects.filter(pk=turn.pk, state=TurnState.BUFFERED)
-    if not waiting.exists():
+def forget_unread_turn(*, turn: Turn) -> None:
+    """Delete a turn that became nothing, and refuse it when it comes again; raise TurnIsRead for any other.
+
+    It may have been taken up and put back: of the calls that saw its conversation nothing but the cost is left. Raise
+    Gone for one that was erased since it was looked up.
+    """
+    held = Conversation.objects.select_for_update(no_key=True).filter(pk=turn.conversation_id).first()
+    found = Turn.objects.filter(pk=turn.pk).first()
+    if held is None or found is None:
+        raise Gone("There is no such turn any more.")
+    unread = Turn.objects.filter(pk=turn.pk, state__in=_FORGETTABLE, episodes=None)
+    if not unread.exists():
         raise TurnIsRead("This turn does not wait any more: see what it became, and forget that.")
-    _delete_turns(turn.workspace, waiting)
-    _recount([turn.conversation_id])
+    scrub_calls(calls=ModelCall.objects.filter(conversation=held).values_list("pk", flat=True))
+    _delete_turns(turn.workspace, Turn.objects.filter(pk=turn.pk))
+    if Turn.objects.filter(conversation=held).exists():
+        _recount([held.pk])
+    else:
+        held.delete()
 
 
 def erase_conversations(*, workspace: Workspace, conversations: Collection[int]) -> int:

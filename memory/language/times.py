@@ -1,13 +1,14 @@
 """Which time a question asks about: "in March", "vor zwei Wochen", "the last time", "before the move" (B17)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from memory.domain.relative_dates import COUNTS, WEEKDAY_OF
-from memory.language.cues import has_cue
+from memory.language.cues import has_cue, word_list
+from memory.language.queries import names_something
 from memory.language.since import DAY, MONTHS, YEAR
 
 
@@ -60,11 +61,6 @@ class TimeAsked:
         """
         return self.event.rest if self.event and self.event.side == Side.BEFORE else ""
 
-    @property
-    def is_bounded(self) -> bool:
-        """Tell whether a span is asked about."""
-        return self.start is not None or self.end is not None
-
 
 def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
     """Return the time that a question asks about, None where it asks about none.
@@ -72,65 +68,101 @@ def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
     A month or day without a year is the latest that has begun. What bounds a time ("before May", "until the change in
     April") asks about what was before or after it, where the question looks back.
     """
-    today = now.astimezone(UTC).date()
-    order = Order.FIRST if has_cue("first", query) else Order.LAST if has_cue("last", query) else Order.ANY
-    if (beside := _beside(query, today)) is not None:
+    asked, today = query[:_MOST_CHARACTERS], now.astimezone(UTC).date()
+    order = Order.FIRST if has_cue("first", asked) else Order.LAST if has_cue("last", asked) else Order.ANY
+    if (beside := _beside(asked, today)) is not None:
         return TimeAsked(start=beside[0], end=beside[1], order=order)
-    if (event := _event(query, today)) is not None:
+    if (event := _event(asked, today)) is not None:
         return TimeAsked(order=order, event=event)
-    span = _read_span(query, today)
+    span = _read_span(asked, today)
     if span is None:
         return None if order == Order.ANY else TimeAsked(order=order)
     first, after = span
     return TimeAsked(start=_midnight(first), end=_midnight(after), order=order)
 
 
-def _read_span(text: str, today: date, *, is_bound: bool = False) -> "_Span | None":
-    spans = (_try(pattern, read, text, today, is_bound=is_bound) for pattern, read in _READINGS)
-    return next((span for span in spans if span), None)
+def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] | None:
+    """Read a time that a day, month or other span bounds: "before May", "since last week", "seit dem 1. Juni"."""
+    for found, span in _bounding_spans(query, today):
+        bound = found["bound"].lower()
+        if not _looks_back(f"{query[: found.start()]} {query[found.end() :]}", bound):
+            continue
+        if _side(bound) == Side.BEFORE:
+            return None, _midnight(span[1] if bound in _UP_TO_ITS_END else span[0])
+        return _midnight(span[0] if bound in _FROM_ITS_START else span[1]), None
+    return None
+
+
+def _bounding_spans(query: str, today: date) -> "Iterator[tuple[re.Match[str], _Span]]":
+    found = _BOUND_BY_DAY.search(query)
+    if found and not (found["bound"].lower() in _ENGLISH_BOUNDS and _GOES_ON.match(query[found.end() :])):
+        when = found["when"]
+        span = _read_span(when, today, is_bound=True) or _read_span(f"in {when}", today, is_bound=True)
+        if span:
+            yield found, span
+    for pattern, read in _READINGS:
+        inner = pattern.search(query)
+        bound = _DIRECTLY_BEFORE.search(query[: inner.start()]) if inner else None
+        if inner and bound and (span := _try(pattern, read, query, today, is_bound=True)):
+            yield bound, span
 
 
 def _event(query: str, today: date) -> Event | None:
     """Read an event that a question about the past bounds its time by: "before the move", "seit dem Umzug"."""
-    found = _EVENT.search(query)
-    if found is None or not _looks_back(query, found["bound"]):
+    found = _EVENT.search(query) or _NAMED_EVENT.search(query)
+    if found is None or _IS_NO_BOUND.search(query[: found.start()]):
         return None
-    words = _PARTICIPLES.sub("", found["event"].rstrip(" ?!."))
+    bound, words = found["bound"].lower(), found["event"].rstrip()
+    if bound in _GERMAN_PREPOSITIONS:
+        words = _without_participles(words)
+        if not _EVENT_NOUN.search(words):
+            return None
+    end = found.start("event") + len(words)
+    rest = " ".join(f"{query[: found.start()]} {query[end:]}".split())
+    if not _looks_back(rest, bound):
+        return None
     span = _read_span(words, today, is_bound=True)
     return Event(
         words=words,
-        side=_side(found["bound"]),
-        rest=" ".join(
-            f"{query[: found.start()]} {query[found.start() + len(found['bound']) + 1 + len(words) :]}".split()
-        ),
+        side=_side(bound),
+        rest=rest if names_something(rest) else "",
         start=_midnight(span[0]) if span else None,
         end=_midnight(span[1]) if span else None,
     )
 
 
-def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] | None:
-    """Read a time that a day or month bounds: "before May", "seit dem 1. Juni"."""
-    found = _BOUND_BY_DAY.search(query)
-    if found is None or not _looks_back(query, found["bound"]):
-        return None
-    when = found["when"]
-    span = _read_span(when, today, is_bound=True) or _read_span(f"in {when}", today, is_bound=True)
-    if span is None:
-        return None
-    if _side(found["bound"]) == Side.BEFORE:
-        return None, _midnight(span[1] if found["bound"].lower() in _UP_TO_ITS_END else span[0])
-    return _midnight(span[0] if found["bound"].lower() in _FROM_ITS_START else span[1]), None
+def _without_participles(words: str) -> str:
+    """Leave out the verbs at the end, which are the question's: "dem Umzug gewohnt"."""
+    kept = words.split()
+    while len(kept) > 2 and (kept[-1] in _GERMAN_AUXILIARIES or _PARTICIPLE.fullmatch(kept[-1])):
+        kept.pop()
+    return " ".join(kept)
 
 
-def _looks_back(query: str, bound: str) -> bool:
-    """Tell whether a question is about the past: "what do I do before committing?" is about no time."""
-    if bound.lower() not in _ENGLISH_BOUNDS:
-        return _GERMAN_PAST.search(query) is not None
-    return bool(_PAST.search(query) or (_side(bound) == Side.AFTER and _PERFECT.search(query)))
+def _looks_back(main: str, bound: str) -> bool:
+    """Tell whether a question, without what bounds its time, is about the past.
+
+    "What do I do before committing?" and "what must be tested before the release?" are about habits and plans.
+    """
+    words = set(_WORD.findall(main.lower()))
+    if words & _OF_NO_PAST:
+        return False
+    if bound in _ENGLISH_BOUNDS:
+        return _tells_of_past(words) or (_side(bound) == Side.AFTER and bool(words & {"has", "have"}))
+    return bool(words & _GERMAN_PAST) or (bool(words & _GERMAN_AUXILIARIES) and any(map(_PARTICIPLE.fullmatch, words)))
+
+
+def _tells_of_past(words: Collection[str]) -> bool:
+    return any(word in _PAST or (len(word) > 4 and word.endswith("ed")) for word in words)
 
 
 def _side(bound: str) -> Side:
-    return Side.BEFORE if bound.lower() in _BEFORE else Side.AFTER
+    return Side.BEFORE if bound in _BEFORE else Side.AFTER
+
+
+def _read_span(text: str, today: date, *, is_bound: bool = False) -> "_Span | None":
+    spans = (_try(pattern, read, text, today, is_bound=is_bound) for pattern, read in _READINGS)
+    return next((span for span in spans if span), None)
 
 
 _Span = tuple[date, date]
@@ -140,7 +172,7 @@ _Reading = Callable[[date, re.Match[str]], _Span]
 def _try(pattern: re.Pattern[str], read: _Reading, text: str, today: date, *, is_bound: bool) -> _Span | None:
     """Read one kind of span; `is_bound` where the text is but the time that bounds another."""
     found = pattern.search(text)
-    if found is None or ("month" in found.groupdict() and not is_bound and _is_no_month(text, found)):
+    if found is None or (not is_bound and _is_another_time(text, found)):
         return None
     try:
         return read(today, found)
@@ -148,14 +180,18 @@ def _try(pattern: re.Pattern[str], read: _Reading, text: str, today: date, *, is
         return None
 
 
-def _is_no_month(query: str, found: re.Match[str]) -> bool:
-    """Tell whether a month only bounds a time, lies ahead, or is no month: "may" is a verb more often."""
-    before, month = query[: found.start()], found["month"]
+def _is_another_time(query: str, found: re.Match[str]) -> bool:
+    """Tell whether a span only bounds a time, lies ahead, or is no month: "may" is a verb more often."""
+    before = query[: found.start()]
+    if "month" not in found.groupdict():
+        return _DIRECTLY_BEFORE.search(before) is not None
     if _BOUND.search(before) or has_cue("ahead", query):
         return True
-    if month.lower() != "may":
+    if _MAY_BE_AHEAD.search(query) and not _tells_of_past(_WORD.findall(query.lower())):
+        return True
+    if found["month"].lower() != "may":
         return False
-    return found.start("month") == 0 or (month == "may" and not _OF_MAY.search(query[: found.start("month")]))
+    return found.start("month") == 0 or (found["month"] == "may" and not _OF_MAY.search(query[: found.start("month")]))
 
 
 def _midnight(day: date) -> datetime:
@@ -218,6 +254,25 @@ def _last_month(today: date, _: re.Match[str]) -> _Span:
     return (this - timedelta(days=1)).replace(day=1), this
 
 
+def _this_month(today: date, _: re.Match[str]) -> _Span:
+    return today.replace(day=1), today + timedelta(days=1)
+
+
+def _last_weekend(today: date, _: re.Match[str]) -> _Span:
+    saturday = today - timedelta(days=(today.weekday() - 5) % 7 or 7)
+    return saturday, saturday + timedelta(days=3)
+
+
+def _year(today: date, found: re.Match[str]) -> _Span:
+    year = int(found.groupdict().get("year") or today.year - 1)
+    return date(year, 1, 1), date(year + 1, 1, 1)
+
+
+def _iso(_: date, found: re.Match[str]) -> _Span:
+    day = date.fromisoformat(found["iso"])
+    return day, day + timedelta(days=1)
+
+
 def _last_weekday(today: date, found: re.Match[str]) -> _Span:
     day = today - timedelta(days=(today.weekday() - WEEKDAY_OF[found["weekday"].lower()] - 1) % 7 + 1)
     return day, day + timedelta(days=1)
@@ -237,7 +292,7 @@ _BEGINNING = ("beginning", "start", "early", "anfang")
 _MIDDLE = ("middle", "mid", "mitte")
 _ENDING = ("end", "late", "ende")
 _PART = f"(?:{'|'.join([*_BEGINNING, *_MIDDLE, *_ENDING])})"
-_DAYS_OF = {"day": 1, "tag": 1, "week": 7, "woche": 7, "month": 30, "monat": 30}
+_DAYS_OF = {"day": 1, "tag": 1, "week": 7, "woche": 7, "month": 30, "monat": 30, "year": 365, "jahr": 365}
 _COUNTS = COUNTS | dict.fromkeys(("a", "einer"), 1)
 _COUNT = rf"(?P<count>\d{{1,2}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
 _ABOUT = r"(?:(?:about|around|some|roughly|ungefähr|etwa|rund) )?"
@@ -258,45 +313,68 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = tuple(
     for pattern, read in (
         (rf"{_WEEKEND}{DAY}(?: of)? {_SHORT}{YEAR}", _day),
         (rf"{_WEEKEND}{_SHORT} {DAY}(?!\d){YEAR}", _day),
-        (r"(?:yesterday|gestern)\b", _days_before(1, 1)),
         (r"(?:the day before yesterday|vorgestern)\b", _days_before(2, 1)),
+        (r"(?:yesterday|gestern)\b", _days_before(1, 1)),
         (r"(?:this morning|heute (?:morgen|früh))\b", _days_before(0, 1)),
         (r"(?:last|letzte[nr]?|vergangene[nr]?) (?:week|woche)\b", _week(1)),
         (r"(?:this|diese[nr]?) (?:week|woche)\b", _week(0)),
         (r"(?:last|letzten|vergangenen) (?:month|monat)\b", _last_month),
+        (r"(?:this month|diese[nm] monat)\b", _this_month),
+        (r"(?:last weekend|letztes wochenende|am letzten wochenende)\b", _last_weekend),
+        (r"(?:last year|letztes jahr|vergangenes jahr|im letzten jahr)\b", _year),
+        (r"(?P<iso>20\d\d-\d\d-\d\d)\b", _iso),
         (rf"(?:last|letzte[nr]?|vergangene[nr]?) (?P<weekday>{'|'.join(WEEKDAY_OF)})\b", _last_weekday),
-        (rf"{_ABOUT}{_COUNT} (?P<unit>days?|weeks?|months?) ago\b", _ago),
-        (rf"vor {_ABOUT}{_COUNT} (?P<unit>tag\w*|woche\w*|monat\w*)\b", _ago),
+        (rf"{_ABOUT}{_COUNT} (?P<unit>days?|weeks?|months?|years?) ago\b", _ago),
+        (rf"vor {_ABOUT}{_COUNT} (?P<unit>tag\w*|woche\w*|monat\w*|jahr\w*)\b", _ago),
         (rf"(?:(?P<part>{_PART})(?: of|-)? ?|back in ){_LONG}{YEAR}", _month),
         (rf"(?:in|during|im) {_LONG}{YEAR}", _month),
+        (r"(?:in|during|im jahre?) (?P<year>(?:19|20)\d\d)\b", _year),
     )
 )
 
-# What bounds a time, where a question looks back: "what do I do before committing?" does not.
-_BEFORE = ("before", "prior to", "until", "till", "bevor", "vor", "bis", "bis zum", "bis zur")
+# What bounds a time, where a question looks back.
+_MOST_CHARACTERS = 300  # of a query: a time stands in a question, and not in a long text
+_BEFORE = frozenset(("before", "prior to", "until", "till", "bevor", "vor", "bis", "bis zum", "bis zur"))
 _FROM_ITS_START = ("since", "seit")
 _UP_TO_ITS_END = ("until", "till", "bis")
-_BOUNDING = r"(?P<bound>before|prior to|until|till|after|since|bevor|nachdem|bis zu[mr]|bis|seit|nach|vor)"
 _ENGLISH_BOUNDS = ("before", "prior to", "until", "till", "after", "since")
-_PAST = re.compile(
-    r"\b(?:was|were|did|had|used to|wasn't|weren't|didn't|hadn't|\w{3,}ed|ran|went|came|took|made|said|told|got|paid|"
-    r"ate|drank|drove|kept|met|saw|sang|taught|thought|wrote|held|led|left|bought|sold|slept|rode)\b",
+_GERMAN_PREPOSITIONS = ("vor", "nach", "seit", "bis zum", "bis zur")
+_BOUNDING = r"(?P<bound>before|prior to|until|till|after|since|bevor|nachdem|bis zu[mr]|bis|seit|nach|vor)"
+_DIRECTLY_BEFORE = re.compile(rf"\b(?<!day ){_BOUNDING}(?: about| around| the| de[mnr])? $", re.IGNORECASE)
+_GOES_ON = re.compile(r"\s+(?!(?:and|or|for|in|at|on|with|by|to|of|as)\b)\w", re.IGNORECASE)  # "the March release"
+_MAY_BE_AHEAD = re.compile(
+    r"\b(?:when (?:is|are)|due|deadline|appointment|wann (?:ist|sind)|fällig|kommt|kommen|termine?)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"[\w'’]{1,30}")
+_PAST = frozenset(word_list("past_verbs_en"))
+_GERMAN_PAST = frozenset(word_list("past_verbs_de"))
+_GERMAN_AUXILIARIES = frozenset(word_list("auxiliaries_de"))
+_PARTICIPLE = re.compile(r"\w{0,12}ge\w{2,16}(?:t|en)|(?:be|ver|er|ent|zer)\w{3,16}(?:t|en)|\w{3,20}iert")
+# A plan, a duty or a habit is of no time that is over.
+_OF_NO_PAST = frozenset(word_list("plans_and_habits"))
+_IS_NO_BOUND = re.compile(
+    r"\b(?:look(?:ed|ing|s)?|named|called|put|take[ns]?|angst|furcht|fürcht\w*|warn\w*|gewarnt|fragt?\w*|such\w*"
+    r")\W+(?:\w+\W+){0,3}$",
     re.IGNORECASE,
 )
-_PERFECT = re.compile(r"\b(?:has|have)\b", re.IGNORECASE)
-_PARTICIPLE = r"(?:\w*ge\w+(?:t|en)|\w{3,}iert)"
-_GERMAN_PAST = re.compile(
-    r"\b(?:war|waren|warst|hatten?|hattest|wohnten?|lebten?|arbeiteten?|hieß(?:en)?|ging(?:en)?|gab|kam(?:en)?|"
-    rf"fuhr(?:en)?)\b|\b(?:hat|habe?|haben|hast|bin|bist|ist|sind|wurden?)\b.*\b{_PARTICIPLE}\b",
-    re.IGNORECASE,
-)
-_PARTICIPLES = re.compile(rf"(?: (?:{_PARTICIPLE}|habe?|hatten?|bin|war))+$", re.IGNORECASE)  # of the question itself
 _THEIRS = (
     "the|my|our|his|her|their|this|that|we|i|she|he|they|de[mnr]|die|das|(?:mein|unser|ihr|sein)e?[mnr]?|wir|ich|sie|er"
 )
+_WORDS_ON = r"[^?.!;,:\n]"
 _EVENT = re.compile(
-    rf"\b(?i:{_BOUNDING}) (?P<event>(?:(?i:{_THEIRS}) (?!(?i:time|end|beginning|start|middle)\b|\d)|[A-Z]\w+ \w+)"
-    r"[^?.!;,]{2,80})"
+    rf"\b{_BOUNDING} (?P<event>(?:(?:{_THEIRS}) (?!(?:time|end|beginning|start|middle)\b|\d)|\w{{3,20}}ing\b)"
+    rf"{_WORDS_ON}{{2,80}})",
+    re.IGNORECASE,
+)
+_NAMED_EVENT = re.compile(
+    r"\b(?P<bound>(?i:before|prior to|until|till|after|since|bevor|nachdem)) (?P<event>[A-Z][\w'’-]{2,30}"
+    rf"(?: {_WORDS_ON}{{1,60}})?)"
+)
+# German says "vor" and "nach" of places and people, too.
+_EVENT_NOUN = re.compile(
+    r"\b(?!(?:Mein|Rechn|Zeit|Wohn|Kleid)ung)\w*(?:ung|zug|wechsel|urlaub|operation|hochzeit|reise|geburt|unfall|studium"
+    r"|konferenz|treffen|ferien|sommer|winter|start|beginn|ende|release|abschluss|umbau|tod|op)\b",
+    re.IGNORECASE,
 )
 _BOUND_BY_DAY = re.compile(
     rf"\b{_BOUNDING}(?: about| around| ungefähr| etwa)?(?: the| de[mnr])? "

@@ -7,7 +7,7 @@ from pydantic import Field
 from memory.access.keys import allowed_projects
 from memory.domain.category import Category
 from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id, is_turn_id
-from memory.forgetting.conversations import forget_waiting_turn
+from memory.forgetting.conversations import forget_unread_turn
 from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
@@ -106,7 +106,7 @@ def forget(
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
     key = caller.whole_id(id)
     if is_turn_id(key):
-        forget_waiting_turn(turn=caller.turn(key))
+        forget_unread_turn(turn=caller.turn(key))
         return Forgotten(id=key, recomputed=0, archived=0)
     if is_episode_id(key):
         gone = forget_episode(episode=caller.episode(key), **told)

@@ -64,7 +64,7 @@ def read_found(
 
 def read_answering(*, beliefs: Sequence[str], slots: Collection[str]) -> set[str]:
     """Return those of some beliefs that a claim bears out which fills one of these slots."""
-    asked = {"beliefs": list(beliefs), "slots": list(slots)}
+    asked = {"beliefs": list(beliefs), "slots": list(slots), "modes": sorted(EVIDENCE)}
     return {key for (key,) in run_numbered(statement=_ANSWERING, parameters=asked, keeps_plan=True)}
 
 
@@ -133,7 +133,8 @@ WHERE c.episode_id = ANY(%(episodes)s::text[]) AND (v.claim_id IS NOT NULL OR ({
 """
 _ANSWERING = """
 SELECT DISTINCT e.belief_id FROM memory_evidence e JOIN memory_claim c ON c.id = e.claim_id
-WHERE e.belief_id = ANY(%(beliefs)s::text[]) AND e.verdict = 'SUPPORTS' AND c.slots && %(slots)s::varchar[]
+WHERE e.belief_id = ANY(%(beliefs)s::text[]) AND e.verdict = 'SUPPORTS' AND e.base_weight > 0
+  AND c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])
 """
 _ASSERTED = """
 SELECT c.episode_id, c.sentence, c.words, c.slots, c.context,

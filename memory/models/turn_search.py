@@ -12,9 +12,14 @@ from memory.models.reach import EPISODE_SCOPE, OCCURRED, Reach
 from memory.models.search_statements import score_of
 from memory.models.vector_search import SearchQuery, search_parameters
 
+_CHARACTERS = 4_000  # of a turn that are looked at: fifty of the longest would take longer than a recall may
+
 
 class WaitingTurn(NamedTuple):
-    """A turn that nobody has read yet; `length` counts its different words. The scores are as of episodes."""
+    """A turn that nobody has read yet, the first 4,000 characters of it; `length` counts its different words.
+
+    The scores are as of episodes.
+    """
 
     id: int
     content: str
@@ -38,7 +43,7 @@ def search_waiting_turns(
     """
     parameters = search_parameters(reach=reach, query=query, candidates=most, matching=most) | {
         "configuration": configuration or UNKNOWN_CONFIGURATION,
-        "states": [str(state) for state in WAITING_STATES],
+        "characters": _CHARACTERS,
         "roles": [str(role) for role in (Role.USER, Role.ASSISTANT, Role.TOOL)],
         "except_session": except_session,
     }
@@ -46,15 +51,29 @@ def search_waiting_turns(
     return [WaitingTurn._make(row) for row in rows]
 
 
+_STATES = ", ".join(f"'{state}'" for state in WAITING_STATES)  # written out, as the index over those that wait has them
+# Conversations first, by the indexes over those in which something waits, and of each what does: never all turns.
 _WAITING = f"""
+WITH open AS MATERIALIZED (
+    SELECT c.id, c.session, c.project_id FROM memory_conversation c
+    WHERE {EPISODE_SCOPE.format(row="c")} AND c.buffered > 0 AND c.session <> %(except_session)s
+    UNION SELECT c.id, c.session, c.project_id FROM memory_conversation c
+    WHERE {EPISODE_SCOPE.format(row="c")} AND c.leased > 0 AND c.session <> %(except_session)s
+)
 SELECT p.id, p.content, p.role, p.speaker, p.session, p.project_id, p.occurred_at, s.score, s.coverage, s.telling,
     length(p.search)
 FROM (
     SELECT t.id, t.content, t.role, t.speaker, c.session, c.project_id, t.occurred_at,
         to_tsvector(%(configuration)s::regconfig, concat_ws(' ', t.speaker, t.content)) AS search
-    FROM memory_conversation c JOIN memory_turn t ON t.conversation_id = c.id
-    WHERE {EPISODE_SCOPE.format(row="c")} AND (c.buffered > 0 OR c.leased > 0) AND c.session <> %(except_session)s
-      AND t.state = ANY(%(states)s::varchar[]) AND t.role = ANY(%(roles)s::varchar[]) AND {OCCURRED.format(row="t")}
-    ORDER BY t.id DESC LIMIT %(candidates)s
+    FROM (
+        SELECT c.session, c.project_id, t.id, t.role, t.speaker, t.occurred_at,
+            left(t.content, %(characters)s::int) AS content
+        FROM open c CROSS JOIN LATERAL (
+            SELECT * FROM memory_turn t
+            WHERE t.conversation_id = c.id AND t.state IN ({_STATES}) AND t.role = ANY(%(roles)s::varchar[])
+              AND {OCCURRED.format(row="t")}
+            OFFSET 0
+        ) t ORDER BY t.id + 0 DESC LIMIT %(candidates)s
+    ) t, LATERAL (SELECT t.session, t.project_id) c
 ) p {score_of("p")}
 """

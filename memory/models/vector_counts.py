@@ -40,9 +40,8 @@ class VectorCount(models.Model):
 def recount_vectors(*, kind: VectorKind) -> None:
     """Count the active vectors of every workspace, project and model anew."""
     with connection.cursor() as cursor:
-        active = "project_id, model" if kind.is_scoped else "NULL::bigint AS project_id, model"
-        wanted = "is_active" if kind.is_scoped else "true"
-        cursor.execute(_RECOUNT.format(kind=kind, columns=active, wanted=wanted))
+        columns = "project_id, model" if kind.is_scoped else "NULL::bigint AS project_id, model"
+        cursor.execute(_RECOUNT.format(kind=kind, columns=columns, wanted="is_active" if kind.is_scoped else "true"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class Question:
     session: str = ""
 
     @property
-    def may_wait(self) -> bool:
+    def includes_waiting_turns(self) -> bool:
         """Tell whether turns that nobody has read yet may answer: of these it is known when they were said, no more."""
         return self.as_of is None and categories_of(mode=self.mode) is None and MemoryType.EPISODE in self.types
 

@@ -128,7 +128,7 @@ def _find(
         policy=policy.recall,
     )
     reach = reach_of(scope=narrowed, now=now)
-    if question.may_wait:
+    if question.includes_waiting_turns:
         found = add_waiting(
             timed=timed,
             reach=reach,
@@ -374,7 +374,7 @@ def _claim_of(found: Found, query: str, episode_id: str) -> str | None:
     claims = found.claims.get(episode_id)
     if not claims:
         return None
-    [nearest] = [one.similarity for one in found.episodes if one.id == episode_id]
+    nearest = next((one.similarity for one in found.episodes if one.id == episode_id), None)
     return find_meant(claims=claims, query=query, nearest=math.inf if nearest is None else nearest) or None
 
 

@@ -38,7 +38,7 @@ from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
-from memory.recall.timing import TimeChannel
+from memory.recall.timing import Span, TimeChannel
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +83,7 @@ class Found:
     spread: Spread = NOWHERE
     asked: Mapping[str, float] = field(default_factory=dict)  # how much memories say what the query asks for
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
+    span: Span = (None, None)  # of that time, as far as it is bounded
     closed: frozenset[str] = frozenset()  # of the beliefs, those that changed since that time
     waiting: Mapping[str, Text] = field(default_factory=dict)
     claims: Mapping[str, Sequence[FoundClaim]] = field(default_factory=dict)
@@ -119,9 +120,13 @@ def find_candidates(
         episodes += channels.find_by_claims(reach=reach, count=count, known={episode.id for episode in episodes})
     beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
     timely = None
-    if time_asked and episodes:
-        among = beliefs if MemoryType.BELIEF in types else None
-        timely = times.find(asked=time_asked, query=channels.query, episodes=episodes, beliefs=among)
+    if time_asked:
+        timely = times.find(
+            asked=time_asked,
+            query=channels.query,
+            episodes=episodes if MemoryType.EPISODE in types else None,
+            beliefs=beliefs if MemoryType.BELIEF in types else None,
+        )
     if timely:
         episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
     answering = _read_answers(timed, episodes, beliefs, query, channels.query, policy)
@@ -133,6 +138,7 @@ def find_candidates(
         asked=answering.asked,
         claims=answering.claims,
         of_time=timely.weights if timely else None,
+        span=(time_asked.start, time_asked.end) if timely and time_asked else (None, None),
         closed=frozenset(one.id for one in timely.closed) if timely else frozenset(),
     )
 

@@ -66,20 +66,20 @@ class TimeChannel:
         *,
         asked: TimeAsked,
         query: SearchQuery,
-        episodes: Sequence[EpisodeCandidate],
+        episodes: Sequence[EpisodeCandidate] | None,
         beliefs: Sequence[BeliefCandidate] | None,
     ) -> Timely | None:
-        """Find what is of a time beside what a query found; without `beliefs` none is wanted.
+        """Find what is of a time beside what a query found; of a kind that is None nothing is wanted.
 
         None where anything is slow or fails: then the time is left out.
         """
         span = (asked.start, asked.end)
         try:
-            inside = self._inside(span, query)
+            inside = self._inside(span, query) if episodes is not None else []
             closed = self._closed(span, query) if beliefs is not None else []
-            known = {episode.id for episode in episodes}
+            known = {episode.id for episode in episodes or ()}
             new = [episode for episode in inside if episode.id not in known]
-            weigh = partial(self._weigh, asked, span, [*episodes, *new], inside, [*(beliefs or ()), *closed])
+            weigh = partial(self._weigh, asked, span, [*(episodes or ()), *new], inside, [*(beliefs or ()), *closed])
             return Timely(episodes=new, closed=closed, weights=self._run(weigh))
         except SearchFailed as error:
             log.warning("recall.times_failed", error=str(error))
@@ -105,8 +105,8 @@ class TimeChannel:
         if span == (None, None):
             return []
         channels = self.channels(replace(self.reach, occurred=span), query)
-        inside = channels.find_episodes()
-        if channels.query != query:
+        before, inside = channels.degraded, channels.find_episodes()
+        if channels.degraded != before:
             raise SearchFailed("Episodes of the time asked about could not be searched by all channels.")
         return inside
 

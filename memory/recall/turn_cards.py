@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from memory.access.visibility import Viewer, visible_episodes, visible_turns
 from memory.domain.buffering import TurnState
+from memory.domain.conversation import Role
 from memory.domain.ids import turn_id_of, turn_number_of
 from memory.models import Turn
 from memory.models.conversations import WAITING_STATES
@@ -32,8 +33,8 @@ class TurnCard:
 
 
 def find_turn(*, memory_id: str, viewer: Viewer) -> Turn | None:
-    """Return the turn of this id, if the viewer may see it."""
-    turns = visible_turns(viewer=viewer).select_related("conversation__project", "workspace")
+    """Return the turn of this id, if the viewer may see it; what a system is told is nobody's memory."""
+    turns = visible_turns(viewer=viewer).exclude(role=Role.SYSTEM).select_related("conversation__project", "workspace")
     found: Turn | None = turns.filter(pk=turn_number_of(memory_id)).first()
     return found
 

@@ -63,6 +63,7 @@ def add_waiting(
     return replace(
         found,
         episodes=[*found.episodes, *candidates],
+        of_time=_weigh(found, [(one.id, turn) for one, (turn, _) in zip(candidates, said, strict=True)]),
         waiting={one.id: _text(one.id, turn, matter) for one, (turn, matter) in zip(candidates, said, strict=True)},
     )
 
@@ -95,6 +96,17 @@ def _candidates(
         )
         for (turn, matter), similarity, weighted_similarity in zip(said, similar, weighted, strict=True)
     ]
+
+
+def _weigh(found: Found, turns: Sequence[tuple[str, WaitingTurn]]) -> Mapping[str, float] | None:
+    """Weigh turns by the time that is asked about, as episodes are: those of its span fit it wholly."""
+    start, end = found.span
+    if found.of_time is None or (start is None and end is None):
+        return found.of_time
+    inside = [
+        key for key, turn in turns if not (start and turn.occurred_at < start) and not (end and turn.occurred_at >= end)
+    ]
+    return {**found.of_time, **dict.fromkeys(inside, 1.0)}
 
 
 def _text(key: str, turn: WaitingTurn, matter: str) -> Text:

@@ -1,14 +1,20 @@
 """What occurred at the time that a question asks about stands first (B17)."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from memory.language.modes import Mode
 from memory.models import Belief, Claim, Workspace
+from memory.models.reach import Reach
+from memory.models.search_time import SearchFailed
+from memory.models.vector_search import SearchQuery, search_episodes
+from memory.recall import search
+from memory.recall.ranking import MemoryType
 from memory.recall.recollections import recollect
 from tests import factories
-from tests.recall.memories import ask, believed, remembered, scope_of
+from tests.recall.memories import ask, believed, ids, remembered, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -77,11 +83,11 @@ def test_the_time_is_named_in_the_explanation(workspace: Workspace) -> None:
     assert parts["The rent is 410 crowns."]["blend"] == pytest.approx(0.56)
 
 
-def closed(statement: str, workspace: Workspace, *, since: datetime | None, until: datetime) -> Belief:
+def closed(statement: str, workspace: Workspace, *, since: datetime | None, until: datetime, **given: Any) -> Belief:
     """Store a belief that held until something changed."""
     return believed(
         statement, workspace=workspace, status="invalidated", status_reason="changed", valid_from=since,
-        valid_until=until, created_at=on(1),
+        valid_until=until, created_at=on(1), **given,
     )  # fmt: skip
 
 
@@ -123,12 +129,46 @@ def test_the_line_of_what_held_then_says_until_when(workspace: Workspace) -> Non
 
 def test_nobody_else_sees_what_held_then(workspace: Workspace) -> None:
     """B21."""
-    project = factories.project(workspace=workspace, slug="mill")
-    closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1))
-    asked = {"query": "Who was Nora's manager in March?", "now": NOW}
+    mill, barn = (factories.project(workspace=workspace, slug=slug) for slug in ("mill", "barn"))
+    dana = closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1), project=mill)
+    other = factories.workspace()
+    remembered("Nora's manager came by.", workspace=other, occurred_at=on(3))
+    for project in (mill, barn):
+        remembered("Nora's manager came by.", workspace=workspace, occurred_at=on(3), project=project)
 
-    for one in ({"workspace": factories.workspace()}, {"workspace": workspace, "limited_to": (project,)}):
-        assert not [result for result in ask(**asked, **one).results if result.type == "belief"]  # type: ignore[arg-type]
+    def finds(workspace: Workspace, **asked: Any) -> bool:
+        return dana.pk in ids(ask("Who was Nora's manager in March?", workspace=workspace, now=NOW, **asked))
+
+    assert finds(workspace, limited_to=(mill,))
+    assert not finds(workspace, limited_to=(barn,))
+    assert not finds(other)
+
+
+def test_beliefs_alone_answer_of_a_time_too(workspace: Workspace) -> None:
+    """B17, C2: where no episode is asked for."""
+    dana = closed("Nora's manager is Dana.", workspace, since=on(1), until=on(4, 1))
+    believed("Nora's manager is Ravi.", workspace=workspace, valid_from=on(4, 1))
+
+    results = ask("Who was Nora's manager in March?", workspace=workspace, now=NOW, types=[MemoryType.BELIEF]).results
+
+    assert results[0].id == dana.pk
+
+
+def test_a_time_is_left_out_where_it_cannot_be_searched(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B17: one arm of its search fails, and recall answers without the time."""
+    looked = search_episodes
+
+    def fail_in_time(*, reach: Reach, query: SearchQuery, **asked: Any) -> Any:
+        if reach.occurred != (None, None) and query.vector is not None:
+            raise SearchFailed("too slow")
+        return looked(reach=reach, query=query, **asked)
+
+    monkeypatch.setattr(search, "search_episodes", fail_in_time)
+
+    results = ask("How much was the rent in April?", workspace=workspace, now=NOW, is_explained=True).results
+
+    assert results
+    assert {one.explain.components["asked_time"] for one in results if one.explain and one.type == "episode"} == {0.0}
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,29 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
+from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from pytest_django import Settings
 
 from memory.domain.ids import turn_id_of
 from memory.domain.knowledge import RecallMode
 from memory.domain.matter import matter_of
+from memory.forgetting.conversations import forget_unread_turn
+from memory.ledger.locks import Gone
 from memory.mcp.catalogue import Refusal
-from memory.models import Conversation, EpisodeAccess, Erased, Turn, Workspace
+from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
+from memory.models.search_time import TimedSearch
+from memory.models.turn_search import search_waiting_turns
+from memory.models.vector_search import NO_WORDS, SearchQuery
 from memory.recall.context import give_context
 from memory.recall.lines import format_line
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recollections import recollect
-from memory.recall.search import RecallScope
+from memory.recall.search import RecallScope, reach_of
 from tests import factories
 from tests.api.caller import caller, is_problem
 from tests.mcp.test_tools import call
@@ -206,10 +214,92 @@ def test_a_turn_is_forgotten_before_it_was_read(workspace: Workspace, dog: Turn)
 
     assert (gone.status_code, gone.json()["status"]) == (200, "forgotten")
     assert not Turn.objects.filter(pk=dog.pk).exists()
-    assert Conversation.objects.get(session="monday").buffered == 0
+    assert not Conversation.objects.exists()
     assert Erased.objects.exists()
-    assert "error" in again.json()["turns"][0] if "turns" in again.json() else again.status_code == 409
+    assert (again.status_code, again.json()["status"]) == (409, 409)
     assert DOG not in [one.text for one in ask(ASKED, workspace=workspace).results]
+
+
+def test_nothing_of_a_forgotten_turn_is_left_with_its_conversation(workspace: Workspace, dog: Turn) -> None:
+    """B19: it may have been taken up and put back, so that a reply tells of it."""
+    factories.turn(workspace=workspace, session="monday", content="Good morning!")
+    seen = ModelCall.objects.create(
+        workspace=workspace, conversation=dog.conversation, purpose="extract", model="m", input_hash="0" * 64,
+        outcome="ok", reply=DOG,
+    )  # fmt: skip
+
+    caller("owner", workspace=workspace).request("DELETE", f"/memories/{turn_id_of(dog.pk)}?erase=true")
+
+    seen.refresh_from_db()
+    assert DOG not in str(vars(seen))
+    assert Conversation.objects.get(session="monday").buffered == 1
+
+
+@pytest.mark.parametrize("state", ["failed", "echo"])
+def test_a_turn_that_became_nothing_can_be_forgotten(workspace: Workspace, state: str) -> None:
+    """B19."""
+    turn = factories.turn(workspace=workspace, content=DOG, state=state)
+
+    assert caller("write", workspace=workspace).request("DELETE", f"/memories/{turn_id_of(turn.pk)}").status_code == 200
+    assert not Turn.objects.exists()
+
+
+def test_a_turn_that_is_gone_meanwhile_is_not_there(workspace: Workspace, dog: Turn) -> None:
+    Turn.objects.all().delete()
+    Conversation.objects.all().delete()
+
+    with pytest.raises(Gone):
+        forget_unread_turn(turn=dog)
+
+
+def test_what_a_system_is_told_has_no_card(workspace: Workspace) -> None:
+    turn = factories.turn(workspace=workspace, content=DOG, role="system")
+
+    assert is_problem(caller("read", workspace=workspace).get(f"/memories/{turn_id_of(turn.pk)}"), 404)
+
+
+def test_a_turn_of_the_time_that_is_asked_about_stands_first(workspace: Workspace, dog: Turn) -> None:
+    """B17: as an episode would."""
+    Turn.objects.filter(pk=dog.pk).update(occurred_at=factories.NOW - timedelta(days=1))
+    remembered("Pickle is afraid of thunder.", workspace=workspace, occurred_at=factories.NOW - timedelta(days=90))
+
+    results = ask("What did I say about Pickle yesterday?", workspace=workspace, is_explained=True).results
+
+    assert results[0].id == turn_id_of(dog.pk)
+    assert results[0].explain
+    assert results[0].explain.components["asked_time"] == 3.0
+
+
+def test_very_long_turns_are_looked_at_in_part(workspace: Workspace) -> None:
+    """B17: fifty of the longest would take longer than a recall may."""
+    for number in range(3):
+        factories.turn(workspace=workspace, content=f"{DOG} {number}. " + "and so on " * 3_000)
+
+    assert len(ask(ASKED, workspace=workspace).results) == 3
+
+
+def test_waiting_turns_are_found_by_their_conversations(workspace: Workspace, dog: Turn) -> None:
+    """B17: not among all that were ever said."""
+    with TimedSearch(effort=64) as timed, connection.cursor() as cursor:
+        cursor.execute("ANALYZE memory_turn, memory_conversation")
+        reach = reach_of(scope=scope_of(workspace=workspace), now=factories.NOW)
+        query = SearchQuery(vector=None, model="", words=NO_WORDS)
+        search = partial(
+            search_waiting_turns, reach=reach, query=query, configuration="english", except_session="", most=50
+        )
+        before = _whole_scans(cursor)
+        assert [turn.id for turn in timed.run(search, seconds=1.0)] == [dog.pk]
+        assert _whole_scans(cursor) == before
+
+
+def _whole_scans(cursor: CursorWrapper) -> tuple[int, int]:
+    """Count how often all turns were gone through: row by row, or in the order of their key."""
+    cursor.execute(
+        "SELECT pg_stat_get_xact_numscans('memory_turn'::regclass), "
+        "pg_stat_get_xact_numscans('memory_turn_pkey'::regclass)"
+    )
+    one, other = cursor.fetchone()
+    return int(one), int(other)
 
 
 def test_a_turn_that_was_read_is_forgotten_by_what_it_became(workspace: Workspace, dog: Turn) -> None:
