@@ -331,11 +331,15 @@ class RecallPolicy:
 class RelevancePolicy:
     """What a memory must reach to have to do with a query, on the reference scale of similarity."""
 
-    floor: Annotated[float, "B16: similarity, with all that adds to it, from which a memory stands out"] = 0.61
+    floor: Annotated[float, "B16: similarity, with all that adds to it, from which a memory stands out"] = 0.71
     words: Annotated[Amount, "B16: what is added for telling words that cover all of the query"] = 0.95
     asked: Annotated[Amount, "B16: what is added for asserting what the query asks about"] = 0.80
-    own: Annotated[Amount, "B16: what is added where the query is about somebody's own matters"] = 0.15
+    own: Annotated[Amount, "B16: what is added where the query is about somebody's own matters"] = 0.25
     task: Annotated[Amount, "B16: what is taken off where the query sets a task"] = 0.25
+    foreign: Annotated[
+        Amount, "B16: what is taken off likeness in a language that the model does not know, where no word is shared"
+    ] = 0.3
+    bare: Annotated[Amount, "B16: the same, where the query has but one telling word"] = 0.15
     unknown: Annotated[Share, "B16: similarity that a memory without a vector counts as having"] = 0.45
 
 

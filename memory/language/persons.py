@@ -28,6 +28,15 @@ def people_in(*, text: str, speaker: str, german: bool, before: str = "") -> str
     return _named_in(text, speaker, german=german) or ("" if _SOMEBODY_ELSE.match(text) else before)
 
 
+def name_relative(subject: str) -> str:
+    """Return the words of a subject from which on it names one of somebody's people ("colleague tamsin"); else ""."""
+    found = _ONES_PEOPLE.search(subject)
+    return found["who"].casefold() if found else ""
+
+
+_ONES_PEOPLE = re.compile(
+    rf"(?:['’]s?|\bmy|\bour|\bmein\w*|\bunser\w*) (?P<who>(?:\w+ )?(?:{_RELATIVES})\b.*)", re.IGNORECASE
+)
 _SOMEBODY_ELSE = re.compile(
     r"(?:(?:and|but|so|und|aber) )*(?:the|a|an|another|some|der|die|ein|eine) (?:\w+ )?(?:supervisor|teacher|doctor|"
     r"physio|nurse|man|woman|lady|guy|customer|"

@@ -31,9 +31,12 @@ def asks_of_own(query: str) -> bool:
 
 def names_something(query: str) -> bool:
     """Tell whether a query is about something by itself: "yes please" and "ok, go on" are about nothing."""
-    stops = ENGLISH_STOPS | GERMAN_STOPS
-    words = (word for word in list_words(query) if word.lower() not in stops)
-    return asks_of_own(query) or any(map(is_telling, words))
+    return asks_of_own(query) or count_telling(query) > 0
+
+
+def count_telling(query: str) -> int:
+    """Count the different words of a query that say something of what is meant."""
+    return len({word.lower() for word in list_words(query) if is_telling(word)})
 
 
 def is_telling(word: str) -> bool:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from memory.domain.relative_dates import COUNTS, WEEKDAY_OF
 from memory.language.cues import has_cue, word_list
-from memory.language.queries import names_something
+from memory.language.queries import is_telling, names_something
 from memory.language.since import DAY, MONTHS, YEAR
 
 
@@ -79,6 +79,11 @@ def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
         return None if order == Order.ANY else TimeAsked(order=order)
     first, after = span
     return TimeAsked(start=_midnight(first), end=_midnight(after), order=order)
+
+
+def names_but_a_time(query: str) -> bool:
+    """Tell whether a question asks for whatever was at a time ("what happened in March?"): it names nothing else."""
+    return not any(is_telling(word) for word in _WORD.findall(query.lower()) if word not in _CALENDAR)
 
 
 def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] | None:
@@ -346,6 +351,7 @@ _MAY_BE_AHEAD = re.compile(
     r"\b(?:when (?:is|are)|due|deadline|appointment|wann (?:ist|sind)|fällig|kommt|kommen|termine?)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[\w'’]{1,30}")
+_CALENDAR = frozenset({*MONTHS, *WEEKDAY_OF, *word_list("words_of_times")})
 _PAST = frozenset(word_list("past_verbs_en"))
 _GERMAN_PAST = frozenset(word_list("past_verbs_de"))
 _GERMAN_AUXILIARIES = frozenset(word_list("auxiliaries_de"))

@@ -79,6 +79,7 @@ class AssertedClaim(NamedTuple):
     words: str
     slots: Sequence[str]
     context: str
+    subject: str
     beliefs: Sequence[str]
     is_given_up: bool | None
 
@@ -137,7 +138,7 @@ WHERE e.belief_id = ANY(%(beliefs)s::text[]) AND e.verdict = 'SUPPORTS' AND e.ba
   AND c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])
 """
 _ASSERTED = """
-SELECT c.episode_id, c.sentence, c.words, c.slots, c.context,
+SELECT c.episode_id, c.sentence, c.words, c.slots, c.context, c.subject,
     coalesce(array_agg(b.id) FILTER (WHERE b.status IN ('active', 'challenged')), '{}'),
     bool_and(b.status IN ('revised', 'invalidated'))
 FROM memory_claim c

@@ -11,8 +11,9 @@ from memory.models.reach import BELIEF_SEEN, EPISODE_SEEN
 class Text(NamedTuple):
     """An active memory's words; `kind` is an episode's category, a belief's fact type.
 
-    `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence. A belief is of
-    no session; `is_derived` are summaries, which tell again what was told. It may say since and until when it holds.
+    `dated` is when an episode occurred, when a belief was borne out last; an episode has neither confidence nor
+    subject. A belief is of no session; `is_derived` are summaries, which tell again what was told. It may say since and
+    until when it holds.
     """
 
     id: str
@@ -24,6 +25,7 @@ class Text(NamedTuple):
     is_derived: bool
     valid_from: datetime | None
     valid_until: datetime | None
+    subject: str = ""
 
 
 def read_texts(
@@ -56,14 +58,14 @@ def read_texts(
 
 _EPISODES = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived,
-           NULL::timestamptz, p.valid_until
+           NULL::timestamptz, p.valid_until, ''
     FROM memory_episode p
     WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {EPISODE_SEEN.format(row="p")}
 """  # noqa: S608  (conditions of this package; values travel as parameters)
 _BELIEFS = f"""
     SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false,
-           p.valid_from, p.valid_until
+           p.valid_from, p.valid_until, p.subject
     FROM memory_belief p
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint
       AND (p.status = 'active' OR (p.status = 'invalidated' AND p.id = ANY(%(closed)s::text[])))

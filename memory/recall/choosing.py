@@ -11,8 +11,10 @@ import structlog
 from memory.domain.grounding import says_more
 from memory.domain.matching.analysis import guess_language
 from memory.domain.policy import Policy, RecollectionPolicy, RelevancePolicy
-from memory.language.queries import asks_of_own, names_something, sets_task, telling_stems
+from memory.language.persons import name_relative
+from memory.language.queries import asks_of_own, count_telling, names_something, sets_task, telling_stems
 from memory.language.slots import fill_slots, slots_asked, slots_by_name
+from memory.language.times import names_but_a_time
 from memory.language.values import find_values
 from memory.models.claim_search import AssertedClaim, read_asserted
 from memory.models.search_time import SearchFailed, TimedSearch
@@ -52,30 +54,43 @@ def keep_best(*, memories: Sequence[RecalledMemory], policy: RecollectionPolicy)
     return [memory for memory in memories if memory.score >= policy.least_share * best.get(memory.type, 0.0)]
 
 
+_FEWEST_TELLING = 2  # words that say something, for a query's likeness to be trusted as it is
+
+
 class Floor:
     """What a memory must reach to have to do with a query, on the reference scale of similarity.
 
     It may do so by likeness alone, or with the help of the query's telling words, or of an assertion of just what is
     asked for. A question about somebody's own matters is likelier to have an answer here than one that anybody might
     ask. A task is about what it is done to: that it resembles another, or names a slot, is no sign of anything. What
-    names nothing ("yes please") is about nothing that is remembered.
+    names nothing ("yes please") is about nothing that is remembered; what names but a time is about all of that time.
+    Likeness alone says less in a language that the model does not know, and of a query of hardly any words.
     """
 
-    def __init__(self, *, query: str, is_for_task: bool, policy: RelevancePolicy) -> None:
+    def __init__(
+        self, *, query: str, asks_of_time: bool, is_for_task: bool, is_multilingual: bool, policy: RelevancePolicy
+    ) -> None:
+        self._is_time_all = asks_of_time and names_but_a_time(query)
         is_task = sets_task(query) and not is_for_task
-        own = policy.own if asks_of_own(query) else 0.0
+        is_own = asks_of_own(query)
         self._policy = policy
         self._names_something = names_something(query)
         self._asked = 0.0 if is_task else policy.asked
-        self._least = policy.floor - own + (policy.task if is_task else 0.0)
+        self._least = policy.floor - (policy.own if is_own else 0.0) + (policy.task if is_task else 0.0)
+        is_foreign = not is_multilingual and guess_language(query) not in ("", "en")
+        self._off = policy.foreign if is_foreign else 0.0
+        if not is_own and count_telling(query) < _FEWEST_TELLING:
+            self._off += policy.bare
 
     def is_cleared_by(self, item: Ranked) -> bool:
         """Tell whether a ranked memory has to do with the query."""
+        if self._is_time_all:
+            return _part(item, "asked_time") > 0
         if not self._names_something:
             return False
-        similarity = item.part("similarity")
+        similarity, telling = item.part("similarity"), _part(item, "telling")
         reached = self._policy.unknown if math.isnan(similarity) else similarity
-        reached += self._policy.words * _part(item, "telling")
+        reached += self._policy.words * telling if telling > 0 else -self._off
         reached += self._asked if _part(item, "asked_slot") > 0 else 0.0
         return reached >= self._least
 
@@ -133,7 +148,7 @@ def _find_meant(
     return {
         memory.id: _of_claims(claims.get(memory.id, ()), asked, here, query)
         if memory.type == MemoryType.EPISODE
-        else _Meant(beliefs=frozenset([memory.id]), answers=frozenset(_answers(memory.text, "", asked)))
+        else _Meant(beliefs=frozenset([memory.id]), answers=frozenset(_answers(memory.text, "", memory.subject, asked)))
         for memory in memories
     }
 
@@ -161,7 +176,9 @@ def _of_claims(
             for key in beliefs.keys() & {key for claim in claims for key in claim.beliefs}
             if key in chosen.beliefs or len(words & telling_stems(beliefs[key], language)) >= best[1]
         ),
-        answers=frozenset(key for claim in answers for key in _answers(claim.sentence, claim.context, asked)),
+        answers=frozenset(
+            key for claim in answers for key in _answers(claim.sentence, claim.context, claim.subject, asked)
+        ),
     )
 
 
@@ -170,14 +187,18 @@ def _tells_of_same(one: AssertedClaim, stems: frozenset[str], other: AssertedCla
     return one is other or bool(set(one.slots) & set(other.slots)) or len(stems & others) > 1
 
 
-def _answers(sentence: str, context: str, asked: frozenset[str]) -> Iterator[Hashable]:
-    """Yield what a sentence says of the slots asked about: the slot alone where that holds one value at a time."""
+def _answers(sentence: str, context: str, subject: str, asked: frozenset[str]) -> Iterator[Hashable]:
+    """Yield what a sentence says of the slots asked about: the slot alone where that holds one value at a time.
+
+    Where somebody's colleague lives is no answer to where they do themselves.
+    """
+    whose = name_relative(subject)
     filled = fill_slots(sentence, find_values(sentence)) if asked else {}
     for name in asked & filled.keys():
         if slots_by_name()[name].is_single:
-            yield (name, context)
+            yield (name, context, whose)
         else:
-            yield from ((name, value) for value in filled[name])
+            yield from ((name, value, whose) for value in filled[name])
 
 
 def _is_superseded(memory: RecalledMemory) -> bool:

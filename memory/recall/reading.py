@@ -35,6 +35,7 @@ class RecalledMemory:
     superseded_by: str | None = None
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    subject: str = ""  # of a belief
     session: str = ""
     is_derived: bool = False
     is_relevant: bool = False
@@ -113,12 +114,12 @@ def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str
     stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
     unsure = Value(None, output_field=FloatField())
     episodes = stored.values_list(
-        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until"
+        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until", Value("")
     )
     beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
     dated = Coalesce("last_reinforced_at", "created_at")
     of_none = (Value(""), Value(False))
-    validity = ("valid_from", "valid_until")
+    validity = ("valid_from", "valid_until", "subject")
     events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none, *validity)
     return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
 
@@ -145,6 +146,7 @@ def _result(
         superseded_by=superseded_by,
         valid_from=text.valid_from,
         valid_until=text.valid_until,
+        subject=text.subject,
         session=text.session,
         is_derived=text.is_derived,
         is_relevant=is_relevant,

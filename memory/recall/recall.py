@@ -350,7 +350,11 @@ def _tell(
         closed=found.closed,
         successions=ranking.successions,
         is_relevant=Floor(
-            query=question.query, is_for_task=question.is_for_task, policy=policy.relevance
+            query=question.query,
+            asks_of_time=found.of_time is not None,
+            is_for_task=question.is_for_task,
+            is_multilingual=embedder_of(scope.viewer.workspace).is_multilingual,
+            policy=policy.relevance,
         ).is_cleared_by,
         claim_of=partial(_claim_of, found, question.query),
     )
