@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from memory.llm.openai_client import close_clients
+from memory.llm.openai_client import close_clients, preload
 from tests.model_server_acts import (
     FAULTS,
     Act,
@@ -100,6 +100,7 @@ class ModelServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
+        preload(base_url=self.url, api_key="")  # as workers do: the first call's time is not spent on loading it
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
