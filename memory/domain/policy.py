@@ -333,7 +333,7 @@ class RelevancePolicy:
 
     floor: Annotated[float, "B16: similarity, with all that adds to it, from which a memory stands out"] = 0.71
     words: Annotated[Amount, "B16: what is added for telling words that cover all of the query"] = 0.95
-    asked: Annotated[Amount, "B16: what is added for asserting what the query asks about"] = 0.80
+    asked: Annotated[Amount, "B16: what is added for asserting what the query asks about"] = 0.90
     own: Annotated[Amount, "B16: what is added where the query is about somebody's own matters"] = 0.25
     task: Annotated[Amount, "B16: what is taken off where the query sets a task"] = 0.25
     foreign: Annotated[

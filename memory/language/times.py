@@ -83,7 +83,9 @@ def read_time_asked(*, query: str, now: datetime) -> TimeAsked | None:
 
 def names_but_a_time(query: str) -> bool:
     """Tell whether a question asks for whatever was at a time ("what happened in March?"): it names nothing else."""
-    return not any(is_telling(word) for word in _WORD.findall(query.lower()) if word not in _CALENDAR)
+    return not any(
+        is_telling(word) for word in _WORD.findall(query.lower()) if word not in _CALENDAR and not word.isdigit()
+    )
 
 
 def _beside(query: str, today: date) -> tuple[datetime | None, datetime | None] | None:
@@ -161,6 +163,11 @@ def _tells_of_past(words: Collection[str]) -> bool:
     return any(word in _PAST or (len(word) > 4 and word.endswith("ed")) for word in words)
 
 
+def _is_past(query: str) -> bool:
+    words = set(_WORD.findall(query.lower()))
+    return _tells_of_past(words) or bool(words & _GERMAN_PAST) or any(map(_PARTICIPLE.fullmatch, words))
+
+
 def _side(bound: str) -> Side:
     return Side.BEFORE if bound in _BEFORE else Side.AFTER
 
@@ -188,11 +195,13 @@ def _try(pattern: re.Pattern[str], read: _Reading, text: str, today: date, *, is
 def _is_another_time(query: str, found: re.Match[str]) -> bool:
     """Tell whether a span only bounds a time, lies ahead, or is no month: "may" is a verb more often."""
     before = query[: found.start()]
+    if found.group().lower().startswith(_GOES_ON_NOW) and not _is_past(query):
+        return True
     if "month" not in found.groupdict():
         return _DIRECTLY_BEFORE.search(before) is not None
     if _BOUND.search(before) or has_cue("ahead", query):
         return True
-    if _MAY_BE_AHEAD.search(query) and not _tells_of_past(_WORD.findall(query.lower())):
+    if _MAY_BE_AHEAD.search(query) and not _is_past(query):
         return True
     if found["month"].lower() != "may":
         return False
@@ -350,6 +359,7 @@ _GOES_ON = re.compile(r"\s+(?!(?:and|or|for|in|at|on|with|by|to|of|as)\b)\w", re
 _MAY_BE_AHEAD = re.compile(
     r"\b(?:when (?:is|are)|due|deadline|appointment|wann (?:ist|sind)|fällig|kommt|kommen|termine?)\b", re.IGNORECASE
 )
+_GOES_ON_NOW = ("this", "diese")  # a week or month that is not over
 _WORD = re.compile(r"[\w'’]{1,30}")
 _CALENDAR = frozenset({*MONTHS, *WEEKDAY_OF, *word_list("words_of_times")})
 _PAST = frozenset(word_list("past_verbs_en"))

@@ -90,8 +90,10 @@ class Floor:
             return False
         similarity, telling = item.part("similarity"), _part(item, "telling")
         reached = self._policy.unknown if math.isnan(similarity) else similarity
-        reached += self._policy.words * telling if telling > 0 else -self._off
-        reached += self._asked if _part(item, "asked_slot") > 0 else 0.0
+        if self._asked > 0 and _part(item, "asked_slot") > 0:
+            reached += self._asked + self._policy.words * telling
+        else:
+            reached += self._policy.words * telling if telling > 0 else -self._off
         return reached >= self._least
 
 

@@ -197,6 +197,8 @@ def test_an_event_may_say_when_it_was() -> None:
         "Was habe ich nach der Adresse gefragt?",
         "Wann bin ich nach Leipzig gezogen?",
         "What is the latest Python version I use?",
+        "What could I watch this month?",
+        "I'm visiting Paris for the first time, where should I stay?",
         "what did I drink before noon",
     ],
 )

@@ -1,5 +1,6 @@
 """Whether a result has to do with the query at all, and that nothing else is put before a model."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -112,3 +113,54 @@ def test_hooks_and_tools_say_the_same(workspace: Workspace, query: str) -> None:
     key = factories.key(workspace=workspace)[1]
     told: Any = tool.call(key_text=key, arguments={"query": query})
     assert {line.rpartition(" — ID: ")[2] for line in told.lines} == set(hook["ids"])
+
+
+@pytest.mark.parametrize(
+    "query", ["Wie berechnet man den Umfang eines Kreises?", "Wer hat die Glühbirne erfunden?", "Wie spät ist es?"]
+)
+def test_a_language_that_the_model_does_not_know_is_no_likeness(workspace: Workspace, query: str) -> None:
+    """B16: texts of one such language are all alike to it."""
+    remembered("Frau Petersilie ist in der Schule, wie ist das Wetter?", workspace=workspace, language="de")
+
+    assert bring_up(query, workspace).text == ""
+
+
+def test_german_words_that_are_shared_tell(workspace: Workspace) -> None:
+    """B16."""
+    remembered("Die neue Lehrerin heißt Petersilie.", workspace=workspace, language="de")
+
+    assert "Petersilie" in bring_up("Wie heißt die neue Lehrerin?", workspace).text
+
+
+@pytest.mark.parametrize("query", ["go on", "ok, go on", "weiter"])
+def test_hardly_any_words_bring_nothing_up(workspace: Workspace, query: str) -> None:
+    """B16."""
+    remembered("She is going to go on with it.", workspace=workspace, embedded_as="move ahead")
+
+    assert bring_up(query, workspace).text == ""
+
+
+def test_what_names_but_a_time_is_about_all_of_it(workspace: Workspace) -> None:
+    """B16, B17."""
+    march = factories.NOW.replace(month=3, day=9) - timedelta(days=365)
+    remembered("The boiler burst.", workspace=workspace, occurred_at=march)
+    asked = {"query": f"What happened in March {march.year}?", "workspace": workspace}
+
+    assert bring_up(**asked).text == "[Memory flash: The boiler burst.]"
+    assert bring_up(query=f"What happened in June {march.year}?", workspace=workspace).text == ""
+
+
+def test_where_a_colleague_lives_takes_no_place_of_the_own_home(workspace: Workspace) -> None:
+    """B16: though it was said later, and of what has one value at a time."""
+    for text, sentence, subject, days in (
+        ("We live in Leipzig now.", "The user lives in Leipzig.", "The user", 9),
+        ("My colleague Tamsin lives in Halle.", "The user's colleague Tamsin lives in Halle.",
+         "The user's colleague Tamsin", 2),
+    ):  # fmt: skip
+        told = remembered(text, workspace=workspace, occurred_at=factories.NOW - timedelta(days=days))
+        Claim.objects.create(
+            workspace=workspace, episode=told, number=1, sentence=sentence, subject=subject, slots=["home"],
+            mode=Mode.ASSERTED, reader="rules-1", created_at=factories.NOW,
+        )  # fmt: skip
+
+    assert "We live in Leipzig now." in bring_up("Where do I live?", workspace).text
