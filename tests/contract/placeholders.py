@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-_ID = re.compile(r"\b(ep|bl|cy)_[0-9a-f]{12}\b")
-_NAME = re.compile(r"\b(ep|bl|cy|pair|cursor)#(\d+)(?::(\d+))?")
+_ID = re.compile(r"\b(ep|bl|cy|tn)_[0-9a-f]{12}\b")
+_NAME = re.compile(r"\b(ep|bl|cy|tn|pair|cursor)#(\d+)(?::(\d+))?")
 _CURSOR = re.compile(r"(?<=[?&]cursor=)[^&]+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _PAIR = re.compile(r"(?<=pair of beliefs )\d+")
