@@ -4,6 +4,7 @@ import re
 from calendar import month_name
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from memory.domain.lexicon import ENGLISH_STOPS, GERMAN_STOPS
 from memory.language.cues import common_words
@@ -199,8 +200,14 @@ def _date(found: re.Match[str]) -> str:
 
 
 def _no_days(names: Iterator[str]) -> Iterator[str]:
-    """Yield names small and without possessives; days, months and the commonest words are none."""
+    """Yield names small and without possessives; days, months and the commonest words are none, nor begin any.
+
+    "From April Mara's manager is Ravi" names Mara.
+    """
+    no_names = _DAY_OF.keys() | MONTH_OF.keys() | common_words() | ENGLISH_STOPS | GERMAN_STOPS
     for name in names:
         plain = re.sub(r"(?:'s|’s|'|’)$", "", name).lower()
-        if not {plain} & (_DAY_OF.keys() | MONTH_OF.keys() | common_words() | ENGLISH_STOPS | GERMAN_STOPS):
+        if " " in plain:
+            plain = " ".join(dropwhile(lambda word: word in no_names, plain.split(" ")))
+        if plain and plain not in no_names:
             yield plain

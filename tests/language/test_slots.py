@@ -3,6 +3,7 @@
 import pytest
 
 from memory.language.slots import slots_asked
+from memory.language.values import find_values
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,9 @@ def test_a_phrase_is_found_by_its_words_and_signs(question: str, slot: str) -> N
 def test_part_of_a_word_is_no_phrase(question: str) -> None:
     """E3."""
     assert "manager" not in slots_asked(question)
+
+
+def test_what_stands_before_a_name_is_none_of_it() -> None:
+    """E3: "From April Mara" is nobody."""
+    assert find_values("From April Mara's manager is Ravi, no longer Dana.").person == {"mara", "ravi", "dana"}
+    assert find_values("In May Joan Baez sang with Frau Quandt.").person == {"joan baez", "frau quandt"}
