@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access.visibility import visible_beliefs
-from memory.api.requests import viewer_from
+from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.schema import documented
 from memory.models import Belief, Lineage, Permission
 from memory.recall.family import read_family
@@ -47,9 +47,10 @@ class LineageView(APIView):
     @extend_schema(
         operation_id="read_lineage",
         summary="Read what a belief came from, and what came of it",
-        **documented({200: FamilySerializer}, 404),
+        **documented({200: FamilySerializer}, 404, 422),
     )
     def get(self, request: Request, belief_id: str) -> Response:
+        read_query(Nothing, request)
         viewer = viewer_from(request)
         belief = get_object_or_404(visible_beliefs(viewer=viewer), pk=belief_id)
         return Response(FamilySerializer(read_family(belief=belief, viewer=viewer)).data)

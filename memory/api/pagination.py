@@ -17,9 +17,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.requests import StrictSerializer
+from memory.domain.ids import IdKind
 
 NO_CURSOR = "This is not a cursor of ours."
 PAGE = 50
+_KIND_OF = {"episode": IdKind.EPISODE, "belief": IdKind.BELIEF, "cycle": IdKind.CYCLE}
 MAX_PAGE = 200
 
 
@@ -55,7 +57,10 @@ def _address(request: Request, cursor: str) -> str:
 
 
 def _as_key(rows: QuerySet[Any], key: str, text: str) -> Any:
-    """Read a key from a cursor, as the rows' own column has it."""
+    """Read a key from a cursor, as the rows' own column has it; one of another list would skip rows, and is refused."""
+    kind = _KIND_OF.get(str(rows.model._meta.model_name))
+    if kind and not text.startswith(f"{kind}_"):
+        raise serializers.ValidationError({"cursor": [NO_CURSOR]})
     field = rows.model._meta.pk if key == "pk" else rows.model._meta.get_field(key)
     try:
         return field.to_python(text)

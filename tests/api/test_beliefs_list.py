@@ -84,15 +84,24 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
     assert set(statements(reader.get("/beliefs", **query))) == found
 
 
-def cursor(time: str) -> str:
+def cursor(time: str, kind: str = "bl") -> str:
     """Return the cursor that a list gives after a row of this time."""
-    return base64.urlsafe_b64encode(f"{time} bl_000000000000".encode()).decode()
+    return base64.urlsafe_b64encode(f"{time} {kind}_000000000000".encode()).decode()
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
-@pytest.mark.parametrize("path", ["/beliefs", "/episodes", "/consolidations"])
-def test_a_cursor_may_name_the_first_and_the_last_of_all_times(reader: Caller, path: str, time: str) -> None:
-    assert reader.get(path, cursor=cursor(time)).status_code == 200
+@pytest.mark.parametrize(("path", "kind"), [("/beliefs", "bl"), ("/episodes", "ep"), ("/consolidations", "cy")])
+def test_a_cursor_may_name_the_first_and_the_last_of_all_times(reader: Caller, path: str, kind: str, time: str) -> None:
+    assert reader.get(path, cursor=cursor(time, kind)).status_code == 200
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/beliefs", "ep"), ("/episodes", "bl"), ("/consolidations", "bl")])
+def test_a_cursor_of_another_list_is_refused(reader: Caller, path: str, kind: str) -> None:
+    """It would skip rows without a word."""
+    response = reader.get(path, cursor=cursor("2026-03-01T00:00:00+00:00", kind))
+
+    assert is_problem(response, 422)
+    assert list(response.json()["errors"]) == ["cursor"]
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,10 @@ def test_a_key_that_may_only_write_reads_no_line(writer: Caller, line: dict[str,
 
 def test_a_missing_belief_is_a_404(reader: Caller) -> None:
     assert is_problem(reader.get("/beliefs/bl_000000000000/lineage"), 404)
+
+
+def test_an_unknown_parameter_is_named(reader: Caller, line: dict[str, Belief]) -> None:
+    response = reader.get(f"/beliefs/{next(iter(line.values())).pk}/lineage", depth=2)
+
+    assert is_problem(response, 422)
+    assert list(response.json()["errors"]) == ["depth"]
