@@ -144,10 +144,9 @@ def test_what_names_but_a_time_is_about_all_of_it(workspace: Workspace) -> None:
     """B16, B17."""
     march = factories.NOW.replace(month=3, day=9) - timedelta(days=365)
     remembered("The boiler burst.", workspace=workspace, occurred_at=march)
-    asked = {"query": f"What happened in March {march.year}?", "workspace": workspace}
 
-    assert bring_up(**asked).text == "[Memory flash: The boiler burst.]"
-    assert bring_up(query=f"What happened in June {march.year}?", workspace=workspace).text == ""
+    assert bring_up(f"What happened in March {march.year}?", workspace).text == "[Memory flash: The boiler burst.]"
+    assert bring_up(f"What happened in June {march.year}?", workspace).text == ""
 
 
 def test_where_a_colleague_lives_takes_no_place_of_the_own_home(workspace: Workspace) -> None:
