@@ -63,7 +63,7 @@ WITH open AS MATERIALIZED (
 SELECT p.id, p.content, p.role, p.speaker, p.session, p.project_id, p.occurred_at, s.score, s.coverage, s.telling,
     length(p.search)
 FROM (
-    SELECT t.id, t.content, t.role, t.speaker, c.session, c.project_id, t.occurred_at,
+    SELECT t.*,
         to_tsvector(%(configuration)s::regconfig, concat_ws(' ', t.speaker, t.content)) AS search
     FROM (
         SELECT c.session, c.project_id, t.id, t.role, t.speaker, t.occurred_at,
@@ -74,6 +74,6 @@ FROM (
               AND {OCCURRED.format(row="t")}
             OFFSET 0
         ) t ORDER BY t.id + 0 DESC LIMIT %(candidates)s
-    ) t, LATERAL (SELECT t.session, t.project_id) c
+    ) t
 ) p {score_of("p")}
 """

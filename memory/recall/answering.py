@@ -1,8 +1,9 @@
 """What makes a memory that was found an answer, beside its likeness: its claims (E1, B17)."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,27 +49,34 @@ def read_answers(
     return Answering(episodes=_as_near_as_claims(episodes, claims), asked=asked, claims=by_episode)
 
 
-def find_meant(*, claims: Sequence[FoundClaim], query: str, nearest: float) -> str:
+class Fit:
+    """How well a sentence fits a query: whether it says what is asked for, and how many telling words it shares."""
+
+    def __init__(self, query: str) -> None:
+        self.language = guess_language(query)
+        self._words = telling_stems(query, self.language)
+
+    def of(self, sentence: str, *, is_answer: bool) -> tuple[bool, int]:
+        """Return both, the more the better; (False, 0) where nothing fits."""
+        return is_answer, self.count_shared(telling_stems(sentence, self.language))
+
+    def count_shared(self, stems: Collection[str]) -> int:
+        """Count the query's telling words among some stems."""
+        return len(self._words.intersection(stems))
+
+
+def find_meant(*, claims: Sequence[FoundClaim], fit: Fit, nearest: float) -> str:
     """Return which assertion of an episode a query means: what is asked for, else what shares most of its words.
 
     Else the one that makes the episode as near to the query as it is (`nearest`, a cosine); it may be none.
     """
-    language = guess_language(query)
-    words = telling_stems(query, language)
-    fits = [
-        (
-            bool(claim.slots),
-            len(words & telling_stems(claim.sentence, language)),
-            -1.0 if claim.similarity is None else claim.similarity,
-        )
-        for claim in claims
-    ]
-    meant = [
-        (fit, claim.sentence)
-        for fit, claim in zip(fits, claims, strict=True)
-        if claim.sentence and (fit[0] or fit[1] > 0 or fit[2] >= nearest)
-    ]
-    return max(meant, key=lambda pair: pair[0])[1] if meant else ""
+    meant = []
+    for claim in claims:
+        fits = fit.of(claim.sentence, is_answer=bool(claim.slots))
+        near = -1.0 if claim.similarity is None else claim.similarity
+        if claim.sentence and (fits != (False, 0) or near >= nearest):
+            meant.append((fits, near, claim.sentence))
+    return max(meant, key=itemgetter(0, 1))[2] if meant else ""
 
 
 def _as_near_as_claims(episodes: Sequence[EpisodeCandidate], claims: Sequence[FoundClaim]) -> list[EpisodeCandidate]:

@@ -18,6 +18,7 @@ from memory.language.times import names_but_a_time
 from memory.language.values import find_values
 from memory.models.claim_search import AssertedClaim, read_asserted
 from memory.models.search_time import SearchFailed, TimedSearch
+from memory.recall.answering import Fit
 from memory.recall.ranking import MemoryType, Ranked
 from memory.recall.reading import RecalledMemory
 
@@ -147,8 +148,9 @@ def _find_meant(
     """Return by id what each memory says; of beliefs, only those that may be told themselves count."""
     asked = slots_asked(query)
     here = {memory.id: memory.text for memory in memories if memory.type == MemoryType.BELIEF}
+    fit = Fit(query)
     return {
-        memory.id: _of_claims(claims.get(memory.id, ()), asked, here, query)
+        memory.id: _of_claims(claims.get(memory.id, ()), memory.claim, asked, here, fit)
         if memory.type == MemoryType.EPISODE
         else _Meant(beliefs=frozenset([memory.id]), answers=frozenset(_answers(memory.text, "", memory.subject, asked)))
         for memory in memories
@@ -156,17 +158,18 @@ def _find_meant(
 
 
 def _of_claims(
-    claims: Sequence[AssertedClaim], asked: frozenset[str], beliefs: Mapping[str, str], query: str
+    claims: Sequence[AssertedClaim], meant: str | None, asked: frozenset[str], beliefs: Mapping[str, str], fit: Fit
 ) -> _Meant:
-    """Choose the claim that answers the question, else the one that shares the most of its words; it may be none."""
-    language = guess_language(query)
-    words = telling_stems(query, language)
-    stems = [telling_stems(claim.sentence, language) for claim in claims]
-    fits = [(bool(asked & set(claim.slots)), len(words & found)) for claim, found in zip(claims, stems, strict=True)]
+    """Choose the claim that fits best, of several the one that recall names as meant; it may be none."""
+    stems = [telling_stems(claim.sentence, fit.language) for claim in claims]
+    fits = [
+        (bool(asked & set(claim.slots)), fit.count_shared(found)) for claim, found in zip(claims, stems, strict=True)
+    ]
     best = max(fits, default=(False, 0))
     if best == (False, 0):
         return _Meant()
-    place = fits.index(best)
+    places = [place for place, fits_so in enumerate(fits) if fits_so == best]
+    place = next((place for place in places if claims[place].sentence == meant), places[0])
     chosen = claims[place]
     ended = [(claim, found) for claim, found in zip(claims, stems, strict=True) if claim.is_given_up]
     answers = [claim for claim, (is_answer, _) in zip(claims, fits, strict=True) if is_answer]
@@ -176,7 +179,7 @@ def _of_claims(
         beliefs=frozenset(
             key
             for key in beliefs.keys() & {key for claim in claims for key in claim.beliefs}
-            if key in chosen.beliefs or len(words & telling_stems(beliefs[key], language)) >= best[1]
+            if key in chosen.beliefs or fit.count_shared(telling_stems(beliefs[key], fit.language)) >= best[1]
         ),
         answers=frozenset(
             key for claim in answers for key in _answers(claim.sentence, claim.context, claim.subject, asked)

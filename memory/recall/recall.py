@@ -18,7 +18,7 @@ from memory.llm.workspace_model import embedder_of
 from memory.models.bearing import Bearing, read_bearing
 from memory.models.search_time import SearchFailed, TimedSearch
 from memory.recall.access import count_access
-from memory.recall.answering import find_meant
+from memory.recall.answering import Fit, find_meant
 from memory.recall.associative import rank_associatively
 from memory.recall.channels import Channel
 from memory.recall.choosing import Floor
@@ -356,7 +356,7 @@ def _tell(
             is_multilingual=embedder_of(scope.viewer.workspace).is_multilingual,
             policy=policy.relevance,
         ).is_cleared_by,
-        claim_of=partial(_claim_of, found, question.query),
+        claim_of=partial(_claim_of, found, Fit(question.query)),
     )
     if not question.is_explained:
         return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
@@ -373,13 +373,13 @@ def _tell(
     )
 
 
-def _claim_of(found: Found, query: str, episode_id: str) -> str | None:
+def _claim_of(found: Found, fit: Fit, episode_id: str) -> str | None:
     """Return which assertion of an episode the query means, if it means any."""
     claims = found.claims.get(episode_id)
     if not claims:
         return None
     nearest = next((one.similarity for one in found.episodes if one.id == episode_id), None)
-    return find_meant(claims=claims, query=query, nearest=math.inf if nearest is None else nearest) or None
+    return find_meant(claims=claims, fit=fit, nearest=math.inf if nearest is None else nearest) or None
 
 
 def _missed(ranking: _Ranking, policy: Policy) -> list[Ranked]:

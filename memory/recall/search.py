@@ -38,7 +38,7 @@ from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
-from memory.recall.timing import Span, TimeChannel
+from memory.recall.timing import Span, TimeChannel, Timely
 
 log = structlog.get_logger(__name__)
 
@@ -106,10 +106,9 @@ def find_candidates(
     searches = _now(reach, count, policy) if as_of is None else _then(scope, reach, as_of, count, policy)
     read_words = partial(_read_words, reach, policy)
     times = _times(timed, reach, count, policy)
-    time_asked = None
-    if as_of is None and scope.narrowing.occurred == (None, None):  # else it is bounded by who asks
-        time_asked = _read_time(times, query, read_words, now)
-        query = time_asked.question if time_asked and time_asked.question else query
+    is_bounded = as_of is not None or scope.narrowing.occurred != (None, None)  # by who asks
+    time_asked = None if is_bounded else _read_time(times, query, read_words, now)
+    query = (time_asked.question if time_asked else "") or query
     vector = _embed(scope, query, embedder, policy)
     asked = SearchQuery(vector=vector, model=embedder.name, words=None)
     channels = Channels(timed=timed, searches=searches, query=asked, policy=policy)
@@ -119,7 +118,7 @@ def find_candidates(
     if episodes and as_of is None:
         episodes += channels.find_by_claims(reach=reach, count=count, known={episode.id for episode in episodes})
     beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
-    timely = None
+    timely = Timely()
     if time_asked:
         timely = times.find(
             asked=time_asked,
@@ -127,8 +126,7 @@ def find_candidates(
             episodes=episodes if MemoryType.EPISODE in types else None,
             beliefs=beliefs if MemoryType.BELIEF in types else None,
         )
-    if timely:
-        episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
+    episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
     answering = _read_answers(timed, episodes, beliefs, query, channels.query, policy)
     return Found(
         episodes=answering.episodes,
@@ -137,9 +135,9 @@ def find_candidates(
         degraded=channels.degraded,
         asked=answering.asked,
         claims=answering.claims,
-        of_time=timely.weights if timely else None,
-        span=(time_asked.start, time_asked.end) if timely and time_asked else (None, None),
-        closed=frozenset(one.id for one in timely.closed) if timely else frozenset(),
+        of_time=timely.weights,
+        span=timely.span,
+        closed=frozenset(one.id for one in timely.closed),
     )
 
 

@@ -26,12 +26,14 @@ Span = tuple[datetime | None, datetime | None]  # its end excluded, either of wh
 class Timely(NamedTuple):
     """Further episodes of the time asked about, beliefs that held then and changed since, and how well all fit it.
 
-    The weights are by id, 0 to 1; what is not named does not fit, or is of no time that anybody knows.
+    The weights are by id, 0 to 1; what is not named does not fit, or is of no time that anybody knows. They are None
+    where no time is asked about, or none can be searched.
     """
 
-    episodes: list[EpisodeCandidate]
-    closed: list[BeliefCandidate]
-    weights: dict[str, float]
+    episodes: Sequence[EpisodeCandidate] = ()
+    closed: Sequence[BeliefCandidate] = ()
+    weights: dict[str, float] | None = None
+    span: Span = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +70,10 @@ class TimeChannel:
         query: SearchQuery,
         episodes: Sequence[EpisodeCandidate] | None,
         beliefs: Sequence[BeliefCandidate] | None,
-    ) -> Timely | None:
+    ) -> Timely:
         """Find what is of a time beside what a query found; of a kind that is None nothing is wanted.
 
-        None where anything is slow or fails: then the time is left out.
+        Where anything is slow or fails, the time is left out.
         """
         span = (asked.start, asked.end)
         try:
@@ -80,10 +82,10 @@ class TimeChannel:
             known = {episode.id for episode in episodes or ()}
             new = [episode for episode in inside if episode.id not in known]
             weigh = partial(self._weigh, asked, span, [*(episodes or ()), *new], inside, [*(beliefs or ()), *closed])
-            return Timely(episodes=new, closed=closed, weights=self._run(weigh))
+            return Timely(episodes=new, closed=closed, weights=self._run(weigh), span=span)
         except SearchFailed as error:
             log.warning("recall.times_failed", error=str(error))
-            return None
+            return Timely()
 
     def _run(self, read: Callable[[], Result]) -> Result:
         return self.timed.run(read, seconds=self.policy.channel_seconds)
