@@ -57,7 +57,8 @@ def restore_backup(
 
 def _check_migrations(manifest: Manifest) -> None:
     """Refuse what a newer release has made: this one would not know its tables."""
-    known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    ours = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    known = ours.keys() | {replaced for migration in ours.values() for replaced in migration.replaces}
     unknown = [".".join(key) for key in map(tuple, manifest.migrations) if key not in known]
     if unknown:
         raise BackupError(f"The backup was made by another release: {unknown[0]} is not known here.")

@@ -148,7 +148,7 @@ class Belief(models.Model):
             models.CheckConstraint(condition=Q(alpha__gt=0), name="belief_alpha_positive"),
             models.CheckConstraint(condition=Q(beta__gt=0), name="belief_beta_positive"),
             models.CheckConstraint(condition=~Q(statement=""), name="belief_has_a_statement"),
-            models.CheckConstraint(condition=Q(status__in=BeliefStatus), name="belief_status_known"),
+            models.CheckConstraint(condition=Q(status__in=list(BeliefStatus)), name="belief_status_known"),
             models.CheckConstraint(condition=Q(importance__range=(1, 10)), name="belief_importance_in_1_10"),
             models.CheckConstraint(condition=Q(peak_confidence__range=(0, 1)), name="belief_peak_in_0_1"),
             models.CheckConstraint(condition=Q(prediction_error__gte=0), name="belief_error_not_negative"),

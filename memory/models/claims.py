@@ -79,7 +79,7 @@ class Claim(models.Model):
             models.UniqueConstraint(fields=["episode", "number"], name="one_claim_per_number"),
             models.CheckConstraint(condition=~Q(sentence=""), name="claim_has_a_sentence"),
             models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="claim_confidence_in_0_1"),
-            models.CheckConstraint(condition=Q(mode__in=Mode), name="claim_mode_known"),
+            models.CheckConstraint(condition=Q(mode__in=list(Mode)), name="claim_mode_known"),
         ]
         indexes = [
             models.Index(fields=["workspace", "holds_from"], condition=Q(mode=Mode.CHANGE), name="claim_announced")

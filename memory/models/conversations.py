@@ -134,9 +134,9 @@ class Turn(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["conversation", "number"], name="one_turn_per_number"),
             models.UniqueConstraint(fields=["conversation", "turn_id"], name="one_turn_per_turn_id"),
-            models.CheckConstraint(condition=Q(role__in=Role), name="turn_role_known"),
-            models.CheckConstraint(condition=Q(signal__in=Signal), name="turn_signal_known"),
-            models.CheckConstraint(condition=Q(state__in=TurnState), name="turn_state_known"),
+            models.CheckConstraint(condition=Q(role__in=list(Role)), name="turn_role_known"),
+            models.CheckConstraint(condition=Q(signal__in=list(Signal)), name="turn_signal_known"),
+            models.CheckConstraint(condition=Q(state__in=list(TurnState)), name="turn_state_known"),
             models.CheckConstraint(condition=~Q(content=""), name="turn_has_content"),
         ]
         indexes = [

@@ -81,7 +81,7 @@ class Cycle(models.Model):
             models.UniqueConstraint(
                 fields=["workspace"], condition=Q(state__in=OPEN_CYCLE_STATES), name="one_open_cycle_per_workspace"
             ),
-            models.CheckConstraint(condition=Q(state__in=CycleState), name="cycle_state_known"),
+            models.CheckConstraint(condition=Q(state__in=list(CycleState)), name="cycle_state_known"),
             models.CheckConstraint(
                 condition=Q(state__in=OPEN_CYCLE_STATES, finished_at__isnull=True)
                 | (~Q(state__in=OPEN_CYCLE_STATES) & Q(finished_at__isnull=False)),
@@ -208,7 +208,7 @@ class ClusterJob(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cycle", "number"], name="one_job_per_number"),
-            models.CheckConstraint(condition=Q(state__in=JobState), name="job_state_known"),
+            models.CheckConstraint(condition=Q(state__in=list(JobState)), name="job_state_known"),
         ]
         indexes = [
             models.Index(
@@ -290,7 +290,7 @@ class JobVerdict(models.Model):
             models.UniqueConstraint(
                 fields=["job", "belief", "claim", "episode"], name="one_verdict_per_pair", nulls_distinct=False
             ),
-            models.CheckConstraint(condition=Q(verdict__in=Verdict), name="job_verdict_known"),
+            models.CheckConstraint(condition=Q(verdict__in=list(Verdict)), name="job_verdict_known"),
         ]
         indexes = [
             models.Index(

@@ -166,8 +166,8 @@ class Episode(models.Model):
             models.CheckConstraint(
                 condition=Q(verification__in=["", *Verification]), name="episode_verification_known"
             ),
-            models.CheckConstraint(condition=Q(status__in=EpisodeStatus), name="episode_status_known"),
-            models.CheckConstraint(condition=Q(state__in=ConsolidationState), name="episode_state_known"),
+            models.CheckConstraint(condition=Q(status__in=list(EpisodeStatus)), name="episode_status_known"),
+            models.CheckConstraint(condition=Q(state__in=list(ConsolidationState)), name="episode_state_known"),
             models.CheckConstraint(
                 condition=Q(state=ConsolidationState.LEASED, leased_by__isnull=False)
                 | (~Q(state=ConsolidationState.LEASED) & Q(leased_by__isnull=True)),

@@ -81,7 +81,7 @@ class Edge(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["source", "target", "kind"], name="one_edge_per_pair_and_kind"),
-            models.CheckConstraint(condition=Q(kind__in=EdgeKind), name="edge_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=list(EdgeKind)), name="edge_kind_known"),
             models.CheckConstraint(condition=~Q(source=F("target")), name="edge_between_two"),
             models.CheckConstraint(
                 condition=Q(kind=EdgeKind.CAUSAL) | Q(source__lt=F("target")),

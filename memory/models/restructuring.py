@@ -90,7 +90,7 @@ class StructuralJob(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(state__in=JobState), name="structural_state_known"),
+            models.CheckConstraint(condition=Q(state__in=list(JobState)), name="structural_state_known"),
             models.CheckConstraint(condition=Q(kind__in=StructuralKind.values), name="structural_kind_known"),
             models.CheckConstraint(
                 condition=Q(kind="merge", twin__isnull=False) | (~Q(kind="merge") & Q(twin__isnull=True)),
@@ -167,7 +167,7 @@ class ChildVerdict(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["child", "episode"], name="one_verdict_per_child_and_episode"),
-            models.CheckConstraint(condition=Q(verdict__in=Verdict), name="child_verdict_known"),
+            models.CheckConstraint(condition=Q(verdict__in=list(Verdict)), name="child_verdict_known"),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,6 @@
 """B22: what cycles recorded is replayed without a model, and gives the same beliefs under the same ids."""
 
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -300,18 +299,6 @@ def test_what_an_undone_cycle_said_first_is_not_said_by_a_later_one(world: World
 
     assert rebuild(world).differences == []
     assert Belief.objects.get(statement=FIVE).alpha == 4.0
-
-
-def test_twins_of_jobs_from_before_are_found_by_their_evidence(world: World) -> None:
-    """B8.5: as the migration finds them that brought the column."""
-    History(world, seed=1).live(cycles=8)
-    [twin] = ClusterJob.objects.filter(outcome="joined").values_list("joined_belief", flat=True)
-    ClusterJob.objects.update(joined_belief=None)
-
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("memory.migrations.0010_joined_twins").FIND)
-
-    assert ClusterJob.objects.get(joined_belief__isnull=False).joined_belief_id == twin
 
 
 def test_a_repaired_status_leaves_a_transition(world: World) -> None:

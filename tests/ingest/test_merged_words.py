@@ -1,9 +1,6 @@
 """L4, D3: words that were merged into others lead to what they became one with, however often it was merged on."""
 
-from importlib import import_module
-
 import pytest
-from django.db import connection
 
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.erase import erase_memories
@@ -115,18 +112,3 @@ def test_what_lives_again_is_merged_no_more(notes: list[Episode]) -> None:
     """D3."""
     change_episode_status(ids=[notes[1].pk], new=EpisodeStatus.ACTIVE, reason="so", actor=LENA, now=NOW)
     assert Episode.objects.get(pk=notes[1].pk).merged_into is None
-
-
-def test_survivors_of_old_merges_are_read_from_the_record(workspace: Workspace) -> None:
-    """D3: a database from before rows named them; each leads to the last."""
-    first, second, third = say(TEA, REALLY, "Mara truly prefers tea.", workspace=workspace)
-    merged(second, third)
-    merged(first, second)
-    Episode.objects.update(merged_into=None)
-    migration = import_module("memory.migrations.0032_known_survivors")
-    with connection.cursor() as cursor:
-        for step in migration.Migration.operations:
-            cursor.execute(step.sql)
-    assert set(Episode.objects.values_list("pk", "merged_into")) == {
-        (first.pk, None), (second.pk, first.pk), (third.pk, first.pk),
-    }  # fmt: skip

@@ -1,50 +1,49 @@
-"""`manage.py migrate` makes fewer models again between migrations, and goes by what Django would go by."""
+"""`manage.py migrate` goes on from where release 0.1 ended, and refuses what is older."""
 
-from django.core.management import get_commands
-from django.db import models
-from django.db.migrations.operations import AddField, AddIndex, AlterModelTable
-from django.db.migrations.operations.base import Operation
-from django.db.migrations.state import ModelState, ProjectState
+import io
+from collections.abc import Iterator
 
-from memory.management.commands.migrate import lean_reloads
+import pytest
+from django.core.management import CommandError, call_command, get_commands
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from memory.migrations import LAST_OF_0_1
+
+pytestmark = pytest.mark.django_db
 
 
-def after(change: Operation) -> tuple[ProjectState, dict[str, type[models.Model]]]:
-    """Return a state with an author and a book after a change, and the models that were there before it."""
-    author = ModelState("shop", "Author", [("id", models.AutoField(primary_key=True)), ("name", models.TextField())])
-    writer = models.ForeignKey("shop.Author", on_delete=models.CASCADE)
-    book = ModelState("shop", "Book", [("id", models.AutoField(primary_key=True)), ("writer", writer)])
-    state = ProjectState()
-    for one in (author, book):
-        state.add_model(one)
-    before = {name: state.apps.get_model("shop", name) for name in ("author", "book")}
-    with lean_reloads():
-        change.state_forwards("shop", state)
-    return state, before
+@pytest.fixture
+def recorded() -> Iterator[MigrationRecorder]:
+    """Return the record of migrations, without any of ours."""
+    recorder = MigrationRecorder(connection)
+    recorder.migration_qs.filter(app="memory").delete()
+    return recorder
+
+
+def migrate() -> str:
+    said = io.StringIO()
+    call_command("migrate", stdout=said, no_color=True)
+    return said.getvalue()
 
 
 def test_the_project_s_own_command_is_the_one_that_runs() -> None:
     assert get_commands()["migrate"] == "memory"
 
 
-def test_an_index_leaves_the_neighbours_alone() -> None:
-    state, before = after(AddIndex("author", models.Index(fields=["name"], name="by_name")))
-    assert [index.name for index in state.apps.get_model("shop", "author")._meta.indexes] == ["by_name"]
-    assert state.apps.get_model("shop", "book") is before["book"]
-    assert state.is_delayed  # what runs code has all of them made again
+def test_a_database_of_the_last_release_counts_as_migrated(recorded: MigrationRecorder) -> None:
+    for migration in MigrationLoader(None).disk_migrations.values():
+        for app, name in migration.replaces if migration.app_label == "memory" else ():
+            recorded.record_applied(app, name)
+    assert "No migrations to apply." in migrate()
+    assert ("memory", "0001_schema") in recorded.applied_migrations()
 
 
-def test_a_plain_column_leaves_the_neighbours_alone() -> None:
-    state, before = after(AddField("author", "born", models.IntegerField(default=0)))
-    assert state.apps.get_model("shop", "author")._meta.get_field("born")
-    assert state.apps.get_model("shop", "book") is before["book"]
-
-
-def test_a_relation_is_seen_by_the_neighbours() -> None:
-    state, before = after(AddField("book", "editor", models.ForeignKey("shop.Author", models.CASCADE, "edited")))
-    assert state.apps.get_model("shop", "author") is not before["author"]
-
-
-def test_a_table_s_new_name_is_seen_by_the_neighbours() -> None:
-    state, _ = after(AlterModelTable("author", "writers"))
-    assert state.apps.get_model("shop", "book")._meta.get_field("writer").related_model._meta.db_table == "writers"
+def test_a_database_of_an_older_release_is_refused_with_the_way_named(recorded: MigrationRecorder) -> None:
+    for name in ("0001_begin", "0044_index_new_episodes"):
+        recorded.record_applied("memory", name)
+    before = set(recorded.applied_migrations())
+    with pytest.raises(CommandError, match=f"0044_index_new_episodes.*release 0.1.*{LAST_OF_0_1}"):
+        migrate()
+    assert set(recorded.applied_migrations()) == before
