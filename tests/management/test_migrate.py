@@ -1,7 +1,6 @@
 """`manage.py migrate` goes on from where release 0.1 ended, and refuses what is older."""
 
 import io
-from collections.abc import Iterator
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def recorded() -> Iterator[MigrationRecorder]:
+def recorded() -> MigrationRecorder:
     """Return the record of migrations, without any of ours."""
     recorder = MigrationRecorder(connection)
     recorder.migration_qs.filter(app="memory").delete()
