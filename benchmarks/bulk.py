@@ -136,7 +136,7 @@ def ready_export(*, sample: Sample, workspace: "Workspace", series: int) -> Call
 def ready_copy(*, sample: Sample, workspace: "Workspace", series: int) -> Callable[[], object]:
     """Read the stored rows as COPY gives them, under ids that nobody has, and return what copies them in."""
     from memory.models import Episode
-    from memory.models.vectors import raw_cursor
+    from memory.search.prepared import raw_cursor
 
     names = [f'"{field.column}"' for field in Episode._meta.concrete_fields if not field.generated]
     prefix = id_of(series, 0)[:-8]
@@ -165,7 +165,7 @@ def new_workspace(*, name: str) -> "Workspace":
     """Return a new workspace."""
     from django.utils import timezone
 
-    from memory.access.workspaces import create_workspace
+    from memory.access import create_workspace
 
     return create_workspace(name=name, now=timezone.now())
 

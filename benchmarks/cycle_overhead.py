@@ -115,10 +115,10 @@ def _fill_workspace() -> "Workspace":
     """Store ten groups of alike episodes, and five beliefs near each, none of them nearly identical to an episode."""
     from django.utils import timezone
 
-    from memory.ledger.statements import hash_statement
+    from memory.ledger.beliefs import hash_statement
     from memory.llm.embeddings import embedder
     from memory.models import BeliefAccess
-    from memory.models.vectors import store_belief_vectors
+    from memory.search.vectors import store_belief_vectors
     from tests import factories
 
     now = timezone.now()

@@ -211,8 +211,7 @@ def make_workspace() -> tuple[int, str]:
     """Return the id of a new workspace, and a key that may write there."""
     from django.utils import timezone
 
-    from memory.access.keys import create_key
-    from memory.access.workspaces import create_workspace
+    from memory.access import create_key, create_workspace
     from memory.models import Permission
 
     workspace = create_workspace(name="ingest", now=timezone.now())

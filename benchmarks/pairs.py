@@ -26,7 +26,7 @@ from benchmarks.bars import Bar, report_bars
 from benchmarks.hard_set import Vectors, make_hard_set
 
 if TYPE_CHECKING:
-    from memory.ledger.statements import BeliefSource
+    from memory.ledger.beliefs import BeliefSource
 
 Places = set[tuple[int, int]]
 
@@ -89,7 +89,7 @@ def make_vectors(*, count: int, seed: int = 5) -> Vectors:
 
 def make_beliefs(*, count: int) -> list["BeliefSource"]:
     """Make beliefs of one scope whose ids are their places."""
-    from memory.ledger.statements import BeliefSource
+    from memory.ledger.beliefs import BeliefSource
 
     return [
         BeliefSource(

@@ -139,7 +139,7 @@ def answer_exactly(*, scope: Scope, query: str) -> list[str]:
     from django.conf import settings
     from django.utils import timezone
 
-    from memory.access.visibility import Viewer
+    from memory.access import Viewer
     from memory.models import Workspace
     from memory.recall.question import Question
     from memory.recall.recall import find_answer

@@ -11,7 +11,7 @@ from pgvector.psycopg import register_vector
 from benchmarks.recall_stage import Scope
 
 if TYPE_CHECKING:
-    from memory.models.search_statements import VectorArm
+    from memory.search.scope import VectorMethod
 
 CANDIDATES, LIMIT, WEIGHT = 50, 10, 0.5
 
@@ -34,17 +34,17 @@ class HybridSql:
         for setting in ("hnsw.iterative_scan = relaxed_order", "hnsw.ef_search = 100", "jit = off"):
             self._connection.execute(f"SET {setting}".encode())
 
-    def _choose(self) -> "tuple[VectorArm, VectorArm]":
+    def _choose(self) -> "tuple[VectorMethod, VectorMethod]":
         """Look for vectors the way that recall does: whole statements are compared, not ways of looking."""
         from django.conf import settings
         from django.utils import timezone
 
-        from memory.models.reach import Reach
-        from memory.models.vector_kinds import VectorKind
+        from memory.models.fields import VectorKind
         from memory.recall.arms import Arms
+        from memory.search.scope import SearchScope
 
         projects = None if self._scope.project_id is None else (self._scope.project_id,)
-        reach = Reach(
+        reach = SearchScope(
             workspace_id=self._scope.workspace_id, projects=projects, allowed=None, user="", now=timezone.now()
         )
         arms = Arms(reach=reach, policy=settings.POLICY.recall)
@@ -80,7 +80,7 @@ class HybridSql:
 
 
 @cache
-def _statement(arms: "tuple[VectorArm, VectorArm]", model: str, *, is_exact: bool, has_project: bool) -> bytes:
+def _statement(arms: "tuple[VectorMethod, VectorMethod]", model: str, *, is_exact: bool, has_project: bool) -> bytes:
     parts = [
         _part(kind, arm, model, is_exact=is_exact, has_project=has_project)
         for kind, arm in zip(_KINDS, arms, strict=True)
@@ -89,15 +89,14 @@ def _statement(arms: "tuple[VectorArm, VectorArm]", model: str, *, is_exact: boo
     return f"WITH {', '.join(parts)} {found} LIMIT {LIMIT}".encode()
 
 
-def _part(kind: str, arm: "VectorArm", model: str, *, is_exact: bool, has_project: bool) -> str:
+def _part(kind: str, arm: "VectorMethod", model: str, *, is_exact: bool, has_project: bool) -> str:
     """Find one kind by both arms; a belief's confidence weighs its likeness, and how lately it was used adds to it."""
-    from memory.models.search_statements import order_of_index
-    from memory.models.vector_kinds import filled_dimensions
+    from memory.search.vectors import filled_dimensions, index_order
 
     distance = "v.vector <=> %(vector)b::halfvec"
     own = "AND ({row}.project_id = %(project)s::bigint OR {nobody})" if has_project else ""
     own = own.replace("{nobody}", "{row}.project_id IS NULL" if kind == "belief" else "false")
-    order, more = order_of_index(filled_dimensions(model=model)), ""
+    order, more = index_order(filled_dimensions(model=model)), ""
     if is_exact or not arm.is_index:
         order = f"({distance}) + 0"
     elif arm == "shared index":

@@ -42,8 +42,8 @@ def clear() -> None:
     """Empty the database of the benchmarks, whose size is what is measured; rows go into an index 50 times slower."""
     from django.db import connection
 
-    from memory.models.vector_indexes import drop_index, stored_indexes
-    from memory.models.vector_kinds import VectorKind
+    from memory.models.fields import VectorKind
+    from memory.search.vectors import drop_index, stored_indexes
 
     for kind in VectorKind:
         for index in stored_indexes(kind=kind):
@@ -99,7 +99,7 @@ def _store_episodes(workspace: "Workspace", project_id: int, drawn: Sequence[Dra
     from pgvector import HalfVector
 
     from memory.llm.embeddings import static_embedder
-    from memory.models.vectors import raw_cursor
+    from memory.search.prepared import raw_cursor
 
     model = static_embedder()
     vectors = model.embed([one.text for one in drawn]).astype(np.float16)
@@ -138,7 +138,7 @@ def _episode(key: str, one: Drawn, number: int) -> dict[str, Any]:
 def _store_beliefs(workspace: "Workspace", drawn: Sequence[Drawn]) -> None:
     from memory.llm.embeddings import static_embedder
     from memory.models import Belief
-    from memory.models.vectors import store_belief_vectors
+    from memory.search.vectors import store_belief_vectors
 
     beliefs = [
         Belief(

@@ -29,7 +29,7 @@ from benchmarks.recall_stage import Scope, clear, fill, recall_at_once, settle, 
 from benchmarks.stage import set_up
 
 if TYPE_CHECKING:
-    from memory.models.search_time import TimedSearch
+    from memory.search.prepared import TimedSearch
 
 MIXES = {"10 beliefs": (0, 10), "10 episodes": (10, 0), "5 of each": (5, 5)}  # episodes, beliefs
 WARM = 20  # rounds first: statements are prepared, and pages read
@@ -129,7 +129,7 @@ def run_timed(write: Callable[..., object]) -> float:
     """Let something be written at the end of a search that is under way; return the milliseconds that it took."""
     from django.conf import settings
 
-    from memory.models.search_time import TimedSearch
+    from memory.search.prepared import TimedSearch
 
     with TimedSearch(effort=settings.POLICY.recall.search_effort) as timed:
         timed.run(lambda: None, seconds=SEARCH_SECONDS)
@@ -143,8 +143,8 @@ def count_recalled(memories: Memories, *, timed: "TimedSearch") -> None:
     from django.conf import settings
     from django.utils import timezone
 
-    from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
     from memory.recall.access import count_access
+    from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 
     seen = START + timedelta(days=1)
     count_access(

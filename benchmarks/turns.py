@@ -207,8 +207,7 @@ def scan() -> Bar:
 def _workspace() -> tuple[int, str]:
     from django.utils import timezone
 
-    from memory.access.keys import create_key
-    from memory.access.workspaces import create_workspace
+    from memory.access import create_key, create_workspace
     from memory.models import Permission
 
     clear()

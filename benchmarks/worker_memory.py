@@ -66,7 +66,7 @@ def _fill_workspace(vectors: Vectors) -> "Workspace":
     """Store an episode for each vector: the last ones new, all before them in the pool."""
     from django.utils import timezone
 
-    from memory.models.vectors import store_episode_vectors
+    from memory.search.vectors import store_episode_vectors
     from tests import factories
 
     now = timezone.now()

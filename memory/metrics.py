@@ -44,18 +44,17 @@ from memory.models import (
     Tally,
     Turn,
 )
+from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL, REDELIVERIES, REDELIVERY_REASONS
 from memory.models.conversations import WAITING_STATES
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
-from memory.models.estimates import EXACT_UP_TO, count_about, estimate_rows
-from memory.models.ledger import EMBED, RECALL
-from memory.models.tallies import REDELIVERIES, REDELIVERY_REASONS
+from memory.models.fields import EXACT_UP_TO, count_about, estimate_rows
 from memory.redaction.findings import SecretKind
 
 STEPS = ("extract", "cluster", "gate", "restructure", "finish")
 BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
 
-_PURPOSES = (*Purpose, EMBED, RECALL)
+_PURPOSES = (*Purpose, PURPOSE_EMBED, PURPOSE_RECALL)
 _ENDED = tuple(state for state in CycleState if state not in OPEN_CYCLE_STATES)
 _SETTLED = tuple(outcome for outcome in CallOutcome.values if outcome != CallOutcome.OPEN)
 _LATE = timedelta(minutes=2)  # an answer that nobody waited for may still come, and changes its row

@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.db.models import Count, Min, Sum
 
-from memory.access.visibility import Viewer, existing_beliefs, existing_episodes, visible_conversations
+from memory.access import Viewer, existing_beliefs, existing_episodes, visible_conversations
 from memory.consolidation.backlog import Backlog, read_backlog
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
@@ -21,7 +21,7 @@ from memory.llm.requests import Purpose
 from memory.llm.workspace_model import embedder_of
 from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
 from memory.models.episodes import PENDING_STATES
-from memory.models.estimates import count_about
+from memory.models.fields import count_about
 from memory.models.tenancy import WorkspaceQuerySet
 
 

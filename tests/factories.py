@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
-from memory.access.keys import create_key
+from memory.access import create_key
 from memory.models import (
     ApiKey,
     Belief,

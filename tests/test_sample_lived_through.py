@@ -18,7 +18,7 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.ingest.arrival import Arrival
 from memory.ingest.files import ImportReport, read_file
 from memory.ingest.replay import replay_lines
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode, Lineage, Workspace
 from tests import factories
 from tests.consolidation.inline import run_to_end

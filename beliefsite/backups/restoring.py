@@ -17,7 +17,7 @@ from beliefsite.backups.archive import CHUNK, BackupError, Manifest, extract_dum
 from beliefsite.backups.kept_settings import write_settings
 from beliefsite.backups.programs import Programs, programs_for_database
 from beliefsite.backups.writing import count_rows, write_backup
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Workspace
 
 # Migrations fill these by themselves, and processes that only run leave signs of life.

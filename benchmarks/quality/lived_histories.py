@@ -28,9 +28,9 @@ from memory.ingest.replay import plan_replay
 from memory.models import Belief, Transition, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
-from tests.model_server import Asked, ModelServer
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked, judged
 from tests.model_server_acts import claim as stated
-from tests.model_server_acts import judged
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=UTC)
 SAMPLED_DAYS = 20

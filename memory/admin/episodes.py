@@ -20,7 +20,7 @@ from memory.admin.roles import rows_of_member
 from memory.consolidation.dead_letters import retry_dead_letters
 from memory.consolidation.held import release_held
 from memory.models import Belief, Claim, Episode, Evidence, Role
-from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
+from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 
 if TYPE_CHECKING:
     from django.forms import TextInput
@@ -30,7 +30,7 @@ else:
 
 def rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[Any]:
     """Keep the rows whose text has the words in any language that texts are indexed in, or whose id it is."""
-    configurations = {*CONFIGURATIONS.values(), UNKNOWN_CONFIGURATION}
+    configurations = {*TEXT_CONFIGURATIONS.values(), DEFAULT_TEXT_CONFIGURATION}
     found = Q(pk=words.strip())
     for configuration in sorted(configurations):
         found |= Q(search=SearchQuery(words, config=configuration, search_type="websearch"))

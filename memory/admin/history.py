@@ -20,7 +20,7 @@ from memory.admin.roles import rows_of_member
 from memory.consolidation.curating import Act, curate_belief
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.ledger.locks import Gone
+from memory.ledger.transactions import NotFound
 from memory.models import Belief, BeliefEvent, Episode, Role, Transition
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _curating(act: Act, description: str) -> Callable[..., HttpResponse | None]:
             try:
                 _curate(request, belief_id=key, act=act)
                 done += 1
-            except (IllegalTransitionError, Gone) as error:
+            except (IllegalTransitionError, NotFound) as error:
                 refused.append(f"{key}: {error}")
         model_admin.message_user(request, f"{done} done.", messages.SUCCESS)
         for reason in refused:

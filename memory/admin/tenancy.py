@@ -13,8 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memory.access.keys import create_key, revoke_keys
-from memory.access.members import is_last_owner, lock_members
+from memory.access import create_key, is_last_owner, lock_members, revoke_keys
 from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
 from memory.admin.history import actor_of
 from memory.admin.presentation import badge, facts_of
@@ -23,7 +22,7 @@ from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembership
 from memory.consolidation.backlog import describe_backlog, read_backlog
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
-from memory.ledger.recounting import COUNTING, recount_beliefs
+from memory.ledger.confidence import RECOMPUTE_FIELDS, recompute_workspace
 from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
 from memory.status import read_graph, read_redactions
 
@@ -111,7 +110,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         if not change:
             obj.created_at = timezone.now()
         super().save_model(request, obj, form, change)
-        chosen = [name for name in COUNTING if name in form.changed_data]
+        chosen = [name for name in RECOMPUTE_FIELDS if name in form.changed_data]
         if change and chosen:
             self._recount(request, obj, chosen)
         if not change:
@@ -120,7 +119,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     def _recount(self, request: HttpRequest, workspace: Workspace, chosen: Sequence[str]) -> None:
         """B4, R10a: what the beliefs' numbers hang on has changed; the whole request is one transaction."""
         told = ", ".join(f"{name} is {getattr(workspace, name)}" for name in chosen)
-        counted = recount_beliefs(
+        counted = recompute_workspace(
             workspace_id=workspace.pk, actor=actor_of(request), reason=f"counted anew: {told}", now=timezone.now()
         )
         self.message_user(request, f"{counted} beliefs counted anew.", messages.SUCCESS)

@@ -6,8 +6,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 
-from memory.access.members import is_last_owner, lock_members
-from memory.access.projects import check_slug
+from memory.access import check_slug, is_last_owner, lock_members
 from memory.models import ApiKey, Membership, Permission, Project, Role
 
 if TYPE_CHECKING:

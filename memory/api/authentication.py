@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from memory.access.keys import NO_KEY, UNKNOWN_KEY, actor_of, find_key, note_use
+from memory.access import NO_KEY, UNKNOWN_KEY, actor_of_key, find_key, note_key_use
 from memory.domain.actor import Actor
 from memory.models import ApiKey, Workspace
 
@@ -28,7 +28,7 @@ class KeyHolder:
     @property
     def actor(self) -> Actor:
         """Name the caller as the history does."""
-        return actor_of(key=self.key)
+        return actor_of_key(key=self.key)
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -43,7 +43,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         key = find_key(text=words[1].decode("latin-1"))
         if key is None:
             raise AuthenticationFailed(UNKNOWN_KEY)
-        note_use(key=key, now=timezone.now())
+        note_key_use(key=key, now=timezone.now())
         return KeyHolder(key=key), key
 
     def authenticate_header(self, request: Request) -> str:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import Viewer, visible_beliefs
+from memory.access import Viewer, visible_beliefs
 from memory.api.pagination import PageQuery, page_of
 from memory.api.requests import (
     NothingThere,

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.rounding import RoundedField
 from memory.api.schema import CLAIM_MODES, TIERS, documented

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.access.keys import allowed_projects
+from memory.access import allowed_projects
 from memory.api.authentication import holder_of
 from memory.api.bulk import LineError, answer_lines
 from memory.api.episodes_read import EpisodeListView

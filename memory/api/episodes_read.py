@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import Viewer, visible_episodes
+from memory.access import Viewer, visible_episodes
 from memory.api.pagination import PageQuery, page_of
 from memory.api.requests import as_of_field, name_field, project_named, query_field, read_query, viewer_from
 from memory.api.schema import CATEGORIES, EPISODE_STATES, EPISODE_STATUSES, KINDS, documented, page_schema

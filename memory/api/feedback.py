@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import visible_beliefs, visible_episodes
+from memory.access import visible_beliefs, visible_episodes
 from memory.api.requests import Nothing, StrictSerializer, read_body, viewer_from
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
 from memory.domain.ids import is_episode_id
 from memory.models import Belief, Episode, Permission
-from memory.models.choices import choices_of
+from memory.models.fields import choices_of
 from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
 
 

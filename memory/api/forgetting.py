@@ -14,9 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.keys import grants, missing_permission
-from memory.access.naming import whole_id
-from memory.access.visibility import LIMITED_KEY, visible_episodes
+from memory.access import LIMITED_KEY, grants, missing_permission, resolve_id, visible_episodes
 from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import MEMORY_NAME, documented
@@ -176,7 +174,7 @@ class ForgetView(APIView):
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
         if not asked["erase"]:
-            whole = whole_id(name=memory_id, key=holder_of(request).key)
+            whole = resolve_id(name=memory_id, key=holder_of(request).key)
             if is_turn_id(whole):
                 return Response(_forget_turn(request, whole))
             return Response(_forget(request, whole, asked["reason"]))

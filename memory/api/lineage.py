@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import visible_beliefs
+from memory.access import visible_beliefs
 from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.schema import documented
 from memory.models import Belief, Lineage, Permission

@@ -10,8 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.access.naming import whole_id
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, resolve_id, visible_beliefs, visible_episodes
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.episodes_read import EpisodeSerializer
@@ -222,7 +221,7 @@ class MemoryView(ForgetView):
     )
     def get(self, request: Request, memory_id: str) -> Response:
         read_query(Nothing, request)
-        whole = whole_id(name=memory_id, key=holder_of(request).key)
+        whole = resolve_id(name=memory_id, key=holder_of(request).key)
         show = _turn if is_turn_id(whole) else _episode if is_episode_id(whole) else _belief
         return Response(show(whole, viewer_from(request)))
 

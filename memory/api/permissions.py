@@ -5,8 +5,7 @@ from typing import Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from memory.access.keys import grants, missing_permission
-from memory.access.visibility import LIMITED_KEY
+from memory.access import LIMITED_KEY, grants, missing_permission
 from memory.api.authentication import holder_of
 
 

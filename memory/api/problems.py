@@ -14,9 +14,7 @@ from django.views import defaults
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.response import Response
 
-from memory.access.keys import NO_KEY
-from memory.access.naming import NeedsWholeId, SeveralFit
-from memory.access.visibility import BeyondProjects
+from memory.access import NO_KEY, AmbiguousId, OutsideProjects, WholeIdRequired
 from memory.api.requests import NoSuchProject, NothingThere
 from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
 from memory.consolidation.cancelling import CycleHasEnded
@@ -28,9 +26,9 @@ from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.conversations import TurnIsRead
 from memory.ingest.corrections import WasForgotten
-from memory.ledger.beliefs import NoVector
-from memory.ledger.locks import Gone, Occupied
-from memory.models.outage import AWAY, RETRY_SECONDS, is_outage
+from memory.ledger.beliefs import EmbeddingUnavailable
+from memory.ledger.transactions import NotFound, WorkspaceBusy
+from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
 from memory.recall.feedback import NotACommitment
 from memory.redaction.redact import redact
 from memory.transfer.filling import BrokenFile, IdTaken
@@ -38,7 +36,7 @@ from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, SeveralFit, Occupied,
+    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
     TurnIsRead,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.
@@ -81,7 +79,7 @@ def _known_problem(error: Exception, named: Mapping[str, Any]) -> dict[str, Any]
     """Return the body for an error that we know, None for one that we do not."""
     if isinstance(error, NoSuchProject):
         return problem(status=404, detail=str(error), errors={"project": [str(error)]})
-    if isinstance(error, (NothingThere, Gone)):
+    if isinstance(error, (NothingThere, NotFound)):
         return problem(status=404, detail=str(error))
     if isinstance(error, Http404):
         return problem(status=404, detail=_missing(named))
@@ -94,13 +92,13 @@ def _known_problem(error: Exception, named: Mapping[str, Any]) -> dict[str, Any]
         return problem(status=422, detail=str(error), errors={_INVALID[type(error)]: [str(error)]})
     if isinstance(error, BrokenFile):
         return problem(status=422, detail=str(error), line=error.line)
-    if isinstance(error, (BeyondProjects, NeedsWholeId)):
+    if isinstance(error, (OutsideProjects, WholeIdRequired)):
         return problem(status=403, detail=str(error))
-    if isinstance(error, NoVector):
+    if isinstance(error, EmbeddingUnavailable):
         return problem(status=503, detail=str(error))
     if is_outage(error):
         log.warning("api.database_away", error=str(error))
-        return problem(status=503, detail=AWAY)
+        return problem(status=503, detail=OUTAGE_MESSAGE)
     if isinstance(error, NotAuthenticated):
         return problem(status=error.status_code, detail=NO_KEY)
     if isinstance(error, APIException):
@@ -128,7 +126,7 @@ def without_secrets(told: Any) -> Any:
 
 def _headers(error: Exception) -> dict[str, str]:
     challenge = getattr(error, "auth_header", None)
-    wait = RETRY_SECONDS if is_outage(error) else getattr(error, "wait", None)
+    wait = OUTAGE_RETRY_SECONDS if is_outage(error) else getattr(error, "wait", None)
     headers = {"WWW-Authenticate": challenge, "Retry-After": str(math.ceil(wait)) if wait else None}
     return {name: value for name, value in headers.items() if value}
 
@@ -151,10 +149,10 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer for a failure outside every view of the API."""
     is_api = request.path.startswith(API_PREFIX)
     if is_outage(sys.exception()):
-        headers = {"Retry-After": str(RETRY_SECONDS)}
+        headers = {"Retry-After": str(OUTAGE_RETRY_SECONDS)}
         if is_api:
-            return plain_problem(status=503, detail=AWAY, headers=headers)
-        return HttpResponse(AWAY, status=503, headers=headers, content_type="text/plain")
+            return plain_problem(status=503, detail=OUTAGE_MESSAGE, headers=headers)
+        return HttpResponse(OUTAGE_MESSAGE, status=503, headers=headers, content_type="text/plain")
     if is_api:
         return plain_problem(status=500, detail=OUR_FAULT)
     return defaults.server_error(request)

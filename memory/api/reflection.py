@@ -15,7 +15,7 @@ from memory.api.beliefs import BeliefSerializer
 from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
-from memory.ledger.author import Author
+from memory.ledger.transactions import Author
 from memory.models import Permission
 from memory.remembering.meta import META_REASON, make_meta_beliefs
 from memory.remembering.reflecting import Duplicate, list_prunable, propose_merges, prune, reflect

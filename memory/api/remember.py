@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from memory.access.keys import allowed_projects
+from memory.access import allowed_projects
 from memory.api.authentication import holder_of
 from memory.api.problems import CONTENT_TYPE, problem, without_secrets
 from memory.api.requests import sendable

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from memory.access.visibility import Viewer, changeable_beliefs, find_project, no_such_project, viewer_of
+from memory.access import Viewer, changeable_beliefs, describe_unknown_project, find_project, viewer_of
 from memory.api.authentication import holder_of
 from memory.models import Belief, Project
 from memory.redaction.doors import redact_values
@@ -97,7 +97,7 @@ def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:
         return None
     project = find_project(viewer=viewer, slug=slug)
     if project is None:
-        raise NoSuchProject(no_such_project(slug))
+        raise NoSuchProject(describe_unknown_project(slug))
     return project
 
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.visibility import changeable_beliefs
+from memory.access import changeable_beliefs
 from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefListView, BeliefSerializer
 from memory.api.curation import REASON_LENGTH
@@ -22,7 +22,7 @@ from memory.consolidation.proposing import better_evidenced
 from memory.domain.ids import IdKind, id_pattern
 from memory.domain.verdicts import Verdict
 from memory.ingest.corrections import correct_belief
-from memory.ledger.author import Author
+from memory.ledger.transactions import Author
 from memory.models import FactType, Permission
 from memory.models.beliefs import EVIDENCE_VERDICTS, Timeframe
 

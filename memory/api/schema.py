@@ -7,8 +7,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, inline_serializer
 from rest_framework import serializers
 
-from memory.access.keys import NO_KEY, missing_permission
-from memory.access.throttling import TooOften, Usage
+from memory.access import NO_KEY, CallKind, RateLimited, missing_permission
 from memory.api.problems import CONTENT_TYPE, problem
 from memory.domain.category import Category
 from memory.domain.conversation import Role
@@ -19,7 +18,7 @@ from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
 from memory.domain.tiers import Tier
 from memory.language.modes import Mode
 from memory.models import FactType
-from memory.models.choices import choices_of
+from memory.models.fields import choices_of
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
 
@@ -56,7 +55,7 @@ _DETAILS = {
     413: "The body is too large.",
     415: 'Unsupported media type "text/plain" in request.',
     422: "The request is not valid.",
-    429: str(TooOften(usage=Usage.RECALL, wait=2.0)),
+    429: str(RateLimited(usage=CallKind.RECALL, wait=2.0)),
     503: "The embedding model does not answer; try again after the time in Retry-After.",
 }
 

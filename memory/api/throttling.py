@@ -6,7 +6,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from memory.access.throttling import TooOften, Usage, check_rate, usage_of
+from memory.access import CallKind, RateLimited, call_kind_of, check_rate
 from memory.api.authentication import holder_of
 from memory.models import Permission
 
@@ -14,7 +14,7 @@ from memory.models import Permission
 class _Refused(Throttled):
     """A 429 that says what every door says."""
 
-    def __init__(self, refused: TooOften) -> None:
+    def __init__(self, refused: RateLimited) -> None:
         super().__init__(detail=str(refused))
         self.wait = refused.wait
 
@@ -29,12 +29,12 @@ class RateOfKey(BaseThrottle):
             return True
         try:
             check_rate(key=holder_of(request).key, usage=_usage(permission, method))
-        except TooOften as refused:
+        except RateLimited as refused:
             raise _Refused(refused) from None
         return True
 
 
-def _usage(permission: Permission, method: str | None) -> Usage:
+def _usage(permission: Permission, method: str | None) -> CallKind:
     """Take what is posted and only reads for a recall."""
     is_recall = permission is Permission.READ and method == "POST"
-    return Usage.RECALL if is_recall else usage_of(permission=permission)
+    return CallKind.RECALL if is_recall else call_kind_of(permission=permission)

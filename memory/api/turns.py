@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access.keys import allowed_projects
+from memory.access import allowed_projects
 from memory.api.authentication import holder_of
 from memory.api.bulk import LineError, answer_lines
 from memory.api.schema import documented

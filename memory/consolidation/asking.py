@@ -16,23 +16,11 @@ from memory.consolidation.setting_aside import BrokenBy
 from memory.domain.breaking import describe_own
 from memory.domain.time_limits import holds_a_call
 from memory.ending import is_ending
-from memory.llm.budget import DailyCapReached
-from memory.llm.calls import (
-    BACKOFF_SECONDS,
-    HOPELESS,
-    Answer,
-    Ask,
-    CallBudget,
-    CallScope,
-    Failure,
-    LeaseLost,
-    MustWait,
-    OutOfBudget,
-    answer_asks,
-)
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.calls import BACKOFF_SECONDS, HOPELESS, Answer, Ask, Failure, answer_asks
 from memory.llm.embedding_calls import embed_in_ledger
 from memory.llm.embeddings import Embedder
-from memory.llm.ledger import abandon_calls
+from memory.llm.ledger import CallScope, abandon_calls
 from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, StructuralJob

@@ -16,12 +16,9 @@ from memory.domain.evidence import EvidenceRow, weigh_evidence
 from memory.domain.gates import Reason
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector, create_belief
+from memory.ledger.beliefs import BeliefDraft, BeliefSource, CreationOutcome, StatementVector, create_belief
 from memory.ledger.confidence import confidence_policy
-from memory.ledger.lineage import Descent
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.statements import BeliefSource
+from memory.ledger.transactions import Author, LineageInput, lock_beliefs
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, ClusterJob, Cycle, FactType, JobKind, JobVerdict, LineageKind
 
@@ -71,7 +68,7 @@ def found_candidate(*, cycle: Cycle, job: ClusterJob, members: Sequence[EpisodeS
         if made.tombstone:
             job.suppressed_by_id = made.tombstone
         return []
-    is_new = made.outcome is Outcome.CREATED
+    is_new = made.outcome is CreationOutcome.CREATED
     job.created_belief, job.joined_belief = (made.belief, None) if is_new else (None, made.belief)
     return [made.belief.pk]
 
@@ -99,14 +96,14 @@ def _refuse_past(job: ClusterJob, members: Sequence[EpisodeSource]) -> str:
     return PAST if find_supported_later(beliefs=rivals, than=newest) else ""
 
 
-def descent_of(*, job: ClusterJob) -> Descent | None:
+def descent_of(*, job: ClusterJob) -> LineageInput | None:
     """Return which beliefs a claim challenges with what it founds, None for none."""
     parents = lock_beliefs(JobVerdict.objects.filter(job=job, has_challenged=True).values("belief"))
     if not parents:
         return None
     announces = job.claim is not None and job.claim.mode == Mode.CHANGE
     reason = Reason.ANNOUNCED if announces else Reason.DISPUTED
-    return Descent(parents=parents, kind=LineageKind.SUPERSESSION, reason=reason)
+    return LineageInput(parents=parents, kind=LineageKind.SUPERSESSION, reason=reason)
 
 
 def _refuse_birth(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import structlog
 from django.db import transaction
 
-from memory.access.visibility import Viewer, check_reach, visible_episodes
+from memory.access import Viewer, check_may_change, visible_episodes
 from memory.consolidation.cycle import check_believing
 from memory.consolidation.handmade import Wording, curators_word, draft_worded
 from memory.consolidation.settling import pool_left_over, settle_evidenced
@@ -18,14 +18,18 @@ from memory.consolidation.testimony import Testimony, read_testimony, unite_test
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.domain.verdicts import Verdict
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, Creation, Outcome, StatementVector, alike_beliefs, create_belief
-from memory.ledger.confidence import LEFT
-from memory.ledger.equivalents import find_same
+from memory.ledger.beliefs import (
+    BeliefDraft,
+    CreationOutcome,
+    CreationResult,
+    StatementVector,
+    beliefs_in_same_scope,
+    create_belief,
+    find_equivalent,
+)
+from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.evidence import EvidenceInput, record_evidence
-from memory.ledger.lineage import Descent
-from memory.ledger.locks import lock_named, lock_workspace
-from memory.ledger.status import change_status
+from memory.ledger.transactions import Author, LineageInput, change_status, lock_existing_beliefs, lock_workspace
 from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Workspace
 from memory.models.beliefs import Timeframe
 
@@ -88,7 +92,9 @@ def found_belief(
     check_believing(workspace_id=workspace.pk)
     episodes = _witnesses(verdicts, viewer)
     draft = replace(_draft(workspace, wording, episodes), fact_type=fact_type, importance=importance)
-    check_reach(project_id=draft.project_id, viewer=viewer)  # before a belief that the curator may not see is named
+    check_may_change(
+        project_id=draft.project_id, viewer=viewer
+    )  # before a belief that the curator may not see is named
     _check_unsaid(draft, vector)
     words = [EvidenceInput(episode_id=key, verdict=verdict) for key, verdict in verdicts.items()]
     belief = _created(create_belief(draft=draft, vector=vector, said=words, author=author, even_suppressed=True))
@@ -97,7 +103,7 @@ def found_belief(
     return belief
 
 
-def _created(made: Creation) -> Belief:
+def _created(made: CreationResult) -> Belief:
     """Return what was made of evidence that the caller has seen."""
     if made.belief is None:
         raise CannotTestify("What is named is no evidence any more.")
@@ -107,7 +113,7 @@ def _created(made: Creation) -> Belief:
 def _witnesses(verdicts: Mapping[str, Verdict], viewer: Viewer) -> list[Episode]:
     """Lock what is to be evidence; raise CannotTestify for what cannot be."""
     seen = visible_episodes(viewer=viewer).filter(pk__in=list(verdicts), is_derived=False)
-    found = seen.exclude(status__in=LEFT)
+    found = seen.exclude(status__in=WITHDRAWN_STATUSES)
     episodes = list(found.select_for_update(no_key=True).defer("search").order_by("pk"))
     _check_known(verdicts, [episode.pk for episode in episodes])
     return episodes
@@ -139,7 +145,7 @@ def _check_unsaid(draft: BeliefDraft, vector: StatementVector) -> None:
 
     What was forgotten cannot: a curator may state it again.
     """
-    alike = alike_beliefs(draft=draft)
+    alike = beliefs_in_same_scope(draft=draft)
     archived = alike.filter(status=BeliefStatus.ARCHIVED, archived_by_person_at__isnull=False)
     for among, message in (
         (
@@ -148,7 +154,7 @@ def _check_unsaid(draft: BeliefDraft, vector: StatementVector) -> None:
         ),
         (archived, "{} says the same, and a person archived it: restore that one."),
     ):
-        same = find_same(
+        same = find_equivalent(
             workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=among
         )
         if same:
@@ -214,10 +220,10 @@ def replace_belief(
     return _reshaped([made], [parent])
 
 
-def _reshaped(children: Sequence[Creation], parents: Sequence[Belief]) -> Reshaped:
+def _reshaped(children: Sequence[CreationResult], parents: Sequence[Belief]) -> Reshaped:
     """Tell what was made, and what changed: the old beliefs, and those that took a new one's words."""
-    made = [_created(child) for child in children if child.outcome is Outcome.CREATED]
-    joined = [_created(child) for child in children if child.outcome is Outcome.JOINED]
+    made = [_created(child) for child in children if child.outcome is CreationOutcome.CREATED]
+    joined = [_created(child) for child in children if child.outcome is CreationOutcome.JOINED]
     return Reshaped(made=made, changed=[*joined, *parents])
 
 
@@ -227,7 +233,7 @@ def _hold(ids: Sequence[str]) -> list[Belief]:
     for workspace_id in workspaces:
         lock_workspace(workspace_id)
         check_believing(workspace_id=workspace_id)
-    beliefs = lock_named(ids)
+    beliefs = lock_existing_beliefs(ids)
     for belief in beliefs:
         if belief.status not in LIVE:
             raise IllegalTransitionError(f"{belief.pk} is {belief.status}; only what is believed can be reshaped.")
@@ -267,14 +273,14 @@ def _bear(
     parents: Sequence[Belief],
     kind: LineageKind,
     author: Author,
-) -> Creation:
+) -> CreationResult:
     """Put a curator's words in the place of beliefs; where another says the same already, it takes the evidence."""
     made = create_belief(
         draft=draft_worded(parents=parents, wording=wording),
         vector=vector,
         said=words,
         author=author,
-        descent=Descent(parents=parents, kind=kind, reason=author.reason),
+        descent=LineageInput(parents=parents, kind=kind, reason=author.reason),
         even_suppressed=True,
     )
     _created(made)

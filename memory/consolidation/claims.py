@@ -26,11 +26,10 @@ from memory.domain.sentences import list_words
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
-from memory.ledger.author import Author
-from memory.ledger.challenges import challenge_belief, is_challenged
-from memory.ledger.confidence import confidence_policy, read_rows
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.statements import hash_statement
+from memory.ledger.beliefs import hash_statement
+from memory.ledger.confidence import confidence_policy, read_evidence_rows
+from memory.ledger.gates import challenge_belief, is_challenged
+from memory.ledger.transactions import Author, lock_beliefs
 from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import (
@@ -45,9 +44,9 @@ from memory.models import (
     JobKind,
     JobVerdict,
 )
-from memory.models.claims import ClaimQuerySet
-from memory.models.rows import insert_new
-from memory.models.vectors import read_claim_vectors
+from memory.models.episodes import ClaimQuerySet
+from memory.models.fields import insert_new
+from memory.search.vectors import read_claim_vectors
 
 UNASKED = "not_judged_yet"
 
@@ -227,7 +226,7 @@ def is_overturned(*, belief: Belief, claim: Claim) -> bool:
 
     Another origin that contradicts the belief and names no other value than the claim, or a score of change.
     """
-    rows = [row for row in read_rows(belief_id=belief.pk) if row.base_weight > 0]
+    rows = [row for row in read_evidence_rows(belief_id=belief.pk) if row.base_weight > 0]
     against = {row.episode_id: row.origin for row in rows if row.verdict is Verdict.CONTRADICTS}
     said = Evidence.objects.filter(belief=belief, episode__in=list(against))
     values = dict(said.values_list("episode_id", "claim__value"))

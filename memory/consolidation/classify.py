@@ -25,8 +25,17 @@ from memory.consolidation.sources import EpisodeSource, nearest_above, person_of
 from memory.domain.batches import batch_pairs, gather_pairs
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.domain.verdicts import Verdict
-from memory.ledger.guarding import can_be_read, may_concern, passes_guard, supports_by_guard
-from memory.ledger.statements import BeliefSource, claim_key, claim_of, read_beliefs, similarities
+from memory.ledger.beliefs import (
+    BeliefSource,
+    claim_key,
+    cosine_matrix,
+    is_statement_readable,
+    may_be_related,
+    parse_claim_key,
+    passes_guard,
+    read_beliefs_with_vectors,
+    supports_by_guard,
+)
 from memory.llm.calls import Answer, Ask
 from memory.llm.embeddings import Embedder
 from memory.llm.prompts import CLASSIFICATION_VERSION
@@ -34,8 +43,8 @@ from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
-from memory.models.rows import insert_new
-from memory.models.vectors import Vectors
+from memory.models.fields import insert_new
+from memory.search.vectors import Vectors
 
 Pair = tuple[str, str]  # the key of a statement, and an episode's id
 
@@ -91,8 +100,8 @@ def _existing_targets(
     beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
     if job.kind == JobKind.SINGLES:
         named = beliefs.filter(pk__in=list(job.pairs) or [job.belief_id])
-        claims = [key for key in map(claim_of, job.pairs) if key]
-        found, found_vectors = read_beliefs(beliefs=named, model=model.name)
+        claims = [key for key in map(parse_claim_key, job.pairs) if key]
+        found, found_vectors = read_beliefs_with_vectors(beliefs=named, model=model.name)
         told, told_vectors = read_candidates(claims=claims, model=model.name)
         all_vectors = np.concatenate([found_vectors, told_vectors]) if told else found_vectors
         targets = _targets([*found, *told], members, vectors, all_vectors, model)
@@ -101,7 +110,7 @@ def _existing_targets(
         return []
     # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
     older = beliefs.visible_in(common_project(members)).exclude(founded_beside(job=job, members=members))
-    found, belief_vectors = read_beliefs(beliefs=older, model=model.name)
+    found, belief_vectors = read_beliefs_with_vectors(beliefs=older, model=model.name)
     oldest = min(members, key=lambda member: member.occurred_at)
     near = _nearest(found, oldest, _cluster_likeness(job, vectors, belief_vectors), model)
     return _targets([found[i] for i in near], members, vectors, belief_vectors[near], model)
@@ -116,7 +125,7 @@ def common_project(members: Sequence[EpisodeSource]) -> int | None:
 def _cluster_likeness(job: ClusterJob, vectors: Vectors, belief_vectors: Vectors) -> Any:
     """Return for each belief its greatest raw cosine to a member or to the candidate."""
     own = [] if job.candidate_vector is None else [np.asarray(job.candidate_vector, dtype=np.float32)]
-    return similarities(np.stack([*vectors, *own]), belief_vectors).max(axis=0)
+    return cosine_matrix(np.stack([*vectors, *own]), belief_vectors).max(axis=0)
 
 
 def _nearest(beliefs: Sequence[BeliefSource], member: EpisodeSource, cosines: Any, model: Embedder) -> list[int]:
@@ -132,7 +141,7 @@ def _targets(
     beliefs: Sequence[BeliefSource], members: Sequence[EpisodeSource], vectors: Vectors, belief_vectors: Vectors,
     model: Embedder,
 ) -> list[Target]:  # fmt: skip
-    likeness = model.profile.reference(similarities(belief_vectors, vectors))
+    likeness = model.profile.reference(cosine_matrix(belief_vectors, vectors))
     return [
         Target(belief=belief, likeness={m.id: float(value) for m, value in zip(members, row, strict=True)})
         for belief, row in zip(beliefs, likeness, strict=True)
@@ -165,7 +174,7 @@ def as_belief(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> BeliefSou
 
 def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targets: Sequence[Target]) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
-    targets = [target for target in targets if can_be_read(target.belief.claim)]
+    targets = [target for target in targets if is_statement_readable(target.belief.claim)]
     if not targets:
         return True
     rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
@@ -245,7 +254,7 @@ def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
         return False
     if target.gathered is not None or target.is_candidate:
         return True
-    return may_concern(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
+    return may_be_related(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
 
 
 def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waiting: Mapping[str, set[str]]) -> list[Ask]:

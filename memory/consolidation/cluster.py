@@ -31,7 +31,7 @@ from memory.llm.embeddings import Embedder
 from memory.llm.model import language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 

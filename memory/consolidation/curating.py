@@ -11,8 +11,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.locks import lock_named
-from memory.ledger.status import change_status
+from memory.ledger.transactions import change_status, lock_existing_beliefs
 from memory.models import Belief, Cycle, Lineage
 from memory.redaction.doors import redact_for
 
@@ -44,7 +43,7 @@ class BornInUndoneCycle(IllegalTransitionError):
 @transaction.atomic
 def curate_belief(*, belief_id: str, act: Act, reason: str, actor: Actor, now: datetime) -> Belief:
     """Do something to a belief; raise Gone, or IllegalTransitionError where its status does not allow it."""
-    [belief] = lock_named([belief_id])
+    [belief] = lock_existing_beliefs([belief_id])
     if act in _REVIVING:
         _check_born(belief)
     _ACTS[act](belief, redact_for(workspace_id=belief.workspace_id, text=reason), actor, now)

@@ -20,10 +20,10 @@ from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
 from memory.domain.policy import BudgetPolicy
 from memory.domain.time_limits import holds_a_call
-from memory.ledger.locks import lock_workspace, try_lock_workspace
+from memory.ledger.transactions import lock_workspace, try_lock_workspace
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
 from memory.models.cycles import OPEN_CYCLE_STATES
-from memory.models.numbered import run_numbered
+from memory.search.prepared import run_prepared
 from memory.signals import cycle_ready
 
 TIME_IS_UP = "working time"
@@ -105,7 +105,7 @@ def _may_wake(workspace_id: int) -> bool:
     """
     if not settings.ENGRAM_BELIEFS:
         return False
-    row = run_numbered(statement=_MAY_WAKE, parameters={"workspace": workspace_id}, keeps_plan=True).fetchone()
+    row = run_prepared(statement=_MAY_WAKE, parameters={"workspace": workspace_id}, keeps_plan=True).fetchone()
     return row is not None
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
-from memory.claims.reading import read_episodes_into_claims
+from memory.claims import read_episodes_into_claims
 from memory.consolidation.asking import embed_patiently
 from memory.consolidation.backlog import count_waiting
 from memory.consolidation.claims import announced_claims
@@ -40,7 +40,7 @@ from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Cycle, CycleStep, Episode
-from memory.models.vectors import store_claim_vectors, store_episode_vectors
+from memory.search.vectors import store_claim_vectors, store_episode_vectors
 
 log = structlog.get_logger(__name__)
 

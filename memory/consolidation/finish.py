@@ -21,8 +21,7 @@ from memory.domain.gates import ArchiveGate, Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
-from memory.ledger.locks import lock_beliefs, lock_workspace
-from memory.ledger.status import change_status
+from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
 from memory.models import (
     Belief,
     ClusterJob,

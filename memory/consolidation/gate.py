@@ -30,7 +30,7 @@ from memory.consolidation.walk import walk_gates
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.gates import GATES, MergeGate
 from memory.domain.lifecycle import CycleState, JobState
-from memory.ledger.locks import alone_at_gate, lock_workspace
+from memory.ledger.transactions import lock_workspace, try_early_gate_lock
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, GateDecision, JobKind
 from memory.models.cycles import OPEN_JOB_STATES
 
@@ -77,7 +77,7 @@ def apply_ready(*, cycle_id: str, attempt: int) -> None:
     One worker does so at a time; what is left over is the gate's.
     """
     cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
-    with alone_at_gate(cycle.workspace_id) as is_alone:
+    with try_early_gate_lock(cycle.workspace_id) as is_alone:
         while is_alone and (jobs := _applicable(cycle)):
             for job_id in jobs:
                 if not renew_cycle(cycle_id=cycle_id, attempt=attempt):

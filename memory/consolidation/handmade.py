@@ -9,11 +9,11 @@ from memory.consolidation.cycle import budget_policy
 from memory.domain.language import detect_language
 from memory.domain.refusals import Refusal, refuse_statement
 from memory.domain.verdicts import Verdict
-from memory.ledger.beliefs import BeliefDraft, NoVector, StatementVector, draft_after
+from memory.ledger.beliefs import BeliefDraft, EmbeddingUnavailable, StatementVector, draft_successor
 from memory.ledger.evidence import EvidenceInput
 from memory.llm.budget import DailyCapReached
-from memory.llm.calls import CallScope
 from memory.llm.embedding_calls import embed_in_ledger
+from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, EvidenceKind
@@ -63,9 +63,11 @@ def embed_wordings(
     try:
         vectors = embed_in_ledger(scope=scope, model=model, texts=statements, timeout=timeout)
     except CallFailed as failure:  # what a server says of it stands in the ledger, from where erasing takes it
-        raise NoVector(f"The embedding model does not answer: {failure.kind.replace('_', ' ')}") from failure
+        raise EmbeddingUnavailable(
+            f"The embedding model does not answer: {failure.kind.replace('_', ' ')}"
+        ) from failure
     except DailyCapReached as spent:
-        raise NoVector(f"The embedding model is not asked: {spent}") from spent
+        raise EmbeddingUnavailable(f"The embedding model is not asked: {spent}") from spent
     return [StatementVector(model=model.name, numbers=vector) for vector in vectors]
 
 
@@ -86,7 +88,7 @@ def curators_word(*, episode_id: str, verdict: Verdict, reason: str) -> Evidence
 def draft_worded(*, parents: Sequence[Belief], wording: Wording) -> BeliefDraft:
     """Return what comes in the place of beliefs, in a curator's words; the first lends what is left out."""
     first = parents[0]
-    return draft_after(
+    return draft_successor(
         parents=parents,
         statement=wording.statement,
         subject=first.subject if wording.subject is None else wording.subject,

@@ -17,13 +17,17 @@ from memory.domain.gates import GateDecision
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
 from memory.domain.verdicts import Verdict
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector, create_belief, draft_after, find_suppressed
-from memory.ledger.confidence import LEFT, confidence_policy
+from memory.ledger.beliefs import (
+    BeliefDraft,
+    CreationOutcome,
+    StatementVector,
+    create_belief,
+    draft_successor,
+    find_suppressed,
+)
+from memory.ledger.confidence import WITHDRAWN_STATUSES, confidence_policy
 from memory.ledger.evidence import EvidenceInput
-from memory.ledger.lineage import Descent
-from memory.ledger.locks import lock_workspace
-from memory.ledger.status import change_status
+from memory.ledger.transactions import Author, LineageInput, change_status, lock_workspace
 from memory.models import (
     Basis,
     Belief,
@@ -82,7 +86,7 @@ def _refuse_children(job: StructuralJob, children: Sequence[StructuralChild]) ->
             candidate=draft_child(parents=_parents(job), child=child).as_source(),
             vector=_vector_of(child).numbers,
         )
-        child.refusal = Outcome.SUPPRESSED if suppressed else _refuse_child(job, child)
+        child.refusal = CreationOutcome.SUPPRESSED if suppressed else _refuse_child(job, child)
         if suppressed and suppressed.tombstone:
             child.suppressed_by_id = suppressed.tombstone
         child.save(update_fields=["refusal", "suppressed_by"])
@@ -108,7 +112,7 @@ def _refuse_child(job: StructuralJob, child: StructuralChild) -> str:
 
 def _verdicts(child: StructuralChild) -> list[ChildVerdict]:
     """List the verdicts that become evidence."""
-    told = child.verdicts.exclude(verdict=Verdict.IRRELEVANT).exclude(episode__status__in=LEFT)
+    told = child.verdicts.exclude(verdict=Verdict.IRRELEVANT).exclude(episode__status__in=WITHDRAWN_STATUSES)
     return list(told.select_related("episode").defer("episode__search").order_by("episode_id"))
 
 
@@ -132,9 +136,9 @@ def _replace(*, job: StructuralJob, cycle: Cycle, children: Sequence[StructuralC
             vector=_vector_of(child),
             said=inherited_evidence(parents=parents, child=child),
             author=author,
-            descent=Descent(parents=parents, kind=kind, reason=decision.reason),
+            descent=LineageInput(parents=parents, kind=kind, reason=decision.reason),
         )
-        child.belief, child.is_joined = made.belief, made.outcome is Outcome.JOINED
+        child.belief, child.is_joined = made.belief, made.outcome is CreationOutcome.JOINED
         child.save(update_fields=["belief", "is_joined"])
     for parent in (parent for parent in parents if parent.status in LIVE):
         change_status(belief=parent, new=status, reason=decision.reason, actor=author.actor, now=cycle.now)
@@ -164,7 +168,7 @@ def inherited_evidence(*, parents: Sequence[Belief], child: StructuralChild) -> 
 
 def draft_child(*, parents: Sequence[Belief], child: StructuralChild) -> BeliefDraft:
     """Return what a structural job makes of its beliefs; it remembers no surprise."""
-    return draft_after(
+    return draft_successor(
         parents=parents,
         statement=child.statement,
         subject=child.subject,

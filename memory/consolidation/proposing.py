@@ -17,7 +17,7 @@ from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
 from memory.domain.user_names import name_of_user
-from memory.ledger.statements import hash_statement
+from memory.ledger.beliefs import hash_statement
 from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Division, Reply, Statement, Synthesis, Union
 from memory.llm.requests import MergeRequest, Request, RevisionRequest, SplitRequest, StatedBelief

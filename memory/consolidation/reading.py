@@ -11,8 +11,7 @@ from functools import partial
 
 from django.conf import settings
 
-from memory.claims.messages import plan_readings
-from memory.claims.reading import reader_of, store_reading
+from memory.claims import plan_claim_requests, reader_of, store_model_claims
 from memory.consolidation.asking import SERVER_IS_BUSY
 from memory.consolidation.blame import is_to_blame
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, renew_unless_cancelled, seconds_left, spend_budget
@@ -20,7 +19,8 @@ from memory.consolidation.settling import UNREAD, fail_unread
 from memory.domain.policy import BudgetPolicy
 from memory.ending import is_ending
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.calls import HOPELESS, Answer, Ask, CallScope, Failure, answer_asks
+from memory.llm.calls import HOPELESS, Answer, Ask, Failure, answer_asks
+from memory.llm.ledger import CallScope
 from memory.llm.model import language_model
 from memory.llm.replies import ClaimsReply
 from memory.llm.requests import ClaimsRequest
@@ -32,7 +32,7 @@ def read_speech(*, cycle: Cycle, attempt: int, episodes: EpisodeQuerySet, began:
     """Read the unread among some leased episodes; `began` is the reading of time.monotonic() when the step did."""
     episodes = episodes.active()
     failed_before = episodes.filter(failures__gt=0, state_reason__startswith=UNREAD)
-    requests = plan_readings(
+    requests = plan_claim_requests(
         workspace_id=cycle.workspace_id,
         episodes=episodes,
         now=cycle.now,
@@ -87,7 +87,7 @@ def _store(answers: Sequence[Answer], *, cycle: Cycle) -> None:
     for answer in answers:
         if not isinstance(answer.request, ClaimsRequest) or not isinstance(answer.reply, ClaimsReply):
             raise TypeError(f"Claims were asked for, and {type(answer.reply).__name__} came.")
-        store_reading(request=answer.request, reply=answer.reply, reader=reader, now=cycle.now)
+        store_model_claims(request=answer.request, reply=answer.reply, reader=reader, now=cycle.now)
 
 
 def _set_aside(cycle: Cycle, failures: Sequence[Failure]) -> None:

@@ -16,12 +16,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.consolidation.asking import embed_patiently
 from memory.domain.matter import matter_of
-from memory.ledger.locks import lock_workspace
+from memory.ledger.transactions import lock_workspace
 from memory.llm.embeddings import Embedder, WrongDimensions
 from memory.llm.ledger import CallScope
 from memory.llm.model import CallFailed, FailureKind
 from memory.models import Belief, BeliefEmbedding, Claim, ClaimEmbedding, Cycle, Episode, EpisodeEmbedding, Workspace
-from memory.models.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
+from memory.search.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
 
 BATCH = 256
 _DROPPED_AT_ONCE = 5_000

@@ -30,7 +30,7 @@ from memory.consolidation.sources import (
 )
 from memory.consolidation.synthesize import synthesis_request
 from memory.domain.lifecycle import ConsolidationState
-from memory.ledger.statements import claim_of
+from memory.ledger.beliefs import parse_claim_key
 from memory.llm.answers import cost_of
 from memory.llm.ledger import CallScope, find_replies
 from memory.llm.model import language_model
@@ -38,7 +38,7 @@ from memory.llm.prompts import estimate_request, estimate_tokens
 from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedBelief
 from memory.llm.workspace_model import embedder_of
 from memory.models import ClusterJob, Episode, JobKind, Workspace
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 # What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
 _REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 5}
@@ -165,7 +165,7 @@ class _Rehearsing:
             calls += 1
             self.calls["embed"] += 1
             self._add(self.embedder.name, _STATEMENT_TOKENS, 0)
-        beliefs = [key for key in pairs if claim_of(key) is None]
+        beliefs = [key for key in pairs if parse_claim_key(key) is None]
         belief = beliefs[0] if len(beliefs) == len(pairs) == 1 else None
         return PlannedJob(
             kind=kind.value, belief=belief, beliefs=beliefs, episodes=[m.id for m in members], calls=calls

@@ -13,14 +13,14 @@ from memory.consolidation.testimony import Testimony, testimony_of, unite_testim
 from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
-from memory.ledger.guarding import supports_by_guard
+from memory.ledger.beliefs import supports_by_guard
 from memory.llm.calls import Answer, Ask
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest, StatedBelief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
-from memory.models.vectors import read_episode_vectors
+from memory.search.vectors import read_episode_vectors
 
 Likeness = dict[str, float]  # by episode id, reference scale; of those that have a vector
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory.claims.reading import RULES
+from memory.claims import RULES_READER
 from memory.consolidation.sources import EpisodeSource
 from memory.domain.changes import was_over
 from memory.domain.gates.decisions import LIVE
@@ -15,7 +15,7 @@ from memory.language.modes import Mode
 from memory.language.readings import Reading, read_sentence
 from memory.language.relations import Relation, relate
 from memory.language.slots import slots_by_name, without_ended
-from memory.ledger.closing import is_closed
+from memory.ledger.gates import is_closed
 from memory.models import Belief, Claim
 
 EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
@@ -74,7 +74,7 @@ class KnownBeliefs:
                 claim=reading,
                 belief=self.readings[place],
                 is_explicit=claim.confidence >= EXPLICIT,
-                is_sure=claim.reader != RULES,
+                is_sure=claim.reader != RULES_READER,
             )
             if found.verdict is not Verdict.IRRELEVANT:
                 yield belief, found
@@ -133,7 +133,7 @@ def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
     """Return a claim as rules compare it."""
     person = person_of(user=source.user, language=claim.language)
     reading = read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
-    return reading if claim.reader == RULES else _as_model_read(reading, claim)
+    return reading if claim.reader == RULES_READER else _as_model_read(reading, claim)
 
 
 def _as_model_read(reading: Reading, claim: Claim) -> Reading:

@@ -9,8 +9,8 @@ from django.db import connection
 from memory.consolidation.settling import EVIDENCE, PARTLY_ASKED, REPLACED
 from memory.domain.lifecycle import ConsolidationState, JobState
 from memory.models import CallOutcome, Cycle
+from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
 from memory.models.cycles import OPEN_JOB_STATES, Blame
-from memory.models.ledger import EMBED, RECALL
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +76,7 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         "evidence": EVIDENCE,
         "replaced": list(REPLACED),
         "open": list(OPEN_JOB_STATES),
-        "vectors": [EMBED, RECALL],
+        "vectors": [PURPOSE_EMBED, PURPOSE_RECALL],
         "most": settings.POLICY.budget.episode_failures,
     }
     with connection.cursor() as cursor:

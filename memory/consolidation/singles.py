@@ -20,12 +20,19 @@ from memory.consolidation.sources import EpisodeSource, as_candidate, canonical_
 from memory.domain.batches import PackedText, pack_texts
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.verdicts import Verdict
-from memory.ledger.guarding import may_concern, supports_by_guard
-from memory.ledger.statements import BeliefSource, claim_key, claim_of, read_beliefs, similarities
+from memory.ledger.beliefs import (
+    BeliefSource,
+    claim_key,
+    cosine_matrix,
+    may_be_related,
+    parse_claim_key,
+    read_beliefs_with_vectors,
+    supports_by_guard,
+)
 from memory.llm.embeddings import Embedder
 from memory.llm.model import language_model
 from memory.models import Belief, Claim
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 _BLOCK = 2048
 
@@ -79,7 +86,7 @@ class SinglesBatch:
     def belief_id(self) -> str | None:
         """Return the one belief that it is about, None if it is about several, or about a claim."""
         key = next(iter(self.pairs))
-        return key if len(self.pairs) == 1 and claim_of(key) is None else None
+        return key if len(self.pairs) == 1 and parse_claim_key(key) is None else None
 
 
 def gather_singles(
@@ -113,7 +120,7 @@ def find_unheard(
 
 
 def _read_statements(*, beliefs: QuerySet[Belief], model: Embedder) -> _Statements:
-    found, vectors = read_beliefs(beliefs=beliefs, model=model.name)
+    found, vectors = read_beliefs_with_vectors(beliefs=beliefs, model=model.name)
     return _Statements(sources=found, vectors=vectors)
 
 
@@ -165,7 +172,7 @@ def _near_pairs(
     sources = statements.sources
     place_of = {source.id: place for place, source in enumerate(sources)}
     for start in range(0, len(episodes), _BLOCK):
-        block = similarities(vectors[start : start + _BLOCK], statements.vectors)
+        block = cosine_matrix(vectors[start : start + _BLOCK], statements.vectors)
         for row, cosines in enumerate(block):
             episode = episodes[start + row]
             like = {place_of[key] for key in alike.get(episode.claim_id, ()) if key in place_of}
@@ -220,7 +227,7 @@ def _unheard(workspace_id: int, found: Iterator[Near]) -> list[Pair]:
         if by_guard and one.belief.claim_id:
             continue  # twins meet at the gate
         needs_call = known is None and not by_guard
-        if needs_call and not (one.is_alike or may_concern(**said)):
+        if needs_call and not (one.is_alike or may_be_related(**said)):
             continue
         pairs.append(Pair(episode=one.episode, belief=one.belief, similarity=one.similarity, needs_call=needs_call))
     return pairs

@@ -15,10 +15,10 @@ from memory.domain.matter import matter_of
 from memory.domain.person import is_first_person
 from memory.domain.refusals import says_nothing
 from memory.domain.user_names import name_of_user
-from memory.ledger.statements import BeliefSource, claim_key, hash_statement
+from memory.ledger.beliefs import BeliefSource, claim_key, hash_statement
 from memory.llm.requests import EpisodeText
 from memory.models import DIMENSIONS, Claim, ClusterJob, Episode
-from memory.models.vectors import Vectors, read_claim_vectors, read_episode_vectors
+from memory.search.vectors import Vectors, read_claim_vectors, read_episode_vectors
 
 NO_CLAIM = 0
 _CLAIM = "claim "  # before the number of a claim that stands where a belief's id would

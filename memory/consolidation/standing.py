@@ -6,8 +6,8 @@ from memory.consolidation.cycle import keep_running
 from memory.consolidation.structural import open_structural_job, refuse, versions_of
 from memory.consolidation.walk import decide_again
 from memory.domain.gates import GateDecision, GateName, Reason
-from memory.ledger.closing import has_successor, is_closed
-from memory.ledger.locks import lock_beliefs
+from memory.ledger.gates import has_successor, is_closed
+from memory.ledger.transactions import lock_beliefs
 from memory.models import Cycle, StructuralJob, StructuralKind
 
 BELIEF_CHANGED = "belief_changed"

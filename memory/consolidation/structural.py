@@ -10,7 +10,7 @@ from django.db import transaction
 from memory.consolidation.cycle import TIME_IS_UP, has_time_for_a_call, spend_budget
 from memory.domain.gates import GateDecision
 from memory.domain.lifecycle import BeliefStatus, JobState
-from memory.ledger.confidence import read_rows
+from memory.ledger.confidence import read_evidence_rows
 from memory.models import Belief, Cycle, CycleStep, StructuralJob, StructuralKind
 
 log = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ def versions_of(beliefs: Sequence[Belief]) -> dict[str, str]:
 
 def version_of(*, belief: Belief, status: BeliefStatus) -> str:
     """Hash the same of one belief as if it had a status."""
-    evidence = sorted((row.episode_id, row.verdict, row.base_weight) for row in read_rows(belief_id=belief.pk))
+    evidence = sorted((row.episode_id, row.verdict, row.base_weight) for row in read_evidence_rows(belief_id=belief.pk))
     seen = json.dumps([status, belief.statement_hash, evidence])
     return hashlib.sha256(seen.encode()).hexdigest()
 

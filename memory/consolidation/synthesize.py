@@ -16,8 +16,7 @@ from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
 from memory.domain.matching import Claim
 from memory.domain.refusals import refuse_statement
-from memory.ledger.guarding import can_be_read
-from memory.ledger.statements import hash_statement
+from memory.ledger.beliefs import hash_statement, is_statement_readable
 from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Synthesis
 from memory.llm.requests import SynthesisRequest
@@ -73,7 +72,7 @@ def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: 
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
-    if not refusal and not can_be_read(Claim(text=reply.statement, speaker=reply.subject, language=language)):
+    if not refusal and not is_statement_readable(Claim(text=reply.statement, speaker=reply.subject, language=language)):
         refusal = UNREADABLE
     if refusal:
         _refuse(lease=lease, refusal=str(refusal), candidate=reply.model_dump(mode="json"))

@@ -13,11 +13,9 @@ from memory.domain.evidence import EvidenceRow
 from memory.domain.uniting import unite_evidence
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
-from memory.ledger.author import Author
-from memory.ledger.confidence import LEFT
-from memory.ledger.evidence import EvidenceInput, record_evidence
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.removal import supports
+from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.evidence import EvidenceInput, record_evidence, supporting_rows
+from memory.ledger.transactions import Author, lock_beliefs
 from memory.models import (
     Basis,
     ClusterJob,
@@ -52,7 +50,9 @@ def give_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
 
 def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
     """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
-    rows = supports(rows=Evidence.objects.filter(belief__in=beliefs)).exclude(episode__status__in=LEFT)
+    rows = supporting_rows(rows=Evidence.objects.filter(belief__in=beliefs)).exclude(
+        episode__status__in=WITHDRAWN_STATUSES
+    )
     return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
 
 
@@ -115,7 +115,9 @@ def read_testimony(*, beliefs: Collection[str], with_echoes: bool = False) -> li
     rows = Evidence.objects.filter(belief__in=beliefs)
     if not with_echoes:
         rows = rows.filter(base_weight__gt=0)
-    kept = Episode.objects.filter(pk__in={row.episode_id for row in rows}, is_derived=False).exclude(status__in=LEFT)
+    kept = Episode.objects.filter(pk__in={row.episode_id for row in rows}, is_derived=False).exclude(
+        status__in=WITHDRAWN_STATUSES
+    )
     whole = {source.id: source for source in read_sources(episodes=kept)}
     claims = {row.episode_id: row.claim_id for row in rows if row.claim_id}
     sources = with_claims(sources=whole, claims=claims)

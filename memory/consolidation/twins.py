@@ -12,11 +12,10 @@ from django.db.models import F, Max, Q
 from memory.domain.calibration import Profile
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
-from memory.ledger.guarding import passes_guard
-from memory.ledger.statements import BeliefSource, read_beliefs, similarities
+from memory.ledger.beliefs import BeliefSource, cosine_matrix, passes_guard, read_beliefs_with_vectors
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 FOUND_DIFFERENT = "found_different"  # why a merge was refused by whoever was asked
 
@@ -51,7 +50,7 @@ def find_twins(*, cycle: Cycle, changed: Collection[str]) -> dict[str, list[Twin
         return {}
     model = embedder_of(cycle.workspace_id)
     live = Belief.objects.for_workspace(cycle.workspace_id).filter(status__in=LIVE)
-    beliefs, vectors = read_beliefs(beliefs=live, model=model.name)
+    beliefs, vectors = read_beliefs_with_vectors(beliefs=live, model=model.name)
     different, undone = _found_different(cycle.workspace_id), _undone_lately(cycle)
     found: dict[str, list[Twin]] = defaultdict(list)
     for one, other, similarity in near_pairs(
@@ -111,7 +110,7 @@ def _compare_with_all(vectors: Vectors, here: list[int], threshold: float) -> It
     """Yield the places of whatever is near what stands `here`, block by block."""
     for start in range(0, len(here), _BLOCK):
         block = here[start : start + _BLOCK]
-        cosines = similarities(vectors[block], vectors)
+        cosines = cosine_matrix(vectors[block], vectors)
         for row, other in np.argwhere(cosines > threshold).tolist():
             if block[row] != other:
                 yield block[row], other, float(cosines[row, other])
@@ -125,7 +124,7 @@ def _compare_once(vectors: Vectors, here: list[int], threshold: float) -> Iterat
     order = [*here, *sorted(set(range(len(vectors))).difference(here))]
     ordered = vectors if len(here) == len(vectors) else vectors[order]
     for start in range(0, len(here), _BLOCK):
-        cosines = similarities(ordered[start : min(start + _BLOCK, len(here))], ordered[start:])
+        cosines = cosine_matrix(ordered[start : min(start + _BLOCK, len(here))], ordered[start:])
         for row, column in np.argwhere(cosines > threshold).tolist():
             if row < column:
                 one, other, cosine = order[start + row], order[start + column], float(cosines[row, column])

@@ -21,10 +21,9 @@ from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobSta
 from memory.history.attribution import attribute_changes
 from memory.history.before import left_by, stood_before
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.locks import lock_beliefs, lock_workspace
-from memory.ledger.status import change_status
+from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
-from memory.models.restructuring import UNDONE
+from memory.models.cycles import UNDONE
 from memory.redaction.doors import redact_for
 
 log = structlog.get_logger(__name__)

@@ -22,18 +22,14 @@ from memory.domain.gates import (
     TwinFacts,
 )
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.author import Author
-from memory.ledger.closing import close_belief, has_successor, is_closed
-from memory.ledger.decisions import Decided, record_decisions
-from memory.ledger.facts import read_facts_of
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.status import change_status
+from memory.ledger.gates import BeliefDecision, close_belief, has_successor, is_closed, read_facts_of, record_decisions
+from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.models import Belief, Cycle, StructuralJob, StructuralKind
 from memory.models import GateDecision as DecisionRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Decided(Decided):
+class _Decided(BeliefDecision):
     """A decision, and the twin as words and vectors tell."""
 
     seen: Twin | None = None

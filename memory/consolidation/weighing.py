@@ -15,10 +15,10 @@ from memory.domain.kinds import Note, confirms, supersedes
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.surprise import measure_surprise, move_importance
 from memory.domain.trust import trust_in
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.llm.workspace_model import embedder_of
 from memory.models import Episode, Transition
-from memory.models.neighbours import Neighbour, nearest_older
+from memory.search.vectors import NearEpisode, nearest_older_episodes
 
 CERTAIN = 1.0  # what nobody extracted was said as it stands
 
@@ -52,7 +52,7 @@ def weigh_turns(
     fresh = {one.pk: one for one in said.filter(distance=None).defer("search").order_by("number")}
     model = embedder_of(workspace_id)
     count = settings.POLICY.surprise.neighbours
-    near = nearest_older(workspace_id=workspace_id, model=model.name, ids=list(fresh), count=count)
+    near = nearest_older_episodes(workspace_id=workspace_id, model=model.name, ids=list(fresh), count=count)
     older = Episode.objects.defer("search").in_bulk({one.id for found in near.values() for one in found})
     met = []
     for key, newer in fresh.items():
@@ -73,7 +73,7 @@ def _hold(ids: Collection[str]) -> None:
     list(locked.values_list("pk", flat=True))
 
 
-def _on_scale(near: Sequence[Neighbour], profile: Profile) -> dict[str, float]:
+def _on_scale(near: Sequence[NearEpisode], profile: Profile) -> dict[str, float]:
     return {one.id: float(profile.reference(one.cosine)) for one in near}
 
 

@@ -11,7 +11,7 @@ from memory.forgetting.refusing import refuse_turns_from_now_on
 from memory.forgetting.scrubbing import scrub_calls
 from memory.ingest.turns.summing_up import as_said
 from memory.ingest.turns.waking import count_turns
-from memory.ledger.locks import Gone
+from memory.ledger.transactions import NotFound
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 
 
@@ -32,7 +32,7 @@ def forget_unread_turn(*, turn: Turn) -> None:
     held = Conversation.objects.select_for_update(no_key=True).filter(pk=turn.conversation_id).first()
     found = Turn.objects.filter(pk=turn.pk).first()
     if held is None or found is None:
-        raise Gone("There is no such turn any more.")
+        raise NotFound("There is no such turn any more.")
     unread = Turn.objects.filter(pk=turn.pk, state__in=_FORGETTABLE, episodes=None)
     if not unread.exists():
         raise TurnIsRead("This turn does not wait any more: see what it became, and forget that.")

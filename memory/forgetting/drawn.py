@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from memory.consolidation.rebuild.repair import LOST, take_up_again
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import ConsolidationState
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.removal import Bereft, count_without, supports
+from memory.ledger.evidence import EvidenceWithdrawal, recompute_without, supporting_rows
+from memory.ledger.transactions import lock_beliefs
 from memory.models import Claim, ClusterJob, ClusterMember, Episode, Evidence, JobVerdict
 
 
@@ -39,7 +39,7 @@ def drop_claims(*, claims: Collection[int]) -> Dropped:
         return Dropped()
     rows = Evidence.objects.filter(claim__in=claims)
     beliefs = frozenset(belief.pk for belief in lock_beliefs(rows.values("belief")))
-    unsupported = frozenset(supports(rows=rows).values_list("belief_id", flat=True))
+    unsupported = frozenset(supporting_rows(rows=rows).values_list("belief_id", flat=True))
     own = frozenset(Claim.objects.filter(pk__in=claims).values_list("episode_id", flat=True))
     rows.delete()
     took_part = ClusterMember.objects.filter(job=OuterRef("job"), episode=OuterRef("episode"), claim__in=claims)
@@ -59,10 +59,10 @@ def _read_again(episodes: QuerySet[Episode]) -> None:
     waiting.update(state=ConsolidationState.NEW, state_reason="", pooled_at=None)
 
 
-def forget_drawn(*, workspace_id: int, episodes: Collection[str], actor: Actor, now: datetime) -> Bereft:
+def forget_drawn(*, workspace_id: int, episodes: Collection[str], actor: Actor, now: datetime) -> EvidenceWithdrawal:
     """Drop the claims that drew on forgotten episodes; what they alone bore out is archived (B19)."""
     dropped = drop_claims(claims=find_drawn(workspace_id=workspace_id, episodes=episodes))
     beliefs = lock_beliefs(dropped.beliefs)
     supported = [belief for belief in beliefs if belief.pk in dropped.unsupported]
-    archived = count_without(beliefs=beliefs, supported=supported, actor=actor, now=now)
-    return Bereft(beliefs=dropped.beliefs, archived=archived)
+    archived = recompute_without(beliefs=beliefs, supported=supported, actor=actor, now=now)
+    return EvidenceWithdrawal(beliefs=dropped.beliefs, archived=archived)

@@ -24,8 +24,8 @@ from memory.forgetting.holding import Doomed, DoomedEpisode, hold_doomed
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
-from memory.ledger.locks import lock_beliefs, lock_workspace
-from memory.ledger.removal import count_without, supports
+from memory.ledger.evidence import recompute_without, supporting_rows
+from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.linking.leaving import boxes_of, forget_names
 from memory.linking.unlinked import lock_linking
 from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Turn, Workspace
@@ -177,7 +177,7 @@ def _erase(
     released = take_up_again(episodes=company)
     recomputed = rebuild_some(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
     stated = lock_beliefs(bereft)
-    archived = count_without(beliefs=stated, supported=stated, actor=actor, now=now)
+    archived = recompute_without(beliefs=stated, supported=stated, actor=actor, now=now)
     return Erasure(
         episodes=len(gone),
         beliefs=len(traces.beliefs),
@@ -193,7 +193,7 @@ def _erase(
 def _stated_and_bereft(episodes: QuerySet[Episode], traces: Traces) -> list[str]:
     """Find the beliefs that no cycle made and that lose support: a replay knows nothing of them."""
     gone = Q(episode__in=episodes.order_by().values("pk")) | Q(claim__in=traces.claims)
-    lost = supports(rows=Evidence.objects.filter(gone))
+    lost = supporting_rows(rows=Evidence.objects.filter(gone))
     bereft = traces.leaning.intersection(lost.values_list("belief_id", flat=True))
     of_no_cycle = Q(born_in=None) | Q(born_in__undone_at__isnull=False)
     return list(Belief.objects.filter(of_no_cycle, pk__in=bereft).values_list("pk", flat=True))

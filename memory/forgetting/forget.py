@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from memory.access.visibility import Viewer, visible_beliefs
+from memory.access import Viewer, visible_beliefs
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.weighing import restore_superseded
 from memory.domain.actor import Actor
@@ -14,9 +14,8 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.drawn import forget_drawn
 from memory.forgetting.holding import hold_doomed
 from memory.forgetting.retelling import Retellings, forget_retellings
-from memory.ledger.locks import Gone, lock_named, lock_workspace
-from memory.ledger.removal import Bereft, take_from_evidence
-from memory.ledger.status import change_episode_status
+from memory.ledger.evidence import EvidenceWithdrawal, withdraw_evidence
+from memory.ledger.transactions import NotFound, change_episode_status, lock_existing_beliefs, lock_workspace
 from memory.models import Belief, Episode, Evidence
 from memory.redaction.doors import redact_for
 
@@ -34,14 +33,14 @@ class Forgotten:
     """What was forgotten, what told of it and went along, and what that meant for beliefs."""
 
     id: str
-    bereft: Bereft
+    bereft: EvidenceWithdrawal
     along: Retellings = field(default_factory=Retellings)
 
 
-def bereft_in_sight(*, bereft: Bereft, viewer: Viewer) -> Bereft:
+def bereft_in_sight(*, bereft: EvidenceWithdrawal, viewer: Viewer) -> EvidenceWithdrawal:
     """Keep of the beliefs that lost evidence those that a viewer may see (B21)."""
     seen = frozenset(visible_beliefs(viewer=viewer).filter(pk__in=bereft.beliefs).values_list("pk", flat=True))
-    return Bereft(beliefs=seen, archived=bereft.archived & seen)
+    return EvidenceWithdrawal(beliefs=seen, archived=bereft.archived & seen)
 
 
 @transaction.atomic
@@ -55,13 +54,13 @@ def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str
     lock_workspace(episode.workspace_id)
     held = hold_doomed(episodes=Episode.objects.filter(pk=episode.pk)).episodes
     if not held:
-        raise Gone(f"There is no {episode.pk} any more.")
+        raise NotFound(f"There is no {episode.pk} any more.")
     said = redact_for(workspace_id=episode.workspace_id, text=reason) or FORGOTTEN
     changed = change_episode_status(ids=[episode.pk], new=EpisodeStatus.FORGOTTEN, reason=said, actor=actor, now=now)
     along = forget_retellings(episode=episode, held=held, actor=actor, now=now)
     restore_superseded(workspace_id=episode.workspace_id, by=[*changed, *along.all], actor=actor, now=now)
     gone = Evidence.objects.filter(episode__in=[*changed, *along.all])
-    bereft = take_from_evidence(rows=gone, actor=actor, now=now) | forget_drawn(
+    bereft = withdraw_evidence(rows=gone, actor=actor, now=now) | forget_drawn(
         workspace_id=episode.workspace_id, episodes=[*changed, *along.all], actor=actor, now=now
     )
     log.info(
@@ -81,9 +80,9 @@ def forget_belief(
     Gone for one that was erased since it was looked up.
     """
     lock_workspace(belief.workspace_id)
-    [held] = lock_named([belief.pk])
+    [held] = lock_existing_beliefs([belief.pk])
     if held.is_pinned and not even_pinned:
         raise PinnedBelief(f"{belief.pk} is pinned: only who may curate can forget it, or take the pin off.")
     curate_belief(belief_id=belief.pk, act=Act.FORGET, reason=reason or FORGOTTEN, actor=actor, now=now)
     log.info("belief_forgotten", belief=belief.pk, workspace=belief.workspace_id)
-    return Forgotten(id=belief.pk, bereft=Bereft())
+    return Forgotten(id=belief.pk, bereft=EvidenceWithdrawal())

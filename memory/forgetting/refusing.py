@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from memory.domain.erasure import KEY_BYTES, ToldTurn, digest_of_statement, digest_of_words, digests_of_turn
 from memory.models import Erased, Turn, Workspace
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 Words = tuple[str, str]  # a user, and the hash of an episode's words
 Statement = tuple[str, str]  # a user, and what a belief says

@@ -7,7 +7,7 @@ from datetime import datetime
 from memory.domain.actor import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.holding import DoomedEpisode
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Episode, Turn
 
 

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import CHALLENGES
 from memory.forgetting.drawn import find_drawn
-from memory.ledger.statements import claim_key
+from memory.ledger.beliefs import claim_key
 from memory.models import (
     ChildVerdict,
     Claim,
@@ -31,12 +31,12 @@ from memory.models import (
     UndoneEvidence,
     UndoneLineage,
 )
-from memory.models.remembrances import CONTRADICTED, SAYS_THE_SAME
+from memory.models.conversations import REASON_CONTRADICTED, REASON_EQUIVALENT
 
 Ids = frozenset[str]
 
 # What came in another belief's place for these has its words from episodes of its own, …
-_NOT_QUOTING = (CONTRADICTED, SAYS_THE_SAME, *CHALLENGES)
+_NOT_QUOTING = (REASON_CONTRADICTED, REASON_EQUIVALENT, *CHALLENGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from django.db.transaction import TransactionManagementError
 
 from memory.domain.actor import Actor
 from memory.models import Belief, BeliefEvent
-from memory.models.history import KEPT
+from memory.models.audit import RECORDED_COLUMNS
 
 # The context's id is left unset: with it the triggers would keep a second copy of every context in a table of its own.
 _SAY = "SELECT set_config('pghistory.context_metadata', %s, true)"
@@ -27,5 +27,5 @@ def record_change(*, belief: Belief, actor: Actor, reason: str) -> None:
         pgh_obj=belief,
         pgh_label="changed",
         pgh_context={"actor": str(actor), "reason": reason},
-        **{name: getattr(belief, name) for name in KEPT},
+        **{name: getattr(belief, name) for name in RECORDED_COLUMNS},
     )

@@ -8,9 +8,9 @@ from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_be
 from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.episodes import take_episodes
-from memory.ledger.author import Author
 from memory.ledger.beliefs import StatementVector
-from memory.ledger.confidence import LEFT
+from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.transactions import Author
 from memory.models import Belief, Episode, Source
 from memory.redaction.doors import redact_for, redact_values
 
@@ -66,7 +66,7 @@ def _record(belief: Belief, *, text: str, author: Author) -> str:
     [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise CannotStand(outcome.detail)
-    if Episode.objects.filter(pk=outcome.id, status__in=LEFT).exists():
+    if Episode.objects.filter(pk=outcome.id, status__in=WITHDRAWN_STATUSES).exists():
         raise WasForgotten(_FORGOTTEN)
     return outcome.id
 

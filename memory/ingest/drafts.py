@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.access.projects import ensure_projects, find_projects
+from memory.access import ensure_projects, find_projects
 from memory.domain.content_hash import content_hash
 from memory.domain.language import detect_language
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
@@ -16,7 +16,7 @@ from memory.domain.origin import origin_of
 from memory.ingest.arrival import Arrival, Rejected
 from memory.ingest.lines import EpisodeLine, ExtractedLine
 from memory.models import Source
-from memory.models.identifiers import new_episode_id
+from memory.models.fields import new_episode_id
 
 ECHO = "echo"
 DERIVED = "derived"

@@ -8,10 +8,10 @@ from memory.domain.erasure import digest_of_words
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.arrival import ERASED, Arrival, Outcome, Rejected, Stored
 from memory.ingest.drafts import Draft
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Episode, Erased, Workspace
-from memory.models.merged import survivors_of
-from memory.models.numbered import run_numbered
+from memory.models.episodes import find_merge_survivors
+from memory.search.prepared import run_prepared
 
 SAID_AGAIN = "said again"
 
@@ -78,7 +78,7 @@ def _standing(pk: str, status: str) -> Stored:
 def _all_standing(found: Mapping[int, tuple[str, str]]) -> dict[int, Outcome]:
     """Answer lines with the episodes that stand for them: of what was merged, with what it became one with (D3)."""
     merged = {pk for pk, status in found.values() if status == EpisodeStatus.MERGED}
-    survivors = survivors_of(ids=merged)
+    survivors = find_merge_survivors(ids=merged)
     return {place: _standing(*survivors.get(one[0], one)) for place, one in found.items()}
 
 
@@ -137,7 +137,7 @@ def answer_forgotten_words(*, workspace_id: int, drafts: Mapping[int, Draft]) ->
         "hashes": [draft.content_hash for draft in drafts.values()],
         "times": [draft.occurred_at for draft in drafts.values()],
     }
-    rows = run_numbered(statement=_FORGOTTEN_WORDS, parameters=asked, keeps_plan=True)
+    rows = run_prepared(statement=_FORGOTTEN_WORDS, parameters=asked, keeps_plan=True)
     return {place: _standing(pk, EpisodeStatus.FORGOTTEN) for place, pk in rows}
 
 

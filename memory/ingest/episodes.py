@@ -24,7 +24,7 @@ from memory.ingest.lines import BadLine, EpisodeLine, read_line
 from memory.ingest.redaction import redact_lines
 from memory.ingest.speakers import NamedTurn, name_speakers
 from memory.ingest.vectors import embed_anew, embed_matters
-from memory.models.identifiers import new_episode_id
+from memory.models.fields import new_episode_id
 
 _TRIES = 3
 

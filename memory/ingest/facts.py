@@ -10,7 +10,9 @@ from memory.domain.matter import matter_of
 from memory.domain.pieces import cut_pieces
 from memory.domain.refusals import says_nothing
 from memory.domain.user_names import name_of_user
-from memory.llm.calls import Answer, Ask, CallBudget, CallScope, Failure, answer_asks
+from memory.llm.budget import CallBudget
+from memory.llm.calls import Answer, Ask, Failure, answer_asks
+from memory.llm.ledger import CallScope
 from memory.llm.model import FailureKind, language_model
 from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.replies import Facts

@@ -16,8 +16,9 @@ from memory.ingest.arrival import Arrival, Outcome, Stored
 from memory.ingest.episodes import store_episodes
 from memory.ingest.facts import as_turn_texts
 from memory.ingest.lines import read_extracted_line
-from memory.llm.calls import Answer, Ask, CallBudget, CallScope, LeaseLost, answer_asks
-from memory.llm.ledger import note_episodes
+from memory.llm.budget import CallBudget, LeaseLost
+from memory.llm.calls import Answer, Ask, answer_asks
+from memory.llm.ledger import CallScope, note_episodes
 from memory.llm.model import CallFailed, language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText

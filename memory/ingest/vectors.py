@@ -10,7 +10,7 @@ from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
 from memory.llm.workspace_model import embedder_of
 from memory.models import EpisodeEmbedding
-from memory.models.vectors import store_episode_vectors
+from memory.search.vectors import store_episode_vectors
 
 log = structlog.get_logger(__name__)
 

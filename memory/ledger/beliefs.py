@@ -1,32 +1,44 @@
-"""Beliefs are made in one way, whatever makes them: a cluster, a claim, a curator, a change of structure (C3)."""
+"""Create beliefs, in one way for every caller: a cluster, a claim, a curator or a change of structure (C3).
 
+`create_belief` lets an equivalent belief take the evidence if there is one: similarity above 0.92, and the polarity
+guard finds no difference (B8.5, B22). Statements are compared here for all of consolidation.
+"""
+
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+import structlog
 from django.conf import settings
+from django.db.models import QuerySet
 
+from memory.domain.breaking import OWN_ERRORS
+from memory.domain.changes import was_over
+from memory.domain.common_ground import share_something
+from memory.domain.erasure import digest_of_statement
 from memory.domain.ids import IdKind
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.author import Author
+from memory.domain.matching import Claim, check_polarity
+from memory.domain.matching import Claim as Text
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.equivalents import find_same, find_tombstone, was_erased
 from memory.ledger.evidence import EvidenceInput, record_evidence
-from memory.ledger.lineage import Descent, record_lineage
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.statements import BeliefSource, hash_statement
+from memory.ledger.transactions import Author, LineageInput, lock_beliefs, record_lineage
+from memory.llm.requests import StatedBelief
 from memory.llm.workspace_model import embedder_of
-from memory.models import Belief, BeliefAccess, FactType, Scope
+from memory.models import Belief, BeliefAccess, Erased, FactType, Scope, Workspace
 from memory.models.beliefs import BeliefQuerySet, Timeframe
-from memory.models.identifiers import draw_unused_id
-from memory.models.vectors import Vectors, store_belief_vectors
+from memory.models.fields import new_unused_id
+from memory.search.vectors import Vectors, find_similar_beliefs, read_belief_vectors, store_belief_vectors
 
+log = structlog.get_logger(__name__)
 _SUBJECT_LENGTH = 200
 
 
-class Outcome(StrEnum):
+class CreationOutcome(StrEnum):
     """What became of a statement that was to be a belief."""
 
     CREATED = "created"
@@ -35,10 +47,46 @@ class Outcome(StrEnum):
     UNFOUNDED = "unfounded"  # nothing that was said of it is evidence
 
 
-class NoVector(RuntimeError):
+class EmbeddingUnavailable(RuntimeError):
     """The embedding model gave no vector, so that the belief could not be found; asked again later it may."""
 
     wait = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefSource:
+    """A belief as consolidation sees it."""
+
+    id: str
+    statement: str
+    statement_hash: str
+    subject: str
+    context: str
+    language: str
+    project_id: int | None
+    user: str
+    status: str
+    valid_until: datetime | None = None
+
+    @property
+    def claim_id(self) -> int | None:
+        """Return the claim that this is as long as it has founded nothing, None for a belief."""
+        return parse_claim_key(self.id)
+
+    @property
+    def claim(self) -> Text:
+        """Return the statement as the guard compares it; whom it speaks of is its subject."""
+        return Text(text=self.statement, speaker=self.subject, language=self.language)
+
+    def was_over(self, *, at: datetime) -> bool:
+        """Tell whether it was closed as of a time (C2)."""
+        return was_over(status=self.status, valid_until=self.valid_until, at=at)
+
+    def as_stated(self) -> StatedBelief:
+        """Return the belief as a model sees it."""
+        return StatedBelief(
+            statement=self.statement, subject=self.subject, context=self.context, language=self.language, id=self.id
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +138,10 @@ class StatementVector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Creation:
+class CreationResult:
     """What came of a draft: the belief that has its evidence now, if one has, and what stood in its way."""
 
-    outcome: Outcome
+    outcome: CreationOutcome
     belief: Belief | None = None
     tombstone: str | None = None  # whose statement it is
 
@@ -104,9 +152,9 @@ def create_belief(
     vector: StatementVector | None,
     said: Iterable[EvidenceInput],
     author: Author,
-    descent: Descent | None = None,
+    descent: LineageInput | None = None,
     even_suppressed: bool = False,
-) -> Creation:
+) -> CreationResult:
     """Make a belief of what was said, or let the belief that says the same take it.
 
     None is made of what a person put away or erased, unless a curator says it again (`even_suppressed`), nor without
@@ -115,10 +163,10 @@ def create_belief(
     """
     said = list(said)
     if vector is not None:
-        check_model(workspace_id=draft.workspace_id, model=vector.model)
+        check_embedding_model(workspace_id=draft.workspace_id, model=vector.model)
         parents = [belief.pk for belief in descent.parents] if descent else []
-        if twin := find_twin(draft=draft, vector=vector, besides=parents):
-            return _join(twin, said, author, descent)
+        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents):
+            return _join_equivalent(twin, said, author, descent)
     refused = None
     if not even_suppressed:
         numbers = None if vector is None else vector.numbers
@@ -130,25 +178,27 @@ def create_belief(
     record_evidence(said={belief.pk: said}, beliefs=[belief], author=author, is_founding=True)
     if not belief.evidence_count:
         belief.delete()
-        return Creation(outcome=Outcome.UNFOUNDED)
+        return CreationResult(outcome=CreationOutcome.UNFOUNDED)
     if descent:
         record_lineage(child=belief, descent=descent, author=author)
-    return Creation(outcome=Outcome.CREATED, belief=belief)
+    return CreationResult(outcome=CreationOutcome.CREATED, belief=belief)
 
 
-def check_model(*, workspace_id: int, model: str) -> None:
+def check_embedding_model(*, workspace_id: int, model: str) -> None:
     """Raise NoVector where a workspace's vectors are another model's by now."""
     if model != embedder_of(workspace_id).name:
-        raise NoVector("The workspace has just moved to another embedding model: ask again.")
+        raise EmbeddingUnavailable("The workspace has just moved to another embedding model: ask again.")
 
 
-def find_twin(*, draft: BeliefDraft, vector: StatementVector, besides: Sequence[str] = ()) -> str | None:
+def find_equivalent_in_scope(*, draft: BeliefDraft, vector: StatementVector, besides: Sequence[str] = ()) -> str | None:
     """Return the active belief of the same scope and language that says the same, None where none does (B8.5)."""
-    alike = alike_beliefs(draft=draft).active().exclude(pk__in=besides)
-    return find_same(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=alike)
+    alike = beliefs_in_same_scope(draft=draft).active().exclude(pk__in=besides)
+    return find_equivalent(
+        workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=alike
+    )
 
 
-def alike_beliefs(*, draft: BeliefDraft) -> BeliefQuerySet:
+def beliefs_in_same_scope(*, draft: BeliefDraft) -> BeliefQuerySet:
     """Select the beliefs of a draft's scope and language, whatever their status."""
     beliefs: BeliefQuerySet = Belief.objects.for_workspace(draft.workspace_id).filter(
         project=draft.project_id, user=draft.user, language=draft.language
@@ -156,29 +206,31 @@ def alike_beliefs(*, draft: BeliefDraft) -> BeliefQuerySet:
     return beliefs
 
 
-def find_suppressed(*, workspace_id: int, candidate: BeliefSource, vector: Vectors | None) -> Creation | None:
+def find_suppressed(*, workspace_id: int, candidate: BeliefSource, vector: Vectors | None) -> CreationResult | None:
     """Return the refusal where a person put away or erased what says the same (B22, L4), else None."""
-    if was_erased(workspace_id=workspace_id, candidate=candidate):
-        return Creation(outcome=Outcome.SUPPRESSED)
+    if was_statement_erased(workspace_id=workspace_id, candidate=candidate):
+        return CreationResult(outcome=CreationOutcome.SUPPRESSED)
     if vector is None:
         return None
     tombstone = find_tombstone(workspace_id=workspace_id, candidate=candidate, vector=vector)
-    return Creation(outcome=Outcome.SUPPRESSED, tombstone=tombstone) if tombstone else None
+    return CreationResult(outcome=CreationOutcome.SUPPRESSED, tombstone=tombstone) if tombstone else None
 
 
-def _join(twin: str, said: Sequence[EvidenceInput], author: Author, descent: Descent | None) -> Creation:
+def _join_equivalent(
+    twin: str, said: Sequence[EvidenceInput], author: Author, descent: LineageInput | None
+) -> CreationResult:
     [belief] = lock_beliefs([twin])
     record_evidence(said={twin: said}, beliefs=[belief], author=author)
     if descent:
         record_lineage(child=belief, descent=descent, author=author)
-    return Creation(outcome=Outcome.JOINED, belief=belief)
+    return CreationResult(outcome=CreationOutcome.JOINED, belief=belief)
 
 
 def build_belief(*, draft: BeliefDraft, author: Author, belief_id: str = "") -> Belief:
     """Return a draft as a belief, not stored yet."""
     now = author.now
     return Belief(
-        id=belief_id or draw_unused_id(IdKind.BELIEF, Belief),
+        id=belief_id or new_unused_id(IdKind.BELIEF, Belief),
         workspace_id=draft.workspace_id,
         scope=Scope.GLOBAL if draft.project_id is None else Scope.PROJECT,
         project_id=draft.project_id,
@@ -203,17 +255,17 @@ def build_belief(*, draft: BeliefDraft, author: Author, belief_id: str = "") -> 
     )
 
 
-def repeat_belief(*, draft: BeliefDraft, author: Author, belief_id: str) -> Belief:
+def replay_belief(*, draft: BeliefDraft, author: Author, belief_id: str) -> Belief:
     """Store a belief as at its making, under its id, within a replay that the caller rolls back."""
     belief = build_belief(draft=draft, author=author, belief_id=belief_id)
     belief.save(force_insert=True)
     return belief
 
 
-def repeat_making(*, stood: Belief, event: Any) -> None:
+def replay_creation(*, stood: Belief, event: Any) -> None:
     """Store a belief as it was when somebody made it, as its history tells, within a replay that is rolled back."""
-    kept = {name: getattr(stood, name) for name in _NEVER_CHANGED}
-    told = {name: getattr(event, name) for name in _TOLD_AT_FIRST}
+    kept = {name: getattr(stood, name) for name in _IMMUTABLE_COLUMNS}
+    told = {name: getattr(event, name) for name in _CREATION_COLUMNS}
     belief = Belief(
         id=stood.pk,
         statement_hash=hash_statement(event.statement, event.subject, event.context),
@@ -225,11 +277,12 @@ def repeat_making(*, stood: Belief, event: Any) -> None:
     recompute_beliefs(beliefs=[belief], now=event.created_at)
 
 
-_NEVER_CHANGED = (
+_IMMUTABLE_COLUMNS = (
     "workspace", "scope", "project", "user", "fact_type", "language", "importance", "is_told", "lineage_depth",
     "created_at", "statement_changed_at",
 )  # fmt: skip
-_TOLD_AT_FIRST = (
+
+_CREATION_COLUMNS = (
     "statement", "subject", "predicate", "context", "timeframe", "status", "status_reason", "is_pinned", "valid_from",
     "valid_until",
 )  # fmt: skip
@@ -246,7 +299,7 @@ def store_belief(*, belief: Belief, vector: StatementVector | None) -> Belief:
     return belief
 
 
-def draft_after(*, parents: Sequence[Belief], **said: object) -> BeliefDraft:
+def draft_successor(*, parents: Sequence[Belief], **said: object) -> BeliefDraft:
     """Return the draft of what comes in the place of beliefs: the first lends what is not said, all their standing."""
     first = parents[0]
     inherited: dict[str, object] = {
@@ -263,3 +316,107 @@ def draft_after(*, parents: Sequence[Belief], **said: object) -> BeliefDraft:
         "lineage_depth": max(parent.lineage_depth for parent in parents) + 1,
     }
     return BeliefDraft(**(inherited | said))  # type: ignore[arg-type]
+
+
+def find_equivalent(
+    *, workspace_id: int, candidate: BeliefSource, vector: Vectors, among: QuerySet[Belief]
+) -> str | None:
+    """Return the id of the most similar belief that says what a candidate (768) says, None where none does."""
+    model = embedder_of(workspace_id)
+    threshold = float(model.profile.raw(settings.POLICY.consolidation.twin_similarity))
+    alike = find_similar_beliefs(
+        workspace_id=workspace_id, among=among, model=model.name, vector=vector, above=threshold
+    )
+    beliefs = Belief.objects.defer("search").in_bulk(alike)
+    return next(
+        (key for key in alike if passes_guard(left=candidate.claim, right=source_of_belief(belief=beliefs[key]).claim)),
+        None,
+    )
+
+
+def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vectors) -> str | None:
+    """Find what says the same and a person archived or had forgotten, where the candidate would be seen (B22)."""
+    beliefs = Belief.objects.for_workspace(workspace_id).tombstones().visible_in(candidate.project_id)
+    mine = beliefs.filter(user__in=("", candidate.user), language=candidate.language)
+    return find_equivalent(workspace_id=workspace_id, candidate=candidate, vector=vector, among=mine)
+
+
+def was_statement_erased(*, workspace_id: int, candidate: BeliefSource) -> bool:
+    """Tell whether a belief was erased that said just this (L4); of another wording nobody can tell."""
+    key = Workspace.objects.values_list("erasure_key", flat=True).get(pk=workspace_id)
+    if key is None:
+        return False
+    digest = digest_of_statement(key=bytes(key), user=candidate.user, statement=candidate.statement)
+    return bool(Erased.objects.for_workspace(workspace_id).filter(digest=digest).exists())
+
+
+def supports_by_guard(*, episode: Claim, statement: Claim, similarity: float) -> bool:
+    """Tell whether an episode supports a belief without a call; similarity is on the reference scale."""
+    above: float = settings.POLICY.consolidation.reinforce_similarity
+    return similarity > above and passes_guard(left=episode, right=statement)
+
+
+def passes_guard(*, left: Claim, right: Claim) -> bool:
+    """Tell whether no check finds a difference; two texts that break a check are not taken for one claim (E6)."""
+    try:
+        return check_polarity(left=left, right=right).passed
+    except OWN_ERRORS:
+        log.exception("guard_broke")
+        return False
+
+
+def is_statement_readable(statement: Claim) -> bool:
+    """Tell whether the checks read a statement at all: one that breaks them is nothing to hold episodes against."""
+    try:
+        check_polarity(left=statement, right=statement)
+    except OWN_ERRORS:
+        log.exception("statement_unreadable")
+        return False
+    return True
+
+
+def may_be_related(*, episode: Claim, statement: Claim, similarity: float) -> bool:
+    """Tell whether an episode may have anything to say about a belief: far apart, they share a word at least."""
+    near: float = settings.POLICY.consolidation.wordless_similarity
+    return similarity >= near or share_something(episode=episode, belief=statement)
+
+
+_CLAIM_KEY = "claim "  # before the number of a claim that stands where a belief's id would
+
+_BELIEF_COLUMNS = (
+    "id", "statement", "statement_hash", "subject", "context", "language", "project_id", "user", "status",
+    "valid_until",
+)  # fmt: skip
+
+
+def source_of_belief(*, belief: Belief) -> BeliefSource:
+    """Return a belief as it is compared with others."""
+    return BeliefSource(**{name: getattr(belief, name) for name in _BELIEF_COLUMNS})
+
+
+def read_beliefs_with_vectors(*, beliefs: QuerySet[Belief], model: str) -> tuple[list[BeliefSource], Vectors]:
+    """Read the beliefs that have a vector of this model, by id: rows and vectors (n, 768)."""
+    found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
+    ids, vectors = read_belief_vectors(model=model, ids=list(found))
+    return [found[key] for key in ids], vectors
+
+
+def parse_claim_key(key: str) -> int | None:
+    """Return the claim that a key names, None where it names a belief."""
+    return int(key.removeprefix(_CLAIM_KEY)) if key.startswith(_CLAIM_KEY) else None
+
+
+def claim_key(claim_id: int) -> str:
+    """Name a claim where beliefs are named."""
+    return f"{_CLAIM_KEY}{claim_id}"
+
+
+def hash_statement(statement: str, subject: str, context: str = "general") -> str:
+    """Hash what a verdict was about, as the prompt has it: the statement, whom it speaks of, and where it holds."""
+    return hashlib.sha256(f"{subject}\n{statement}\n{context}".encode()).hexdigest()
+
+
+def cosine_matrix(left: Vectors, right: Vectors) -> Vectors:
+    """Return the raw cosines of unit vectors (n, d) and (m, d) as (n, m)."""
+    product: Vectors = left @ right.T if len(left) and len(right) else np.zeros((len(left), len(right)), np.float32)
+    return product

@@ -1,18 +1,20 @@
-"""A belief's numbers come from all of its evidence rows, and from nothing else (B4).
+"""Compute a belief's numbers from all of its evidence rows, and from nothing else (B4).
 
 Nothing here adds a difference to α or β. What a row weighs depends on the other rows of its origin, and recomputing
 gives the same result however often a message is delivered.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
+import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Count
 
+from memory.domain.actor import Actor
 from memory.domain.additive import additive_path
 from memory.domain.destabilization import prediction_error
 from memory.domain.evidence import EvidenceRow, peak_confidence, weigh_evidence
@@ -20,10 +22,14 @@ from memory.domain.gates import archive_due_after
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
 from memory.domain.verdicts import Verdict
+from memory.history.attribution import attribute_changes
+from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Belief, Evidence, EvidenceKind, Workspace
 
+log = structlog.get_logger(__name__)
+
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
-LEFT = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
+WITHDRAWN_STATUSES = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 
 
 def recompute_beliefs(*, beliefs: Sequence[Belief], now: datetime) -> None:
@@ -31,7 +37,7 @@ def recompute_beliefs(*, beliefs: Sequence[Belief], now: datetime) -> None:
 
     A belief whose counted evidence has changed is due for the gates, whoever changed it (C3).
     """
-    numbers = numbers_of(beliefs=beliefs)
+    numbers = compute_numbers(beliefs=beliefs)
     for belief in beliefs:
         counted = belief.alpha, belief.beta
         for name, value in numbers[belief.pk].items():
@@ -41,14 +47,14 @@ def recompute_beliefs(*, beliefs: Sequence[Belief], now: datetime) -> None:
         belief.updated_at = now
     with connection.cursor() as cursor:
         cursor.executemany(
-            _UPDATE, [{name: getattr(belief, name) for name in ("id", *_RECOMPUTED)} for belief in beliefs]
+            _UPDATE, [{name: getattr(belief, name) for name in ("id", *_RECOMPUTED_COLUMNS)} for belief in beliefs]
         )
 
 
-def numbers_of(*, beliefs: Sequence[Belief]) -> dict[str, dict[str, Any]]:
+def compute_numbers(*, beliefs: Sequence[Belief]) -> dict[str, dict[str, Any]]:
     """Return by belief every number that its evidence gives, by the name of its column."""
     ids = [belief.pk for belief in beliefs]
-    rows = read_rows_of(beliefs=ids)
+    rows = read_evidence_rows_of(beliefs=ids)
     ever = Evidence.objects.filter(belief__in=ids, base_weight__gt=0).values_list("belief")
     strengths = dict(ever.annotate(Count("pk")).order_by())
     return {
@@ -97,32 +103,33 @@ def chosen_confidence(belief: Belief) -> float:
     return belief.alpha / (belief.alpha + belief.beta)
 
 
-_RECOMPUTED = (
+_RECOMPUTED_COLUMNS = (
     "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
     "storage_strength", "updated_at", "last_reinforced_at", "archive_due_at", "is_due",
 )  # fmt: skip
+
 # Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
 _UPDATE = f"""
-UPDATE memory_belief SET {", ".join(f"{name} = %({name})s" for name in _RECOMPUTED)} WHERE id = %(id)s
+UPDATE memory_belief SET {", ".join(f"{name} = %({name})s" for name in _RECOMPUTED_COLUMNS)} WHERE id = %(id)s
 """  # noqa: S608  (names of columns)
 
 
-def read_rows(*, belief_id: str) -> list[EvidenceRow]:
+def read_evidence_rows(*, belief_id: str) -> list[EvidenceRow]:
     """Read a belief's evidence as values, without what has left it."""
-    return read_rows_of(beliefs=[belief_id])[belief_id]
+    return read_evidence_rows_of(beliefs=[belief_id])[belief_id]
 
 
-def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
+def read_evidence_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
     """Read the evidence of several beliefs, by belief; what lies outside of the time of one weighs nothing (C2)."""
     found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
-    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=LEFT)
-    for row in rows.values(*_ROW):
+    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=WITHDRAWN_STATUSES)
+    for row in rows.values(*_EVIDENCE_COLUMNS):
         at = row["valid_at"] or row["episode__occurred_at"]
         found[row["belief_id"]].append(
             EvidenceRow(
                 episode_id=row["episode_id"],
                 verdict=Verdict(row["verdict"]),
-                base_weight=row["base_weight"] if _is_within(row, at) else 0.0,
+                base_weight=row["base_weight"] if _is_valid_at(row, at) else 0.0,
                 origin=row["episode__origin"],
                 occurred_at=at,
                 is_founding=row["is_founding"],
@@ -133,7 +140,7 @@ def read_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
     return found
 
 
-def _is_within(row: Mapping[str, Any], at: datetime) -> bool:
+def _is_valid_at(row: Mapping[str, Any], at: datetime) -> bool:
     """Tell whether a row is of the time in which its belief holds; what announced the belief always is."""
     if row["kind"] == EvidenceKind.ANNOUNCED and row["verdict"] == Verdict.SUPPORTS:
         return True
@@ -141,7 +148,7 @@ def _is_within(row: Mapping[str, Any], at: datetime) -> bool:
     return (begin is None or at >= begin) and (end is None or at < end)
 
 
-_ROW = (
+_EVIDENCE_COLUMNS = (
     "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "is_founding",
     "episode__occurred_at", "valid_at", "created_at", "kind", "belief__valid_from", "belief__valid_until",
 )  # fmt: skip
@@ -151,3 +158,70 @@ def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
     """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
     policy: ConfidencePolicy = settings.POLICY.confidence
     return replace(policy, independence=policy.independence and workspace.counts_origins)
+
+
+# The choices of a workspace on which the numbers of its beliefs hang.
+RECOMPUTE_FIELDS = ("confidence_model", "counts_origins")
+_BATCH = 500
+
+
+@transaction.atomic
+def recompute_workspace(*, workspace_id: int, actor: Actor, reason: str, now: datetime) -> int:
+    """Compute every belief's numbers, and when time archives it, by what its workspace has chosen; return how many.
+
+    The choice is stored by then, in the same transaction, so that no gate counts by the old one afterwards.
+    """
+    lock_workspace(workspace_id)
+    attribute_changes(actor=actor, reason=reason)
+    counted = 0
+    for ids in _id_batches(workspace_id):
+        recompute_beliefs(beliefs=lock_beliefs(ids), now=now)
+        counted += len(ids)
+    log.info("beliefs_recounted", workspace=workspace_id, beliefs=counted, actor=str(actor))
+    return counted
+
+
+def _id_batches(workspace_id: int) -> Iterator[list[str]]:
+    ids = list(Belief.objects.for_workspace(workspace_id).order_by("pk").values_list("pk", flat=True))
+    return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
+
+
+# The others (peak, when time archives it) hang on settings besides.
+CHECKED_COLUMNS = (
+    "alpha", "beta", "evidence_count", "prediction_error", "additive_confidence", "storage_strength",
+    "last_reinforced_at",
+)  # fmt: skip
+
+
+class Drift(TypedDict):
+    """A column of a belief that its evidence does not bear out."""
+
+    id: str
+    column: str
+    stored: float | datetime | None
+    given: float | datetime | None
+
+
+def find_drift(*, workspace: Workspace) -> tuple[int, list[Drift]]:
+    """Recompute every belief of a workspace; return how many were checked and what differs."""
+    checked, drifts = 0, list[Drift]()
+    for beliefs in _belief_batches(workspace):
+        numbers = compute_numbers(beliefs=beliefs)
+        drifts += [
+            Drift(id=belief.pk, column=column, stored=getattr(belief, column), given=value)
+            for belief in beliefs
+            for column, value in numbers[belief.pk].items()
+            if column in CHECKED_COLUMNS
+            and getattr(belief, column) != value
+            and (column, getattr(belief, column)) != ("additive_confidence", None)
+        ]
+        checked += len(beliefs)
+    return checked, drifts
+
+
+def _belief_batches(workspace: Workspace) -> Iterator[list[Belief]]:
+    last = ""
+    beliefs = Belief.objects.for_workspace(workspace).select_related("workspace").defer("search").order_by("pk")
+    while batch := list(beliefs.filter(pk__gt=last)[:_BATCH]):
+        yield batch
+        last = batch[-1].pk

@@ -1,17 +1,28 @@
-"""Evidence goes into the ledger by one way, whatever brings it: a cycle, a remembered text, a curator (C3)."""
+"""Add evidence to beliefs, and take it out again.
+
+`record_evidence` is the only way in, whatever brings the evidence: a cycle, a remembered text or a curator (C3).
+`withdraw_evidence` recomputes the beliefs whose episodes left; the rows stay for what was believed before (R10).
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 
+from memory.domain.actor import Actor
+from memory.domain.gates import Reason
+from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.ledger.author import Author
-from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.decisions import follow_evidence
+from memory.history.attribution import attribute_changes
+from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
+from memory.ledger.gates import run_immediate_gates
+from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.models import Basis, Belief, Evidence, EvidenceKind
 
 
@@ -45,18 +56,18 @@ def record_evidence(
     list is empty. The caller holds the workspace's lock and the beliefs'.
     """
     given = [(key, item) for key, items in said.items() for item in items]
-    rows = _with_what_was_just_said(given, author)
-    gained = _insert(rows, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding) if rows else {}
+    rows = _merge_with_same_act(given, author)
+    gained = (
+        _insert_rows(rows, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding) if rows else {}
+    )
     touched = [belief for belief in beliefs if belief.pk in gained]
     author.sign()
     recompute_beliefs(beliefs=touched, now=author.now)
-    follow_evidence(beliefs=touched, gained=gained, author=author)
+    run_immediate_gates(beliefs=touched, gained=gained, author=author)
     return gained
 
 
-def _with_what_was_just_said(
-    rows: Sequence[tuple[str, EvidenceInput]], author: Author
-) -> list[tuple[str, EvidenceInput]]:
+def _merge_with_same_act(rows: Sequence[tuple[str, EvidenceInput]], author: Author) -> list[tuple[str, EvidenceInput]]:
     """Take back what an episode said on a belief in this cycle or act by other claims, where that is not all of it."""
     claimed = {(key, item.episode_id): item for key, item in rows if item.claim_id or not author.cycle}
     said = Evidence.objects.filter(
@@ -75,7 +86,7 @@ def _with_what_was_just_said(
         if item.kind == EvidenceKind.ANNOUNCED:
             changed[row.belief_id, row.episode_id] = item
         elif _is_another_claim(row, item, author) and row.verdict != item.verdict:
-            clash = replace(item, verdict=Verdict.PARTIAL, basis=Basis.UNITED, reason=CLASH)
+            clash = replace(item, verdict=Verdict.PARTIAL, basis=Basis.UNITED, reason=CLASH_REASON)
             changed[row.belief_id, row.episode_id] = clash
         else:
             continue
@@ -88,15 +99,15 @@ def _is_another_claim(row: Evidence, item: EvidenceInput, author: Author) -> boo
     return not author.cycle or row.claim_id not in (None, item.claim_id)
 
 
-CLASH = "One thing that it says bears the belief out, another contradicts it."
+CLASH_REASON = "One thing that it says bears the belief out, another contradicts it."
 
 
-def repeat_evidence(*, row: Evidence, belief: Belief, author: Author) -> None:
+def replay_evidence(*, row: Evidence, belief: Belief, author: Author) -> None:
     """Add a row once more as it stood, within a replay that the caller rolls back."""
     restore_evidence(rows=[{name: getattr(row, name) for name in EVIDENCE_COLUMNS}])
     gained = {belief.pk: [Verdict(row.verdict)] if row.base_weight > 0 else []}
     recompute_beliefs(beliefs=[belief], now=row.created_at)
-    follow_evidence(beliefs=[belief], gained=gained, author=author)
+    run_immediate_gates(beliefs=[belief], gained=gained, author=author)
 
 
 def restore_evidence(*, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -110,12 +121,12 @@ EVIDENCE_COLUMNS = (
 )  # fmt: skip
 
 
-def _insert(
+def _insert_rows(
     rows: Sequence[tuple[str, EvidenceInput]], *, author: Author, workspace_id: int, is_founding: bool
 ) -> dict[str, list[Verdict]]:
     gained: dict[str, list[Verdict]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, _parameters(rows) | {
+        cursor.execute(_INSERT_EVIDENCE, _row_arrays(rows) | {
             "workspace": workspace_id,
             "is_founding": is_founding,
             "cycle": author.cycle.pk if author.cycle else None,
@@ -126,7 +137,7 @@ def _insert(
     return dict(gained)
 
 
-def _parameters(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
+def _row_arrays(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
     """Return the columns of rows as arrays."""
     items = [item for _, item in rows]
     return {
@@ -134,7 +145,7 @@ def _parameters(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
         "episodes": [item.episode_id for item in items],
         "verdicts": [str(item.verdict) for item in items],
         "kinds": [str(item.kind) for item in items],
-        "weights": [_weight_of(item) for item in items],
+        "weights": [_base_weight(item) for item in items],
         "bases": [str(item.basis) for item in items],
         "reasons": [item.reason for item in items],
         "calls": [item.call_id for item in items],
@@ -142,7 +153,7 @@ def _parameters(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
     }
 
 
-def _weight_of(item: EvidenceInput) -> float:
+def _base_weight(item: EvidenceInput) -> float:
     """Return what a row weighs before its origin's series (B4)."""
     if item.base_weight is not None:
         return item.base_weight
@@ -160,7 +171,7 @@ def _weight_of(item: EvidenceInput) -> float:
 
 # What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo). What
 # contradicts is so from when its claim says that things changed; what supports, from when it was said (C1).
-_INSERT = """
+_INSERT_EVIDENCE = """
 WITH RECURSIVE given AS MATERIALIZED (
     SELECT * FROM unnest(
         %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
@@ -195,3 +206,68 @@ ORDER BY g.belief_id, g.place
 ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
 RETURNING belief_id, verdict, base_weight
 """
+EVIDENCE_FORGOTTEN = "evidence was forgotten"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceWithdrawal:
+    """The beliefs that lost evidence, and those among them that were archived because no support was left."""
+
+    beliefs: frozenset[str] = frozenset()
+    archived: frozenset[str] = frozenset()
+
+    def __or__(self, other: Self) -> Self:
+        return replace(self, beliefs=self.beliefs | other.beliefs, archived=self.archived | other.archived)
+
+
+def withdraw_evidence(*, rows: QuerySet[Evidence], actor: Actor, now: datetime) -> EvidenceWithdrawal:
+    """Recompute the beliefs of rows whose episodes have just left; archive the live ones without support (B19).
+
+    The caller holds the workspace's lock, so that nobody gives a belief evidence of what leaves.
+    """
+    beliefs = lock_beliefs(rows.values("belief"))
+    lost_support = set(supporting_rows(rows=rows).values_list("belief_id", flat=True))
+    supported = [belief for belief in beliefs if belief.pk in lost_support]
+    archived = recompute_without(beliefs=beliefs, supported=supported, actor=actor, now=now)
+    return EvidenceWithdrawal(beliefs=frozenset(belief.pk for belief in beliefs), archived=archived)
+
+
+def recompute_without(
+    *, beliefs: Collection[Belief], supported: Collection[Belief], actor: Actor, now: datetime
+) -> frozenset[str]:
+    """Recompute locked beliefs by what evidence is left; return those that were archived for want of support.
+
+    `supported` are those that lost support.
+    """
+    attribute_changes(actor=actor, reason=EVIDENCE_FORGOTTEN)
+    _drop_unannounced_ends(beliefs)
+    recompute_beliefs(beliefs=list(beliefs), now=now)
+    supported_still = _with_support(supported)
+    bare = [b for b in supported if b.pk not in supported_still and b.status in LIVE and not b.is_pinned]  # D9
+    for belief in bare:
+        change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=Reason.UNSUPPORTED, actor=actor, now=now)
+    return frozenset(belief.pk for belief in bare)
+
+
+def _drop_unannounced_ends(beliefs: Collection[Belief]) -> None:
+    """Let beliefs hold on whose announced end nothing that is left announces (C1)."""
+    ahead = [belief for belief in beliefs if belief.status == BeliefStatus.ACTIVE and belief.valid_until]
+    rows = Evidence.objects.filter(
+        belief__in=[belief.pk for belief in ahead], kind=EvidenceKind.ANNOUNCED, verdict=Verdict.CONTRADICTS
+    )
+    announced = set(rows.exclude(episode__status__in=WITHDRAWN_STATUSES).values_list("belief_id", flat=True))
+    for belief in ahead:
+        if belief.pk not in announced:
+            belief.valid_until = None
+            belief.save(update_fields=["valid_until"])
+
+
+def _with_support(beliefs: Collection[Belief]) -> set[str]:
+    """Find the beliefs for which a support is left that counts."""
+    left = supporting_rows(rows=Evidence.objects.filter(belief__in=[belief.pk for belief in beliefs]))
+    return set(left.exclude(episode__status__in=WITHDRAWN_STATUSES).values_list("belief", flat=True))
+
+
+def supporting_rows(*, rows: QuerySet[Evidence]) -> QuerySet[Evidence]:
+    """Keep the rows that support something, echoes left out."""
+    return rows.filter(verdict=Verdict.SUPPORTS, base_weight__gt=0)

@@ -11,7 +11,7 @@ from memory.domain.boxes import BoxState, Seal, add_to_box, choose_box, is_over,
 from memory.domain.policy_graph import BoxPolicy
 from memory.linking.unlinked import Unlinked
 from memory.models import Box, BoxMember, Trace
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 Scope = tuple[int | None, str]  # a project, and a user
 

@@ -12,7 +12,7 @@ from memory.domain.edges import EdgeKind, Standing, begin_edge, reinforce_edge, 
 from memory.domain.policy_graph import GraphPolicy
 from memory.linking.unlinked import Unlinked
 from memory.models import Edge
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 Pair = tuple[str, str]
 

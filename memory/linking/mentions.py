@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from memory.linking.unlinked import Unlinked
 from memory.models import Entity, Mention
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 
 def note_mentions(*, workspace_id: int, memories: Sequence[Unlinked], names: Mapping[str, Sequence[str]]) -> None:

@@ -12,7 +12,7 @@ from memory.domain.entities import MOST, find_entities, normalise_entity
 from memory.domain.matter import matter_of
 from memory.domain.policy_graph import GraphPolicy
 from memory.domain.sentences import split_sentences
-from memory.models.estimates import EXACT_UP_TO
+from memory.models.fields import EXACT_UP_TO
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from django.db.models.functions import Now, TruncDay
 
 from memory.llm.budget import MONEY_IS_SPENT, RECALL_IS_SPENT, TOKENS_ARE_SPENT, DailyCapReached
 from memory.models import ModelCall, Workspace
-from memory.models.ledger import RECALL
+from memory.models.audit import PURPOSE_RECALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Spent:
 
 def spent_today(*, workspace_id: int) -> Spent:
     """Add up the calls of this UTC day, recall's embeddings apart."""
-    sums = _today(workspace_id).exclude(purpose=RECALL).aggregate(
+    sums = _today(workspace_id).exclude(purpose=PURPOSE_RECALL).aggregate(
         tokens=Sum(F("input_tokens") + F("output_tokens"), default=0),
         cost_usd=Sum("cost_usd", default=Decimal(0)),
     )  # fmt: skip
@@ -69,7 +69,7 @@ def cap_reached(*, workspace: Workspace, spent: Spent) -> str:
 
 def recall_tokens_today(*, workspace_id: int) -> int:
     """Add up the tokens of this UTC day's query embeddings."""
-    today = _today(workspace_id).filter(purpose=RECALL)
+    today = _today(workspace_id).filter(purpose=PURPOSE_RECALL)
     tokens: int = today.aggregate(tokens=Sum(F("input_tokens") + F("output_tokens"), default=0))["tokens"]
     return tokens
 

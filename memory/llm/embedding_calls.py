@@ -20,7 +20,7 @@ from memory.llm.model import CallFailed, FailureKind
 from memory.llm.prompts import estimate_tokens, reserve_tokens
 from memory.llm.redacting import redact_texts
 from memory.models import CallOutcome, ModelCall, Workspace
-from memory.models.ledger import EMBED, RECALL
+from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
 
 _POLL_SECONDS = 0.1  # between two looks for a free place
 
@@ -50,7 +50,7 @@ class EmbeddingMeanwhile:
         if not model.is_local:
             texts = redact_texts(workspace_id=scope.workspace_id, texts=texts)
         self._model, self._texts = model, texts
-        row = None if model.is_local else _row(scope, model, texts, purpose=EMBED)
+        row = None if model.is_local else _row(scope, model, texts, purpose=PURPOSE_EMBED)
         self._call_id = _reserve(row, episodes, timeout) if row else None
         self._began = time.monotonic()
         threads = ThreadPoolExecutor(max_workers=1)
@@ -70,7 +70,7 @@ def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: fl
         vector: NDArray[np.float32] = _embed(model, [text], timeout, is_query=True).vectors[0]
         return vector
     [text] = redact_texts(workspace_id=workspace.pk, texts=[text])
-    row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=RECALL)
+    row = _row(CallScope(workspace_id=workspace.pk), model, [text], purpose=PURPOSE_RECALL)
     check_recall_cap(workspace=workspace, tokens=row.input_tokens)
     row.save()
     rest_connection()

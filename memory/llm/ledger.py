@@ -16,7 +16,7 @@ from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
 from memory.llm.replies import LONGEST_REPLY, MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 LONGEST_ERROR = 500
 UNHEARD = "nobody was left to wait for the answer"  # of a call whose worker was killed, or ended in its middle

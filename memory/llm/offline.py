@@ -8,6 +8,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from memory.domain.cards import Timeframe
 from memory.domain.conversation import Fact, Role
 from memory.domain.division import divide_by_context
 from memory.domain.entities import find_entities
@@ -15,7 +16,7 @@ from memory.domain.fact_reading import find_facts
 from memory.domain.fact_traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.remembering import read_facts
-from memory.domain.statements import Extracted, SourceText, Timeframe, extract_statement
+from memory.domain.statements import Extracted, SourceText, extract_statement
 from memory.domain.summaries import summarize_sayings
 from memory.domain.user_names import person_of
 from memory.domain.verdicts import Verdict, judge_by_rules

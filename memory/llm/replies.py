@@ -19,8 +19,8 @@ from pydantic import (
     model_validator,
 )
 
+from memory.domain.cards import Timeframe
 from memory.domain.category import Category
-from memory.domain.statements import Timeframe
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.slots import slots_by_name

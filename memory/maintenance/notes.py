@@ -12,11 +12,10 @@ from memory.domain.actor import MAINTAINING
 from memory.domain.kinds import Kind, confirms
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.policy import Policy
-from memory.ledger.locks import lock_workspace
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status, lock_workspace
 from memory.llm.workspace_model import embedder_of
 from memory.models import Episode
-from memory.models.neighbours import nearest_older
+from memory.search.vectors import nearest_older_episodes
 
 
 def merge_alike(*, workspace_id: int, now: datetime, ends_at: float, policy: Policy) -> int:
@@ -49,7 +48,7 @@ def _settled(workspace_id: int) -> QuerySet[Episode]:
 def _find_survivors(workspace_id: int, notes: Mapping[str, Episode], policy: Policy) -> dict[str, str]:
     """Return the older memory that each note is to be one with, by its id, for those that have one."""
     model = embedder_of(workspace_id)
-    near = nearest_older(
+    near = nearest_older_episodes(
         workspace_id=workspace_id, model=model.name, ids=list(notes), count=policy.maintenance.neighbours
     )
     older = Episode.objects.active().defer("search").in_bulk({one.id for found in near.values() for one in found})

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import CommandError
 
-from memory.access.workspaces import UnknownWorkspace, find_workspace
-from memory.ledger.locks import Occupied
+from memory.access import UnknownWorkspace, find_workspace
+from memory.ledger.transactions import WorkspaceBusy
 from memory.models import Project, Workspace
 
 
@@ -37,7 +37,7 @@ def failing_while_occupied() -> Iterator[None]:
     """Fail where somebody else is at what one does alone."""
     try:
         yield
-    except Occupied as error:
+    except WorkspaceBusy as error:
         raise CommandError(str(error), returncode=1) from None
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from memory.access.naming import SeveralFit, find_beginning
+from memory.access import AmbiguousId, find_by_prefix
 from memory.domain.ids import IdKind, beginning_pattern, is_episode_id
 from memory.management.failures import usage_error
 from memory.models import Belief, Episode
@@ -17,7 +17,7 @@ def named_memory(text: str) -> Episode | Belief:
         raise usage_error(f"{text!r} names no memory: ep_… or bl_… is expected.")
     try:
         memory = _find(text)
-    except SeveralFit as several:
+    except AmbiguousId as several:
         more = " and more" if len(several.ids) > _NAMED else ""
         raise usage_error(f"{text} fits several: {', '.join(several.ids[:_NAMED])}{more}.") from None
     if memory is None:
@@ -27,5 +27,5 @@ def named_memory(text: str) -> Episode | Belief:
 
 def _find(text: str) -> Episode | Belief | None:
     if is_episode_id(text):
-        return find_beginning(among=Episode._default_manager.all(), beginning=text)
-    return find_beginning(among=Belief._default_manager.all(), beginning=text)
+        return find_by_prefix(among=Episode._default_manager.all(), beginning=text)
+    return find_by_prefix(among=Belief._default_manager.all(), beginning=text)

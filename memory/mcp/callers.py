@@ -4,15 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from memory.access.keys import UNKNOWN_KEY, actor_of, find_key, grants, missing_permission, note_use
-from memory.access.naming import whole_id
-from memory.access.throttling import Usage, check_rate
-from memory.access.visibility import (
+from memory.access import (
     LIMITED_KEY,
+    UNKNOWN_KEY,
+    CallKind,
     Viewer,
+    actor_of_key,
     changeable_beliefs,
+    check_rate,
+    describe_unknown_project,
+    find_key,
     find_project,
-    no_such_project,
+    grants,
+    missing_permission,
+    note_key_use,
+    resolve_id,
     viewer_of,
     visible_beliefs,
     visible_episodes,
@@ -53,7 +59,7 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """Name the caller as the history does."""
-        return actor_of(key=self.key)
+        return actor_of_key(key=self.key)
 
     def may(self, permission: Permission) -> bool:
         """Tell whether the key holds a permission."""
@@ -65,7 +71,7 @@ class Caller:
             return None
         project = find_project(viewer=self.viewer, slug=slug)
         if project is None:
-            raise NothingThere(no_such_project(slug))
+            raise NothingThere(describe_unknown_project(slug))
         return project
 
     def belief(self, belief_id: str) -> Belief:
@@ -80,7 +86,7 @@ class Caller:
 
     def whole_id(self, name: str) -> str:
         """Return the id of a memory that the key may see, named by it or by a beginning that no other has."""
-        return whole_id(name=name, key=self.key)
+        return resolve_id(name=name, key=self.key)
 
     def episode(self, episode_id: str) -> Episode:
         """Return an episode that the key may see."""
@@ -106,13 +112,13 @@ def _found(row: Row | None, named: str) -> Row:
 
 
 def admit(
-    *, key_text: str, permission: Permission, usage: Usage, is_for_whole_workspace: bool = False, now: datetime
+    *, key_text: str, permission: Permission, usage: CallKind, is_for_whole_workspace: bool = False, now: datetime
 ) -> Caller:
     """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
     key = find_key(text=key_text) if key_text else None
     if key is None:
         raise NotAllowed(UNKNOWN_KEY)
-    note_use(key=key, now=now)
+    note_key_use(key=key, now=now)
     if key.is_limited and is_for_whole_workspace:
         raise NotAllowed(LIMITED_KEY)
     if not grants(key=key, permission=permission):

@@ -6,9 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memory.access.naming import NeedsWholeId, SeveralFit
-from memory.access.throttling import TooOften, Usage
-from memory.access.visibility import BeyondProjects
+from memory.access import AmbiguousId, CallKind, OutsideProjects, RateLimited, WholeIdRequired
 from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand
@@ -16,8 +14,8 @@ from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.conversations import TurnIsRead
 from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
-from memory.ledger.beliefs import NoVector
-from memory.ledger.locks import Gone, Occupied
+from memory.ledger.beliefs import EmbeddingUnavailable
+from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.mcp import curating, recalling, reflecting, saving
 from memory.mcp.answers import Told
 from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
@@ -38,9 +36,24 @@ INSTRUCTIONS = (
 
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
 TELLABLE = (
-    NotAllowed, NothingThere, Refused, TooOften, IllegalTransitionError, SaidAlready, CannotStand, NoVector,
-    BeyondProjects, PinnedBelief, WasForgotten, BeliefsAreOff, Gone, SeveralFit, Occupied, NeedsWholeId, TurnIsRead,
-)  # fmt: skip
+    NotAllowed,
+    NothingThere,
+    Refused,
+    RateLimited,
+    IllegalTransitionError,
+    SaidAlready,
+    CannotStand,
+    EmbeddingUnavailable,
+    OutsideProjects,
+    PinnedBelief,
+    WasForgotten,
+    BeliefsAreOff,
+    NotFound,
+    AmbiguousId,
+    WorkspaceBusy,
+    WholeIdRequired,
+    TurnIsRead,
+)
 
 
 class Refusal(Exception):
@@ -56,7 +69,7 @@ class Tool:
     description: str
     run: Callable[..., Told]
     permission: Permission
-    usage: Usage
+    usage: CallKind
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False
@@ -95,7 +108,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=saving.save,
         permission=Permission.WRITE,
-        usage=Usage.WRITE,
+        usage=CallKind.WRITE,
         is_idempotent=True,
     ),
     Tool(
@@ -113,7 +126,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=recalling.recall,
         permission=Permission.READ,
-        usage=Usage.RECALL,
+        usage=CallKind.RECALL,
         is_read_only=True,
     ),
     Tool(
@@ -126,7 +139,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=recalling.context,
         permission=Permission.READ,
-        usage=Usage.RECALL,
+        usage=CallKind.RECALL,
         is_read_only=True,
     ),
     Tool(
@@ -140,7 +153,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=recalling.expand,
         permission=Permission.READ,
-        usage=Usage.READ,
+        usage=CallKind.READ,
         is_read_only=True,
     ),
     Tool(
@@ -153,7 +166,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=saving.forget,
         permission=Permission.WRITE,
-        usage=Usage.WRITE,
+        usage=CallKind.WRITE,
         is_destructive=True,
     ),
     Tool(
@@ -167,7 +180,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=curating.correct,
         permission=Permission.CURATE,
-        usage=Usage.CURATE,
+        usage=CallKind.CURATE,
         is_destructive=True,
     ),
     Tool(
@@ -180,7 +193,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=saving.feedback,
         permission=Permission.WRITE,
-        usage=Usage.WRITE,
+        usage=CallKind.WRITE,
     ),
     Tool(
         name="memory_pin",
@@ -191,7 +204,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=curating.pin,
         permission=Permission.CURATE,
-        usage=Usage.CURATE,
+        usage=CallKind.CURATE,
         is_idempotent=True,
     ),
     Tool(
@@ -204,7 +217,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=curating.update_status,
         permission=Permission.CURATE,
-        usage=Usage.CURATE,
+        usage=CallKind.CURATE,
     ),
     Tool(
         name="memory_status_history",
@@ -215,7 +228,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=curating.status_history,
         permission=Permission.READ,
-        usage=Usage.READ,
+        usage=CallKind.READ,
         is_read_only=True,
     ),
     Tool(
@@ -227,7 +240,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=recalling.status,
         permission=Permission.READ,
-        usage=Usage.READ,
+        usage=CallKind.READ,
         is_read_only=True,
     ),
     Tool(
@@ -241,7 +254,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=reflecting.reflect,
         permission=Permission.READ,
-        usage=Usage.READ,
+        usage=CallKind.READ,
         is_read_only=True,
         is_for_whole_workspace=True,
     ),
@@ -255,7 +268,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=reflecting.find_contradictions,
         permission=Permission.CURATE,
-        usage=Usage.CURATE,
+        usage=CallKind.CURATE,
         is_for_whole_workspace=True,
     ),
     Tool(
@@ -271,7 +284,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         run=reflecting.tidy,
         permission=Permission.CURATE,
-        usage=Usage.CURATE,
+        usage=CallKind.CURATE,
         is_destructive=True,
         is_for_whole_workspace=True,
     ),

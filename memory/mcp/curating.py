@@ -12,7 +12,7 @@ from memory.consolidation.handmade import Wording
 from memory.domain.ids import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
 from memory.ingest.lines import STORABLE
-from memory.ledger.author import Author
+from memory.ledger.transactions import Author
 from memory.mcp.answers import BeliefTold, ChangeTold, Corrected, StatusHistory
 from memory.mcp.callers import Caller
 from memory.mcp.saving import DIGITS, MemoryName

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 from django.http.request import split_domain_port, validate_host
 
-from memory.access.keys import NO_KEY, UNKNOWN_KEY, find_key
-from memory.models.outage import AWAY, RETRY_SECONDS, is_outage
+from memory.access import NO_KEY, UNKNOWN_KEY, find_key
+from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -59,7 +59,7 @@ class Door:
         except Error as error:
             if not is_outage(error):
                 raise
-            return HTTPStatus.SERVICE_UNAVAILABLE, AWAY
+            return HTTPStatus.SERVICE_UNAVAILABLE, OUTAGE_MESSAGE
         if wrong:
             return HTTPStatus.UNAUTHORIZED, wrong
         return None if scope["method"] == "POST" else _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
@@ -118,7 +118,7 @@ async def _answer(status: HTTPStatus, detail: str, send: Send) -> None:
     if status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b"Bearer"))
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers.append((b"retry-after", b"%d" % RETRY_SECONDS))
+        headers.append((b"retry-after", b"%d" % OUTAGE_RETRY_SECONDS))
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append((b"allow", b"POST"))
     await send({"type": "http.response.start", "status": int(status), "headers": headers})

@@ -25,7 +25,6 @@ from memory.mcp.answers import (
 from memory.mcp.callers import Caller, Refused
 from memory.mcp.saving import DIGITS, MemoryName, ProjectName, UserName
 from memory.models import Belief, Episode, Turn
-from memory.models.search_time import TimedSearch
 from memory.recall.cards import interval_of, read_card
 from memory.recall.choosing import choose_lines, keep_best
 from memory.recall.context import give_context
@@ -37,6 +36,7 @@ from memory.recall.reading import RecalledMemory
 from memory.recall.recall import recall as find_memories
 from memory.recall.search import RecallScope
 from memory.recall.turn_cards import read_turn_card
+from memory.search.prepared import TimedSearch
 from memory.status import Budget, read_status
 
 POLICY = settings.POLICY.recall

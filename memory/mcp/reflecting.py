@@ -7,7 +7,7 @@ from typing import Annotated
 from django.conf import settings
 from pydantic import Field
 
-from memory.ledger.author import Author
+from memory.ledger.transactions import Author
 from memory.mcp.answers import FadedTold, PairTold, Reflected, RivalsTold, Tidied
 from memory.mcp.callers import Caller, NothingThere, Refused
 from memory.mcp.curating import told_belief

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memory.access.keys import allowed_projects
+from memory.access import allowed_projects
 from memory.domain.category import Category
 from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id, is_turn_id
 from memory.forgetting.conversations import forget_unread_turn

@@ -20,7 +20,7 @@ from django.db.migrations.state import ProjectState
 from pgvector.django import VectorExtension
 
 from memory.models.episodes import NextNumber
-from memory.models.identifiers import IdField, new_belief_id, new_cycle_id, new_episode_id
+from memory.models.fields import IdField, new_belief_id, new_cycle_id, new_episode_id
 
 
 class CreateTogether(Operation):

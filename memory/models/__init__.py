@@ -1,5 +1,19 @@
 """Every row of the project."""
 
+from memory.models.audit import (
+    BeliefEvent,
+    CallOutcome,
+    Erased,
+    GateDecision,
+    Heartbeat,
+    ModelCall,
+    ModelCallEpisode,
+    Surfaced,
+    Tally,
+    Transition,
+    UndoneEvidence,
+    UndoneLineage,
+)
 from memory.models.beliefs import (
     Basis,
     Belief,
@@ -10,41 +24,54 @@ from memory.models.beliefs import (
     FactType,
     Lineage,
     LineageKind,
+    Link,
+    LinkKind,
+    Rival,
+    RivalState,
     Scope,
 )
-from memory.models.boxes import Box, BoxMember, Trace
-from memory.models.claims import Claim, ClaimEmbedding
-from memory.models.conversations import Conversation, Turn, TurnEpisode
+from memory.models.conversations import (
+    Conversation,
+    FactOutcome,
+    RememberedFact,
+    Remembrance,
+    RemembranceState,
+    RivalOutcome,
+    Turn,
+    TurnEpisode,
+)
 from memory.models.cycles import (
     Blame,
+    ChildVerdict,
     ClusterJob,
     ClusterMember,
     Cycle,
     CycleStep,
-    GateDecision,
-    Heartbeat,
     JobKind,
     JobVerdict,
+    StructuralChild,
+    StructuralJob,
+    StructuralKind,
     Trigger,
 )
-from memory.models.episodes import DIMENSIONS, Episode, EpisodeAccess, EpisodeEmbedding, Source
-from memory.models.erased import Erased
-from memory.models.graph import Edge, Entity, Mention
-from memory.models.history import BeliefEvent, Transition
-from memory.models.ledger import CallOutcome, ModelCall, ModelCallEpisode
-from memory.models.links import Link, LinkKind
-from memory.models.pauses import Pause, PauseReason
-from memory.models.redactions import Redaction
-from memory.models.remembrances import FactOutcome, RememberedFact, Remembrance, RemembranceState, RivalOutcome
-from memory.models.restructuring import ChildVerdict, StructuralChild, StructuralJob, StructuralKind
-from memory.models.rivals import Rival, RivalState
-from memory.models.surfacing import Surfaced
-from memory.models.tallies import Tally
-from memory.models.tenancy import ApiKey, ConfidenceModel, Membership, Permission, Project, Role, Workspace
-from memory.models.text_statistics import TermFrequency, TextStatistics
-from memory.models.undone import UndoneEvidence, UndoneLineage
-from memory.models.upkeep import Upkeep
-from memory.models.vector_counts import VectorCount
+from memory.models.episodes import DIMENSIONS, Claim, ClaimEmbedding, Episode, EpisodeAccess, EpisodeEmbedding, Source
+from memory.models.graph import Box, BoxMember, Edge, Entity, Mention, Trace
+from memory.models.tenancy import (
+    ApiKey,
+    ConfidenceModel,
+    Membership,
+    Pause,
+    PauseReason,
+    Permission,
+    Project,
+    Redaction,
+    Role,
+    TermFrequency,
+    TextStatistics,
+    Upkeep,
+    VectorCount,
+    Workspace,
+)
 
 __all__ = [
     "DIMENSIONS",

@@ -1,4 +1,4 @@
-"""Beliefs: general statements, the evidence behind each, and where they came from."""
+"""Beliefs, the evidence behind each, their lineage and links, and pairs that may contradict each other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.models.choices import choices_of
 from memory.models.episodes import DIMENSIONS, Episode
-from memory.models.fulltext import search_vector
-from memory.models.identifiers import IdField, new_belief_id
+from memory.models.fields import IdField, choices_of, new_belief_id, search_vector
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 
 EVIDENCE_VERDICTS = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL)
@@ -319,3 +317,102 @@ class Lineage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.parent_id} → {self.child_id}"
+
+
+class LinkKind(models.TextChoices):
+    NEIGHBOUR = "neighbour", "near each other"
+    SOURCE = "source", "made of it"
+    DUPLICATE = "duplicate", "may say the same"
+
+
+class LinkQuerySet(WorkspaceQuerySet):
+    def touching(self, ids: list[str]) -> Self:
+        """Keep the links from or to some beliefs: they are walked in either direction."""
+        return self.filter(Q(belief__in=ids) | Q(other__in=ids))
+
+
+class Link(models.Model):
+    """R4: one belief is linked to another; of a belief about beliefs, `other` is what it was made of."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="links")
+    other = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="links_here")
+    kind = models.CharField(max_length=9, choices=LinkKind.choices, default=LinkKind.NEIGHBOUR)
+    similarity = models.FloatField(help_text="On the reference scale, when it was made.")
+    created_at = models.DateTimeField()
+
+    objects = LinkQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["belief", "other", "kind"], name="beliefs_are_linked_once"),
+            models.CheckConstraint(condition=~Q(belief=F("other")), name="no_belief_is_linked_to_itself"),
+            models.CheckConstraint(condition=Q(kind__in=LinkKind.values), name="link_kind_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.belief_id} – {self.other_id}"
+
+
+class RivalState(models.TextChoices):
+    OPEN = "open", "nobody was asked"
+    CONTRADICTS = "contradicts", "a model finds that they contradict each other"
+    COMPATIBLE = "compatible", "a model finds no contradiction"
+    NEEDS_A_PERSON = "needs_a_person", "no model could tell"
+    DISMISSED = "dismissed", "a curator wants to see it no more"
+
+
+class RivalQuerySet(WorkspaceQuerySet):
+    def standing(self) -> Self:
+        """Keep the pairs of which both are believed: what was revised, split or merged takes its pairs along."""
+        return self.filter(first__status=BeliefStatus.ACTIVE, second__status=BeliefStatus.ACTIVE)
+
+    def suspected(self) -> Self:
+        """Leave out the pairs that are only alike."""
+        return self.exclude(state=RivalState.OPEN, rule="")
+
+    def only_alike(self) -> Self:
+        """Keep the pairs that nobody was asked about, and that contradict each other by no rule."""
+        return self.filter(state=RivalState.OPEN, rule="")
+
+    def unasked(self) -> Self:
+        """Keep the pairs that nobody was asked about."""
+        return self.filter(state=RivalState.OPEN)
+
+
+class Rival(models.Model):
+    """R11: two beliefs of one project, user and language that may contradict each other, by a rule or by likeness."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    first = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+", help_text="The lesser id.")
+    second = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+")
+    similarity = models.FloatField(help_text="On the reference scale, when it was found.")
+    state = models.CharField(max_length=14, choices=RivalState.choices, default=RivalState.OPEN)
+    reason = models.TextField(blank=True, default="", help_text="The model's, or why no model could tell.")
+    rule = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="By which rule both cannot hold; empty where they are only alike.",
+    )
+    checked_at = models.DateTimeField(null=True, blank=True)
+    call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    objects = RivalQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="beliefs_are_rivals_once"),
+            models.CheckConstraint(condition=Q(first__lt=F("second")), name="rivals_are_in_order"),
+            models.CheckConstraint(condition=Q(state__in=RivalState.values), name="rival_state_known"),
+        ]
+        indexes = [models.Index(fields=["workspace", "state", "-similarity"], name="rivals_by_state")]
+
+    @property
+    def why(self) -> str:
+        """Say what whoever was asked said, else by which rule both cannot hold."""
+        return self.reason or self.rule
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id}: {self.state}"

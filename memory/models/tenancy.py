@@ -1,13 +1,21 @@
-"""Who may see what: workspaces, their members, projects and keys."""
+"""Workspaces, their members, projects and keys, and what is kept once for each workspace.
+
+Beside each workspace stand its pause, how far linking and maintenance have come, how many secrets were redacted, and
+the counts by which searches are weighed and planned.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from memory.models.fields import VectorKind, choices_of
 
 
 class WorkspaceQuerySet(models.QuerySet[Any]):
@@ -18,7 +26,7 @@ class WorkspaceQuerySet(models.QuerySet[Any]):
         return self.filter(workspace=workspace)
 
 
-class WorkspaceRows(models.QuerySet["Workspace"]):
+class WorkspacesQuerySet(models.QuerySet["Workspace"]):
     def believing(self) -> Self:
         """B22: keep those that keep beliefs, by their own choice and the installation's."""
         return self.filter(is_believing=True) if settings.ENGRAM_BELIEFS else self.none()
@@ -54,7 +62,7 @@ class Workspace(models.Model):
         max_length=32, null=True, editable=False, help_text="Of the hashes of what was erased; drawn when first needed."
     )
 
-    objects = WorkspaceRows.as_manager()
+    objects = WorkspacesQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -165,3 +173,152 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}…"
+
+
+class PauseReason(models.TextChoices):
+    FAILURES = "failures", "cycles in a row that got nothing done"
+    AUTH = "auth", "a model server refuses the key"
+    BILLING = "billing", "a model server wants to be paid"
+    CAP = "cap", "a cap of the day is reached"
+
+
+class PauseQuerySet(WorkspaceQuerySet):
+    def in_force(self) -> Self:
+        """Keep the pauses that are not over, by the database's clock."""
+        return self.filter(until__gt=Now())
+
+
+class Pause(models.Model):
+    """B9: one row for a workspace that rests, or that has begun again and not got anything done yet."""
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, primary_key=True, related_name="pause")
+    reason = models.CharField(max_length=8, choices=PauseReason.choices)
+    detail = models.CharField(max_length=200, blank=True, default="")
+    failures = models.PositiveIntegerField(default=0, help_text="Cycles in a row that got nothing done.")
+    since = models.DateTimeField(db_default=Now())
+    until = models.DateTimeField(help_text="By the database's clock; the next cycle starts then.")
+    fingerprint = models.CharField(max_length=64, help_text="Of the settings or caps whose change ends the pause.")
+
+    objects = PauseQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(reason__in=PauseReason.values), name="pause_reason_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workspace_id} {self.reason}"
+
+
+class Upkeep(models.Model):
+    """Up to where memories are linked, and how many extractions wait for maintenance.
+
+    Numbers are drawn before rows are there for all to see: so the mark follows to a number only some time after it was
+    the latest (`next_number`, `next_at` by the database's clock).
+    """
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    linked_number = models.BigIntegerField(default=0, help_text="Every episode up to here is linked, if it ever is.")
+    next_number = models.BigIntegerField(default=0)
+    next_at = models.DateTimeField(null=True, blank=True)
+    extractions = models.PositiveIntegerField(default=0, help_text="Since memory was maintained last.")
+    maintained_at = models.DateTimeField(null=True, blank=True, help_text="Domain time.")
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(linked_number__lte=models.F("next_number")), name="upkeep_mark_follows")
+        ]
+
+    def __str__(self) -> str:
+        return f"up to {self.linked_number}"
+
+
+_COUNT_REDACTIONS = """
+INSERT INTO memory_redaction (workspace_id, kind, count, last_at)
+SELECT %s, kind, count, statement_timestamp() FROM unnest(%s::text[], %s::bigint[]) AS new (kind, count) ORDER BY kind
+ON CONFLICT (workspace_id, kind) DO UPDATE SET
+    count = memory_redaction.count + excluded.count, last_at = excluded.last_at
+"""
+
+
+class RedactionQuerySet(WorkspaceQuerySet):
+    def add(self, *, workspace_id: int, counts: Mapping[str, int]) -> None:
+        """Count more of some kinds; any number of processes may do so at once."""
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT_REDACTIONS, [workspace_id, list(counts), list(counts.values())])
+
+
+class Redaction(models.Model):
+    """L2: the secrets of one kind that were taken out of a workspace's texts."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    count = models.PositiveBigIntegerField()
+    last_at = models.DateTimeField(help_text="By the database's clock.")
+
+    objects = RedactionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "kind"], name="one_redaction_per_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.count}"
+
+
+class TextStatistics(models.Model):
+    """Of a workspace's active episodes when they were last counted."""
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.CASCADE, primary_key=True, related_name="text_statistics"
+    )
+    documents = models.PositiveIntegerField()
+    mean_length = models.FloatField(help_text="Different lexemes of a text, on average.")
+    last_number = models.BigIntegerField(help_text="Of the newest episode counted.")
+    counted_at = models.DateTimeField(help_text="By the database's clock.")
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.documents} texts of {self.workspace_id}"
+
+
+class TermFrequency(models.Model):
+    """In how many of a workspace's texts a lexeme stands."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    lexeme = models.TextField()
+    documents = models.PositiveIntegerField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "lexeme"], name="one_frequency_per_lexeme")]
+
+    def __str__(self) -> str:
+        return f"{self.lexeme}: {self.documents}"
+
+
+class VectorCount(models.Model):
+    """How many active vectors of a model a project of a workspace has, as they were counted last."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
+    kind = models.CharField(max_length=7, choices=choices_of(VectorKind))
+    model = models.CharField(max_length=100)
+    active = models.PositiveIntegerField()
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "kind", "model", "project"],
+                name="one_vector_count_per_project",
+                nulls_distinct=False,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.active} {self.kind} vectors of {self.workspace_id}"

@@ -6,9 +6,9 @@ from typing import Any
 
 from memory.domain.policy import RetrievalPolicy
 from memory.domain.strength import grow_stability
-from memory.models.search_time import TimedSearch
-from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 from memory.recall.noting import note_answer
+from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
+from memory.search.prepared import TimedSearch
 
 
 def count_access(

@@ -11,8 +11,9 @@ from memory.domain.matching.analysis import guess_language
 from memory.domain.policy import RecallPolicy
 from memory.language.queries import telling_stems
 from memory.language.slots import slots_asked, slots_by_name
-from memory.models.claim_search import FoundClaim, read_answering, read_found
-from memory.models.vector_search import BeliefCandidate, EpisodeCandidate, SearchQuery
+from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
+from memory.search.related import FoundClaim, find_beliefs_with_slots, read_found_claims
+from memory.search.statements import SearchQuery
 
 
 class Answering(NamedTuple):
@@ -39,10 +40,10 @@ def read_answers(
     claims: list[FoundClaim] = []
     if episodes and (searched.vector is not None or slots):
         ids = [episode.id for episode in episodes]
-        claims = read_found(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
+        claims = read_found_claims(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
     asked = _weigh(claims, policy)
     if beliefs and slots:
-        asked |= dict.fromkeys(read_answering(beliefs=[belief.id for belief in beliefs], slots=slots), 1.0)
+        asked |= dict.fromkeys(find_beliefs_with_slots(beliefs=[belief.id for belief in beliefs], slots=slots), 1.0)
     by_episode: defaultdict[str, list[FoundClaim]] = defaultdict(list)
     for claim in claims:
         by_episode[claim.episode].append(claim)

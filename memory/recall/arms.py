@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memory.domain.policy import RecallPolicy
-from memory.models.reach import Reach
-from memory.models.search_statements import Lookup, VectorArm
-from memory.models.vector_counts import ReachSize, count_of_user, measure_reach
-from memory.models.vector_kinds import VectorKind
+from memory.models.fields import VectorKind
+from memory.search.scope import ScopeSize, SearchScope, VectorMethod, count_user_vectors, measure_scope
+from memory.search.statements import TextMethod
 
 
 class Ways(NamedTuple):
@@ -20,8 +19,8 @@ class Ways(NamedTuple):
     `effort` is how many vectors an index keeps in view, `searched` about how many are in question.
     """
 
-    arm: VectorArm
-    lookup: Lookup
+    arm: VectorMethod
+    lookup: TextMethod
     is_small: bool = False
     effort: int | None = None
     searched: int = 0
@@ -30,9 +29,9 @@ class Ways(NamedTuple):
 class Arms:
     """The ways for each kind of memory in a reach, by sizes that are at most `_SECONDS` older than the last count."""
 
-    def __init__(self, *, reach: Reach, policy: RecallPolicy) -> None:
+    def __init__(self, *, reach: SearchScope, policy: RecallPolicy) -> None:
         self._reach, self._policy = reach, policy
-        self._sizes: Mapping[VectorKind, ReachSize] = {}
+        self._sizes: Mapping[VectorKind, ScopeSize] = {}
 
     def __call__(self, *, kind: VectorKind, model: str, documents: int) -> Ways:
         """Choose by what was counted last; a named user's memories are counted on the spot, up to a bound.
@@ -43,7 +42,7 @@ class Arms:
             self._sizes = sizes_of(model=model, reach=self._reach)
         size, most = self._sizes[kind], self._policy.exact_vectors
         if self._reach.user and size.count > most and kind.is_scoped:
-            count = count_of_user(kind=kind, model=model, reach=self._reach, most=most)
+            count = count_user_vectors(kind=kind, model=model, reach=self._reach, most=most)
             size = replace(size, count=count) if count <= most else size
         arm = choose_arm(count=size.count, index=size.index, indexed=size.indexed, policy=self._policy)
         return Ways(
@@ -58,7 +57,7 @@ class Arms:
         )
 
 
-def sizes_of(*, model: str, reach: Reach) -> Mapping[VectorKind, ReachSize]:
+def sizes_of(*, model: str, reach: SearchScope) -> Mapping[VectorKind, ScopeSize]:
     """Return the sizes of a reach; they are counted now and then, and not asked for again by every recall.
 
     What is found is right by any way: an index that is gone by now makes a search slower, one that is new comes late.
@@ -70,9 +69,9 @@ def sizes_of(*, model: str, reach: Reach) -> Mapping[VectorKind, ReachSize]:
 @lru_cache(maxsize=1_024)
 def _sizes_in(
     spell: int, model: str, workspace_id: int, projects: tuple[int, ...] | None, allowed: tuple[int, ...] | None
-) -> Mapping[VectorKind, ReachSize]:
-    reach = Reach(workspace_id=workspace_id, projects=projects, allowed=allowed, user="", now=datetime.now(UTC))
-    return measure_reach(model=model, reach=reach)
+) -> Mapping[VectorKind, ScopeSize]:
+    reach = SearchScope(workspace_id=workspace_id, projects=projects, allowed=allowed, user="", now=datetime.now(UTC))
+    return measure_scope(model=model, reach=reach)
 
 
 def forget_sizes() -> None:
@@ -83,15 +82,15 @@ def forget_sizes() -> None:
 _SECONDS = 5.0
 
 
-def choose_arm(*, count: int, index: VectorArm, indexed: int, policy: RecallPolicy) -> VectorArm:
+def choose_arm(*, count: int, index: VectorMethod, indexed: int, policy: RecallPolicy) -> VectorMethod:
     """Choose between an index and a scan: an index that mostly holds what is not asked for is slow, and overlooks much.
 
     `count` vectors are in question, `indexed` in the index; `index` is NONE where there is no index. To search an index
     costs as much as to compare `exact_vectors`, and that as often as it takes to come upon enough that is asked for.
     """
     share = _share(count, indexed)
-    if index == VectorArm.NONE or share <= policy.least_index_share or count * share <= policy.exact_vectors:
-        return VectorArm.SCAN
+    if index == VectorMethod.NONE or share <= policy.least_index_share or count * share <= policy.exact_vectors:
+        return VectorMethod.SCAN
     return index
 
 
@@ -115,12 +114,12 @@ def _share(count: int, indexed: int) -> float:
     return min(count / max(indexed, 1), 1.0)
 
 
-def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> Lookup:
+def choose_lookup(*, documents: int, stored: int, policy: RecallPolicy) -> TextMethod:
     """Choose by a workspace's share of all texts that are stored.
 
     An index over words finds everybody's: for a workspace with few of many, all of its own are looked at instead, and
     for one that has many of far more yet, the planner weighs that for each query.
     """
     if stored and documents >= policy.least_own_share * stored:  # 0 as above
-        return Lookup.BY_WORDS
-    return Lookup.BY_WORKSPACE if documents <= policy.exact_texts else Lookup.PLANNED
+        return TextMethod.BY_WORDS
+    return TextMethod.BY_WORKSPACE if documents <= policy.exact_texts else TextMethod.PLANNED

@@ -12,9 +12,9 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.domain.scoring import scale_min_max
 from memory.models import Belief, Episode, FactType
-from memory.models.texts import Text
-from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
 from memory.recall.ranking import Column, MemoryType, Ranked, collect_ranked, reference_similarities
+from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
+from memory.search.related import MemoryText
 
 _HIGHEST_IMPORTANCE = 10  # of a belief; an episode's is a share already
 _DAY = timedelta(days=1)
@@ -36,7 +36,7 @@ def rank_associatively(
     query: str,
     episodes: Sequence[EpisodeCandidate],
     asked: Mapping[str, float],
-    waiting: Mapping[str, Text],
+    waiting: Mapping[str, MemoryText],
     beliefs: Sequence[BeliefCandidate],
     profile: Profile,
     now: datetime,
@@ -105,7 +105,7 @@ def _traits_of_episodes(episodes: Sequence[EpisodeCandidate], now: datetime, pol
 
 
 def _traits_of_turns(
-    episodes: Sequence[EpisodeCandidate], waiting: Mapping[str, Text], policy: Policy
+    episodes: Sequence[EpisodeCandidate], waiting: Mapping[str, MemoryText], policy: Policy
 ) -> dict[str, _Traits]:
     """Take turns for episodes of which nothing is known but who spoke, and when."""
     return {

@@ -9,12 +9,12 @@ from itertools import chain
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.domain.beta import Beta
 from memory.domain.evidence import WeighedEvidence, weigh_evidence
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
-from memory.ledger.confidence import confidence_policy, read_rows
+from memory.ledger.confidence import confidence_policy, read_evidence_rows
 from memory.models import (
     Belief,
     BeliefEvent,
@@ -86,7 +86,9 @@ def read_card(*, belief: Belief, viewer: Viewer) -> BeliefCard:
     return _compose(
         belief=belief,
         shown=belief,
-        weighed=weigh_evidence(rows=read_rows(belief_id=belief.pk), policy=confidence_policy(belief.workspace)),
+        weighed=weigh_evidence(
+            rows=read_evidence_rows(belief_id=belief.pk), policy=confidence_policy(belief.workspace)
+        ),
         evidence=[Evidence.objects.filter(belief=belief)],
         decisions=GateDecision.objects.filter(belief=belief),
         lineage=[Lineage.objects.all()],

@@ -10,22 +10,14 @@ from typing import Protocol
 import structlog
 
 from memory.domain.policy import RecallPolicy
-from memory.models.claim_search import search_claims
-from memory.models.graph_search import read_candidates
-from memory.models.reach import Reach
-from memory.models.search_statements import VectorArm
-from memory.models.search_time import Result, SearchFailed, TimedSearch
-from memory.models.vector_kinds import VectorKind
-from memory.models.vector_search import (
-    BeliefCandidate,
-    Candidate,
-    Candidates,
-    EpisodeCandidate,
-    SearchQuery,
-    Words,
-)
-from memory.models.vectors import Vectors
+from memory.models.fields import VectorKind
 from memory.recall.arms import Ways
+from memory.search.hybrid import BeliefCandidate, Candidate, EpisodeCandidate, SearchHits, search_claims
+from memory.search.prepared import Result, SearchFailed, TimedSearch
+from memory.search.related import read_episode_candidates
+from memory.search.scope import SearchScope, VectorMethod
+from memory.search.statements import QueryWords, SearchQuery
+from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +25,7 @@ log = structlog.get_logger(__name__)
 class Search(Protocol[Candidate]):
     """A search of one kind of memory, complete but for what is looked for."""
 
-    def __call__(self, *, query: SearchQuery) -> Candidates[Candidate]: ...
+    def __call__(self, *, query: SearchQuery) -> SearchHits[Candidate]: ...
 
 
 class Channel(StrEnum):
@@ -77,7 +69,7 @@ class Channels:
         """Name the channels that could not be used."""
         return tuple(channel.value for channel in Channel if channel in self._dropped)
 
-    def read_words(self, read: Callable[[], Words]) -> None:
+    def read_words(self, read: Callable[[], QueryWords]) -> None:
         """Read how common the words of the query are; without that there is no search by text."""
         try:
             self._query = replace(self._query, words=self._timed.run(read, seconds=self._seconds))
@@ -85,7 +77,7 @@ class Channels:
             _note(error)
             self._dropped.add(Channel.TEXT)
 
-    def weigh_vector(self, weigh: Callable[[Words], Vectors | None]) -> None:
+    def weigh_vector(self, weigh: Callable[[QueryWords], Vectors | None]) -> None:
         """Have episodes compared with a vector that goes by how rare each word is, too, where there is one."""
         if self._query.vector is not None and self._query.words is not None:
             self._query = replace(self._query, weighted=weigh(self._query.words))
@@ -98,7 +90,7 @@ class Channels:
             self._dropped |= {Channel.VECTORS, Channel.TEXT}
         return found or []
 
-    def find_by_claims(self, *, reach: Reach, count: int, known: Collection[str]) -> list[EpisodeCandidate]:
+    def find_by_claims(self, *, reach: SearchScope, count: int, known: Collection[str]) -> list[EpisodeCandidate]:
         """Find further episodes by the claims nearest to the query, of those that are not known yet.
 
         There may be none, where there are no claims: of a text that claims but itself, its own vector tells.
@@ -121,7 +113,7 @@ class Channels:
             )
             near = self._timed.run(search, seconds=self._seconds)
             new = [key for key in near if key not in known]
-            read = partial(read_candidates, reach=reach, query=query, ids=new)
+            read = partial(read_episode_candidates, reach=reach, query=query, ids=new)
             return self._timed.run(read, seconds=self._seconds) if new else []
         except SearchFailed as error:
             log.warning("recall.claims_failed", error=str(error))
@@ -164,7 +156,7 @@ class Channels:
         """Search, further on where what is nearest does not count, and at last compare all that counts."""
         query = self._run(partial(self._with_arm, kind, query), ends_at)
         found = self._run(partial(search, query=query), ends_at)
-        further, all_of_it = replace(query, is_further=True), replace(query, arm=VectorArm.JOIN)
+        further, all_of_it = replace(query, is_further=True), replace(query, arm=VectorMethod.JOIN)
         for another in (further, all_of_it) if found.may_go_further else (all_of_it,):
             if found.is_short:
                 try:

@@ -16,11 +16,11 @@ from memory.language.queries import asks_of_own, count_telling, names_something,
 from memory.language.slots import fill_slots, slots_asked, slots_by_name
 from memory.language.times import names_but_a_time
 from memory.language.values import find_values
-from memory.models.claim_search import AssertedClaim, read_asserted
-from memory.models.search_time import SearchFailed, TimedSearch
 from memory.recall.answering import Fit
 from memory.recall.ranking import MemoryType, Ranked
 from memory.recall.reading import RecalledMemory
+from memory.search.prepared import SearchFailed, TimedSearch
+from memory.search.related import AssertedClaim, read_assertions
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ def choose_lines(
     claims: dict[str, list[AssertedClaim]] = {}
     if episodes:
         try:
-            claims = timed.run(partial(read_asserted, episodes=episodes), seconds=policy.recall.channel_seconds)
+            claims = timed.run(partial(read_assertions, episodes=episodes), seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
             log.warning("recall.claims_failed", error=str(error))
     return _tell_once(relevant, _find_meant(relevant, claims, query), query, policy.recollection)

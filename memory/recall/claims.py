@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.models import Belief, Claim, Episode, Evidence
 
 MOST_CLAIMS = 200  # an episode has no more

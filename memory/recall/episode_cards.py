@@ -6,10 +6,10 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_turns
+from memory.access import Viewer, visible_beliefs, visible_turns
 from memory.domain.evidence import weigh_evidence
 from memory.domain.knowledge import Knowledge, knowledge_of_episode
-from memory.ledger.confidence import confidence_policy, read_rows_of
+from memory.ledger.confidence import confidence_policy, read_evidence_rows_of
 from memory.models import Belief, Episode, EpisodeAccess, Evidence, Transition, Turn
 from memory.recall.episode_links import Link, read_links, read_names
 from memory.recall.ranking import MemoryType
@@ -89,7 +89,7 @@ def _latest(turns: QuerySet[Turn]) -> Sequence[Turn]:
 def _words(rows: Sequence[Evidence], beliefs: Mapping[str, Belief], viewer: Viewer) -> Iterator[Word]:
     """Yield what an episode says of each belief that is in sight."""
     policy = confidence_policy(viewer.workspace)
-    evidence = read_rows_of(beliefs=beliefs)
+    evidence = read_evidence_rows_of(beliefs=beliefs)
     for row in rows:
         if row.belief_id in beliefs:
             weights = weigh_evidence(rows=evidence[row.belief_id], policy=policy).weights

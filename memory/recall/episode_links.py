@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.access.visibility import Viewer, visible_episodes
+from memory.access import Viewer, visible_episodes
 from memory.domain.edges import known_confidence
 from memory.models import Edge, Episode, Mention
 

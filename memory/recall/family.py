@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from memory.access.visibility import Viewer, visible_beliefs
+from memory.access import Viewer, visible_beliefs
 from memory.models import Belief, Lineage
 
 # UNION, not UNION ALL: a row that was reached before is not followed again, so that the walk ends whatever is stored.

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import F
 
 from memory.domain.category import Category
-from memory.ledger.locks import Gone
+from memory.ledger.transactions import NotFound
 from memory.models import Belief, Episode
 
 
@@ -34,7 +34,7 @@ def give_feedback(*, memory: Episode | Belief, value: Feedback) -> float:
     rows.update(feedback=F("feedback") + step * (end - F("feedback")))
     stands: float | None = rows.values_list("feedback", flat=True).first()
     if stands is None:
-        raise Gone(f"There is no {memory.pk} any more.")
+        raise NotFound(f"There is no {memory.pk} any more.")
     return stands
 
 
@@ -45,5 +45,5 @@ def resolve_commitment(*, memory: Episode | Belief, now: datetime) -> datetime:
     Episode.objects.filter(pk=memory.pk, resolved_at=None).update(resolved_at=now)
     first: datetime | None = Episode.objects.filter(pk=memory.pk).values_list("resolved_at", flat=True).first()
     if first is None:
-        raise Gone(f"There is no {memory.pk} any more.")
+        raise NotFound(f"There is no {memory.pk} any more.")
     return first

@@ -10,16 +10,9 @@ from django.db import DatabaseError, connection
 
 from memory.domain.policy import RecallPolicy
 from memory.models import VectorCount
-from memory.models.vector_counts import recount_vectors
-from memory.models.vector_indexes import (
-    StoredIndex,
-    VectorIndex,
-    build_index,
-    drop_index,
-    only_builder,
-    stored_indexes,
-)
-from memory.models.vector_kinds import VectorKind
+from memory.models.fields import VectorKind
+from memory.search.scope import recount_vectors
+from memory.search.vectors import StoredIndex, VectorIndex, build_index, drop_index, index_builder_lock, stored_indexes
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +30,7 @@ def keep_indexes(*, policy: RecallPolicy) -> int:
 
     Only one at a time does so; whoever comes meanwhile has nothing to do. Cannot be part of a transaction.
     """
-    with only_builder() as is_ours:
+    with index_builder_lock() as is_ours:
         return _keep_all(policy) if is_ours else 0
 
 
@@ -49,7 +42,7 @@ def keep_indexes_after_others(*, policy: RecallPolicy, wait_seconds: float) -> i
     """
     gives_up_at = time.monotonic() + wait_seconds
     while True:
-        with only_builder() as is_ours:
+        with index_builder_lock() as is_ours:
             if is_ours:
                 return _keep_all(policy)
         if time.monotonic() > gives_up_at:

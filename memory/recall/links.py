@@ -11,20 +11,20 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.domain.policy_graph import GraphPolicy
 from memory.domain.spreading import Spread, Walked, spread_from
-from memory.models.graph_search import read_candidates, walk_edges
-from memory.models.reach import Reach
-from memory.models.search_time import SearchFailed, TimedSearch
-from memory.models.vector_search import EpisodeCandidate
 from memory.recall.channels import Channel
 from memory.recall.ranking import MemoryType, Ranked, best, rank_episodes
 from memory.recall.search import Found
 from memory.recall.xray import Step
+from memory.search.hybrid import EpisodeCandidate
+from memory.search.prepared import SearchFailed, TimedSearch
+from memory.search.related import read_episode_candidates, walk_edges
+from memory.search.scope import SearchScope
 
 log = structlog.get_logger(__name__)
 
 
 def follow_links(
-    *, timed: TimedSearch, reach: Reach, query: str, found: Found, profile: Profile, policy: Policy
+    *, timed: TimedSearch, reach: SearchScope, query: str, found: Found, profile: Profile, policy: Policy
 ) -> Found:
     """Walk from the best episodes found, within a channel's time; if that fails, go on without and say so."""
     ranked = rank_episodes(
@@ -37,7 +37,7 @@ def follow_links(
         steps: list[Walked] = timed.run(walk, seconds=policy.recall.channel_seconds) if seeds else []
         spread = spread_from(seeds=seeds, steps=steps, policy=policy.graph)
         further = _further(spread, found.episodes, policy.graph)
-        read = partial(read_candidates, reach=reach, query=found.query, ids=further)
+        read = partial(read_episode_candidates, reach=reach, query=found.query, ids=further)
         linked: list[EpisodeCandidate] = timed.run(read, seconds=ends_at - time.monotonic()) if further else []
     except SearchFailed as error:
         log.warning("recall.channel_failed", error=str(error))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import nan
 
 from memory.domain.policy import Policy
-from memory.models.linked import Neighbouring, search_neighbours
-from memory.models.reach import Reach
-from memory.models.vector_search import BeliefCandidate
 from memory.recall.ranking import MemoryType, Ranked, best
 from memory.recall.xray import Step
+from memory.search.hybrid import BeliefCandidate
+from memory.search.related import LinkedBelief, find_linked_beliefs
+from memory.search.scope import SearchScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +21,15 @@ class Brought:
     paths: Mapping[str, tuple[Step, ...]]
 
 
-def bring_neighbours(*, ranked: Sequence[Ranked], reach: Reach, policy: Policy) -> Brought:
+def bring_neighbours(*, ranked: Sequence[Ranked], reach: SearchScope, policy: Policy) -> Brought:
     """Let neighbours of the best few results follow at a share of their scores; no memory loses by it."""
     top = {item.id: item for item in best(ranked=ranked, limit=policy.associative.neighbours_of)}
     parents = [key for key, item in top.items() if item.type == MemoryType.BELIEF]
     if not parents:
         return Brought(ranked=ranked, candidates=(), paths={})
-    linked = search_neighbours(reach=reach, beliefs=parents, min_confidence=policy.recall.min_confidence)
+    linked = find_linked_beliefs(reach=reach, beliefs=parents, min_confidence=policy.recall.min_confidence)
     known = {item.id: item for item in ranked}
-    found: dict[str, Neighbouring] = {}
+    found: dict[str, LinkedBelief] = {}
     for one in linked:
         if _score(one, top, policy) > max(_score(found.get(one.belief.id), top, policy), _own(known, one.belief.id)):
             found[one.belief.id] = one
@@ -41,7 +41,7 @@ def bring_neighbours(*, ranked: Sequence[Ranked], reach: Reach, policy: Policy) 
     )
 
 
-def _score(one: Neighbouring | None, top: Mapping[str, Ranked], policy: Policy) -> float:
+def _score(one: LinkedBelief | None, top: Mapping[str, Ranked], policy: Policy) -> float:
     return top[one.via].score * policy.associative.neighbour_factor if one else -1.0
 
 
@@ -49,7 +49,7 @@ def _own(known: Mapping[str, Ranked], key: str) -> float:
     return known[key].score if key in known else -1.0
 
 
-def _raised(one: Neighbouring, top: Mapping[str, Ranked], own: Ranked | None, policy: Policy) -> Ranked:
+def _raised(one: LinkedBelief, top: Mapping[str, Ranked], own: Ranked | None, policy: Policy) -> Ranked:
     """Score a neighbour by the result that it came along with; its own numbers stay to be seen."""
     score = _score(one, top, policy)
     numbers = {**(own.components if own else {"similarity": nan}), "by_neighbour": score}

@@ -8,9 +8,7 @@ import psycopg
 import structlog
 from django.db import DatabaseError, connection, transaction
 
-from memory.models.numbered import run_numbered
-from memory.models.search_time import TimedSearch
-from memory.models.vectors import raw_cursor
+from memory.search.prepared import TimedSearch, raw_cursor, run_prepared
 
 log = structlog.get_logger(__name__)
 
@@ -24,7 +22,7 @@ def note_answer(
     lose the last notes, and nothing else. In a caller's transaction the commit, and how long a lock is waited for, are
     the caller's.
     """
-    note = partial(run_numbered, statement=statement, parameters=parameters, keeps_plan=True)
+    note = partial(run_prepared, statement=statement, parameters=parameters, keeps_plan=True)
     try:
         if timed and timed.end_with(note):
             return

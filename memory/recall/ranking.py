@@ -28,7 +28,7 @@ from memory.domain.scoring import (
 from memory.domain.strength import retrieval_strength
 from memory.domain.user_names import is_assistant
 from memory.models import Source
-from memory.models.vector_search import BeliefCandidate, EpisodeCandidate
+from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 
 Column = Sequence[float] | NDArray[np.float64]
 

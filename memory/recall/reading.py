@@ -7,12 +7,12 @@ from datetime import datetime
 from django.db.models import DateTimeField, FloatField, Value
 from django.db.models.functions import Coalesce
 
-from memory.access.visibility import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.domain.knowledge import Knowledge, knowledge_of_belief, knowledge_of_episode
 from memory.history.as_of import beliefs_as_of
-from memory.models.texts import Text, read_texts
 from memory.recall.ranking import MemoryType, Ranked
 from memory.recall.xray import Explanation
+from memory.search.related import MemoryText, read_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def read_memories(
     ranked: Sequence[Ranked],
     viewer: Viewer,
     as_of: datetime | None,
-    waiting: Mapping[str, Text],
+    waiting: Mapping[str, MemoryText],
     closed: Collection[str],
     successions: Mapping[str, str],
     is_relevant: Callable[[Ranked], bool],
@@ -80,7 +80,7 @@ def read_words(
     *,
     viewer: Viewer,
     as_of: datetime | None,
-    waiting: Mapping[str, Text],
+    waiting: Mapping[str, MemoryText],
     closed: Collection[str],
 ) -> dict[str, str]:
     """Read what ranked memories say, by their ids, and nothing else of them."""
@@ -91,9 +91,9 @@ def _read_texts(
     ranked: Sequence[Ranked],
     viewer: Viewer,
     as_of: datetime | None,
-    waiting: Mapping[str, Text],
+    waiting: Mapping[str, MemoryText],
     closed: Collection[str],
-) -> Mapping[str, Text]:
+) -> Mapping[str, MemoryText]:
     if as_of is not None:
         return _as_they_stood([item.id for item in ranked], viewer, as_of)
     read = read_texts(
@@ -109,7 +109,7 @@ def _read_texts(
 _NO_TIME = Value(None, output_field=DateTimeField())
 
 
-def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, Text]:
+def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, MemoryText]:
     """Read beliefs as history has them; an episode's text never changes."""
     stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
     unsure = Value(None, output_field=FloatField())
@@ -121,12 +121,12 @@ def _as_they_stood(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str
     of_none = (Value(""), Value(False))
     validity = ("valid_from", "valid_until", "subject")
     events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none, *validity)
-    return {row[0]: Text._make(row) for rows in (episodes, events) for row in rows}
+    return {row[0]: MemoryText._make(row) for rows in (episodes, events) for row in rows}
 
 
 def _result(
     item: Ranked,
-    text: Text,
+    text: MemoryText,
     *,
     superseded_by: str | None,
     is_relevant: bool,

@@ -15,8 +15,6 @@ from memory.domain.calibration import Profile
 from memory.domain.policy import Policy
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
-from memory.models.bearing import Bearing, read_bearing
-from memory.models.search_time import SearchFailed, TimedSearch
 from memory.recall.access import count_access
 from memory.recall.answering import Fit, find_meant
 from memory.recall.associative import rank_associatively
@@ -34,6 +32,8 @@ from memory.recall.succession import Successions, give_way, successors_of
 from memory.recall.surfacing import note_surfaced
 from memory.recall.waiting import add_waiting
 from memory.recall.xray import Step, explain
+from memory.search.prepared import SearchFailed, TimedSearch
+from memory.search.related import EvidenceLookup, look_up_evidence
 
 log = structlog.get_logger(__name__)
 
@@ -234,16 +234,16 @@ def _bearing(
     scope: RecallScope,
     now: datetime,
     policy: Policy,
-) -> Bearing:
+) -> EvidenceLookup:
     """Ask which of the best episodes were superseded, and which of them bear out what is doubted.
 
     Nothing is asked where nothing is believed (B22).
     """
     episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
     if not episodes or not scope.viewer.workspace.keeps_beliefs:
-        return Bearing(successions={}, resting={})
+        return EvidenceLookup(successions={}, resting={})
     looked_at = max(2 * question.limit, policy.recall.successions)
-    return read_bearing(
+    return look_up_evidence(
         episodes=[item.id for item in episodes[:looked_at]],
         rivals=[item.id for item in doubted.rivals],
         beliefs=[item.id for item in doubted.beliefs],

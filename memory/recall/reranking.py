@@ -14,9 +14,9 @@ import structlog
 from memory.domain.policy import RecallPolicy
 from memory.llm.onnx_folder import ModelUnavailable
 from memory.llm.pair_models import Reranker, TookTooLong, reranker
-from memory.models.search_time import TimedSearch
 from memory.recall.channels import Channel
 from memory.recall.ranking import Ranked
+from memory.search.prepared import TimedSearch
 
 log = structlog.get_logger(__name__)
 

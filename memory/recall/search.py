@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 from django.db.models import Q
 
-from memory.access.visibility import Viewer, visible_beliefs
+from memory.access import Viewer, visible_beliefs
 from memory.domain.policy import RecallPolicy
 from memory.domain.spreading import NOWHERE, Spread
 from memory.history.as_of import beliefs_as_of
@@ -17,35 +17,33 @@ from memory.llm.budget import DailyCapReached
 from memory.llm.embedding_calls import embed_query
 from memory.llm.embeddings import Embedder
 from memory.llm.model import CallFailed
-from memory.models.claim_search import FoundClaim
-from memory.models.past_search import search_past_beliefs, search_past_episodes
-from memory.models.reach import Reach
-from memory.models.search_statements import Lookup, VectorArm
-from memory.models.search_time import SearchFailed, TimedSearch
-from memory.models.texts import Text
-from memory.models.vector_search import (
-    BeliefCandidate,
-    Context,
-    EpisodeCandidate,
-    SearchQuery,
-    Words,
-    search_beliefs,
-    search_episodes,
-)
-from memory.models.vectors import Vectors
 from memory.recall.answering import Answering, read_answers
 from memory.recall.arms import Arms, Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
 from memory.recall.terms import words_of
 from memory.recall.timing import Span, TimeChannel, Timely
+from memory.search.hybrid import (
+    BeliefCandidate,
+    ContextShares,
+    EpisodeCandidate,
+    search_beliefs,
+    search_episodes,
+    search_past_beliefs,
+    search_past_episodes,
+)
+from memory.search.prepared import SearchFailed, TimedSearch
+from memory.search.related import FoundClaim, MemoryText
+from memory.search.scope import SearchScope, VectorMethod
+from memory.search.statements import QueryWords, SearchQuery, TextMethod
+from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
-    """Which memories of a scope are wanted: see `Reach`; nothing given narrows nothing."""
+    """Which memories of a scope are wanted: see `SearchScope`; nothing given narrows nothing."""
 
     occurred: tuple[datetime | None, datetime | None] = (None, None)
     categories: tuple[str, ...] | None = None
@@ -85,7 +83,7 @@ class Found:
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
     span: Span = (None, None)  # of that time, as far as it is bounded
     closed: frozenset[str] = frozenset()  # of the beliefs, those that changed since that time
-    waiting: Mapping[str, Text] = field(default_factory=dict)
+    waiting: Mapping[str, MemoryText] = field(default_factory=dict)
     claims: Mapping[str, Sequence[FoundClaim]] = field(default_factory=dict)
 
 
@@ -141,18 +139,20 @@ def find_candidates(
     )
 
 
-def _read_words(reach: Reach, policy: RecallPolicy, query: str) -> Words:
+def _read_words(reach: SearchScope, policy: RecallPolicy, query: str) -> QueryWords:
     return words_of(query=query, workspace_id=reach.workspace_id, policy=policy)
 
 
-def _times(timed: TimedSearch, reach: Reach, count: int, policy: RecallPolicy) -> TimeChannel:
-    def channels(narrowed: Reach, query: SearchQuery) -> Channels:
+def _times(timed: TimedSearch, reach: SearchScope, count: int, policy: RecallPolicy) -> TimeChannel:
+    def channels(narrowed: SearchScope, query: SearchQuery) -> Channels:
         return Channels(timed=timed, searches=_now(narrowed, count, policy), query=query, policy=policy)
 
     return TimeChannel(timed=timed, reach=reach, count=count, channels=channels, policy=policy)
 
 
-def _read_time(times: TimeChannel, query: str, read_words: Callable[[str], Words], now: datetime) -> TimeAsked | None:
+def _read_time(
+    times: TimeChannel, query: str, read_words: Callable[[str], QueryWords], now: datetime
+) -> TimeAsked | None:
     """Return the time that a query asks about, if it does and its bounds are known."""
     asked = read_time_asked(query=query, now=now)
     return times.resolve(asked, read_words=read_words) if asked else None
@@ -175,7 +175,7 @@ def _read_answers(
         return Answering(episodes=episodes, asked={})
 
 
-def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
+def _now(reach: SearchScope, count: int, policy: RecallPolicy) -> Searches:
     return Searches(
         ways=Arms(reach=reach, policy=policy),
         episodes=partial(
@@ -195,10 +195,10 @@ def _now(reach: Reach, count: int, policy: RecallPolicy) -> Searches:
     )
 
 
-def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: RecallPolicy) -> Searches:
+def _then(scope: RecallScope, reach: SearchScope, at: datetime, count: int, policy: RecallPolicy) -> Searches:
     """Search among memories as they stood at a time; what was active then is in no index."""
     return Searches(
-        ways=lambda **_: Ways(arm=VectorArm.SCAN, lookup=Lookup.PLANNED),
+        ways=lambda **_: Ways(arm=VectorMethod.SCAN, lookup=TextMethod.PLANNED),
         episodes=partial(
             search_past_episodes,
             reach=reach,
@@ -218,8 +218,8 @@ def _then(scope: RecallScope, reach: Reach, at: datetime, count: int, policy: Re
     )
 
 
-def _context(policy: RecallPolicy) -> Context:
-    return Context(
+def _context(policy: RecallPolicy) -> ContextShares:
+    return ContextShares(
         next_share=policy.next_share,
         answer_share=policy.answer_share,
         second_share=policy.second_share,
@@ -227,7 +227,7 @@ def _context(policy: RecallPolicy) -> Context:
     )
 
 
-def _events_of(scope: RecallScope, reach: Reach, at: datetime) -> list[int]:
+def _events_of(scope: RecallScope, reach: SearchScope, at: datetime) -> list[int]:
     """List the events that tell how the beliefs of a scope stood at a time."""
     beliefs = visible_beliefs(viewer=scope.viewer)
     if reach.projects is not None:
@@ -237,14 +237,14 @@ def _events_of(scope: RecallScope, reach: Reach, at: datetime) -> list[int]:
     return list(beliefs_as_of(beliefs=beliefs, at=at).values_list("pgh_id", flat=True))
 
 
-def reach_of(*, scope: RecallScope, now: datetime) -> Reach:
+def reach_of(*, scope: RecallScope, now: datetime) -> SearchScope:
     """Turn a scope into what a statement filters by; a project outside the viewer's own reaches nothing (B21)."""
     allowed = scope.viewer.projects
     projects = allowed if scope.project_id is None else (scope.project_id,)
     if allowed is not None and scope.project_id is not None and scope.project_id not in allowed:
         projects = ()
     narrowing = {one.name: getattr(scope.narrowing, one.name) for one in fields(scope.narrowing)}
-    return Reach(
+    return SearchScope(
         workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, agent=scope.agent,
         now=now, **narrowing,
     )  # fmt: skip
@@ -261,7 +261,7 @@ def _embed(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPol
     return vector
 
 
-def _weigh(query: str, embedder: Embedder, policy: RecallPolicy, words: Words) -> Vectors | None:
+def _weigh(query: str, embedder: Embedder, policy: RecallPolicy, words: QueryWords) -> Vectors | None:
     """Weigh the query's words by how rare they are, where its vector is a sum of theirs: common ones drown the rest."""
     weights = zip(words.lexemes, words.weights, strict=True)
     weighted: Vectors | None = embedder.embed_weighted(

@@ -8,11 +8,11 @@ from itertools import accumulate
 from memory.domain.policy import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
 from memory.language.queries import is_telling
-from memory.models.fulltext import CONFIGURATIONS, UNKNOWN_CONFIGURATION
-from memory.models.numbered import run_numbered
-from memory.models.vector_search import NO_WORDS, Words
+from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
+from memory.search.prepared import run_prepared
+from memory.search.statements import NO_WORDS, QueryWords
 
-_STEMMING = tuple(dict.fromkeys(CONFIGURATIONS.values()))
+_STEMMING = tuple(dict.fromkeys(TEXT_CONFIGURATIONS.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class _Word:
     documents: int
 
 
-def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
+def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> QueryWords:
     """Return what of a query the text arm asks for: its `query_terms` rarest words, weighed by their rarity.
 
     Stop words of the query's likeliest language are left out, for rows of other languages too: there they would be the
@@ -31,14 +31,14 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
     """
     asked = {
         "query": query,
-        "simple": UNKNOWN_CONFIGURATION,
+        "simple": DEFAULT_TEXT_CONFIGURATION,
         "configurations": list(_STEMMING),
         "workspace": workspace_id,
         "sample": policy.length_sample,
     }
     # Without a word to ask for, neither finds anything. Counting on the spot goes by how many texts the workspace has.
     for statement, keeps_plan in ((_COUNTED, True), (_COUNT, False)):
-        if rows := run_numbered(statement=statement, parameters=asked, keeps_plan=keeps_plan).fetchall():
+        if rows := run_prepared(statement=statement, parameters=asked, keeps_plan=keeps_plan).fetchall():
             break
     if not rows:
         return NO_WORDS
@@ -51,14 +51,14 @@ def words_of(*, query: str, workspace_id: int, policy: RecallPolicy) -> Words:
     return replace(words, has_waiting=has_waiting)
 
 
-def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> Words:
+def _weigh(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> QueryWords:
     weights = [inverse_document_frequency(documents=documents, frequency=word.documents) for word in found]
     flat = [
         (lexeme, number, weight, weight if all(map(is_telling, word.lexemes)) else 0.0)
         for number, (word, weight) in enumerate(zip(found, weights, strict=True))
         for lexeme in word.lexemes
     ]
-    return Words(
+    return QueryWords(
         lexemes=tuple(lexeme for lexeme, *_ in flat),
         words=tuple(number for _, number, *_ in flat),
         weights=tuple(weight for *_, weight, _ in flat),

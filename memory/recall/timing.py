@@ -10,11 +10,12 @@ import structlog
 
 from memory.domain.policy import RecallPolicy
 from memory.language.times import Event, Order, Side, TimeAsked
-from memory.models.past_search import read_occasions, read_validity, search_closed_beliefs
-from memory.models.reach import Reach
-from memory.models.search_time import Result, SearchFailed, TimedSearch
-from memory.models.vector_search import BeliefCandidate, EpisodeCandidate, SearchQuery, Words
 from memory.recall.channels import Channels
+from memory.search.hybrid import BeliefCandidate, EpisodeCandidate, search_closed_beliefs
+from memory.search.prepared import Result, SearchFailed, TimedSearch
+from memory.search.related import read_belief_validity, read_episode_times
+from memory.search.scope import SearchScope
+from memory.search.statements import QueryWords, SearchQuery
 
 log = structlog.get_logger(__name__)
 
@@ -41,12 +42,12 @@ class TimeChannel:
     """A question's way to what is of a time: `reach` has no time of its own, `channels` searches a reach."""
 
     timed: TimedSearch
-    reach: Reach
+    reach: SearchScope
     count: int
-    channels: Callable[[Reach, SearchQuery], Channels]
+    channels: Callable[[SearchScope, SearchQuery], Channels]
     policy: RecallPolicy
 
-    def resolve(self, asked: TimeAsked, *, read_words: Callable[[str], Words]) -> TimeAsked | None:
+    def resolve(self, asked: TimeAsked, *, read_words: Callable[[str], QueryWords]) -> TimeAsked | None:
         """Return a time with its event as a bound, None where nobody told of such an event.
 
         `read_words` weighs words as those of a query. An event was at the first of what its words find best.
@@ -90,7 +91,7 @@ class TimeChannel:
     def _run(self, read: Callable[[], Result]) -> Result:
         return self.timed.run(read, seconds=self.policy.channel_seconds)
 
-    def _moment_of(self, event: Event, read_words: Callable[[str], Words]) -> datetime | None:
+    def _moment_of(self, event: Event, read_words: Callable[[str], QueryWords]) -> datetime | None:
         words = self._run(partial(read_words, event.words))
         query = SearchQuery(vector=None, model="", words=words)
         spans: list[Span] = [(event.start, event.end), (None, None)] if event.start else [(None, None)]
@@ -99,7 +100,7 @@ class TimeChannel:
             best = max((episode.text_score for episode in found), default=0.0)
             told = [episode.id for episode in found if episode.text_score >= _SAME_EVENT * best > 0]
             if told:
-                return min(one.began_at for one in self._run(partial(read_occasions, episodes=told)).values())
+                return min(one.began_at for one in self._run(partial(read_episode_times, episodes=told)).values())
         return None
 
     def _inside(self, span: Span, query: SearchQuery) -> list[EpisodeCandidate]:
@@ -139,11 +140,11 @@ class TimeChannel:
         if asked.order != Order.ANY:
             among = [episode for episode in episodes if episode.id in weights] if inside else episodes
             occasions = [episode.id for episode in _occasions(among, self.policy)]
-            occurred = {key: one.occurred_at for key, one in read_occasions(episodes=occasions).items()}
+            occurred = {key: one.occurred_at for key, one in read_episode_times(episodes=occasions).items()}
             ordered = sorted(occurred, key=lambda key: (occurred[key], key), reverse=asked.order == Order.LAST)
             weights = {key: 1.0 - place / len(ordered) for place, key in enumerate(ordered)}
         if beliefs and span != (None, None):
-            validity = read_validity(beliefs=[belief.id for belief in beliefs])
+            validity = read_belief_validity(beliefs=[belief.id for belief in beliefs])
             weights |= {key: 1.0 for key, held in validity.items() if _overlap(held, span)}
         return weights
 

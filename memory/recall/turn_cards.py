@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.access.visibility import Viewer, visible_episodes, visible_turns
+from memory.access import Viewer, visible_episodes, visible_turns
 from memory.domain.buffering import TurnState
 from memory.domain.conversation import Role
 from memory.domain.ids import turn_id_of, turn_number_of

@@ -14,13 +14,13 @@ from memory.domain.matter import matter_of
 from memory.domain.policy import RecallPolicy
 from memory.llm.embeddings import Embedder
 from memory.models import Source
-from memory.models.fulltext import CONFIGURATIONS
-from memory.models.reach import Reach
-from memory.models.search_time import SearchFailed, TimedSearch
-from memory.models.texts import Text
-from memory.models.turn_search import WaitingTurn, search_waiting_turns
-from memory.models.vector_search import EpisodeCandidate, SearchQuery
+from memory.models.fields import TEXT_CONFIGURATIONS
 from memory.recall.search import Found
+from memory.search.hybrid import BufferedTurn, EpisodeCandidate, search_buffered_turns
+from memory.search.prepared import SearchFailed, TimedSearch
+from memory.search.related import MemoryText
+from memory.search.scope import SearchScope
+from memory.search.statements import SearchQuery
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ _OPENING = 80  # characters that tell how a text begins
 def add_waiting(
     *,
     timed: TimedSearch,
-    reach: Reach,
+    reach: SearchScope,
     found: Found,
     query: str,
     session: str,
@@ -46,10 +46,10 @@ def add_waiting(
     if words is None or not words.has_waiting:
         return found
     search = partial(
-        search_waiting_turns,
+        search_buffered_turns,
         reach=reach,
         query=found.query,
-        configuration=CONFIGURATIONS.get(guess_language(query), ""),
+        configuration=TEXT_CONFIGURATIONS.get(guess_language(query), ""),
         except_session=session,
         most=policy.waiting_turns,
     )
@@ -69,7 +69,7 @@ def add_waiting(
 
 
 def _candidates(
-    said: Sequence[tuple[WaitingTurn, str]], query: SearchQuery, embedder: Embedder
+    said: Sequence[tuple[BufferedTurn, str]], query: SearchQuery, embedder: Embedder
 ) -> list[EpisodeCandidate]:
     """Put turns beside episodes; one has a vector here only where the model adds up those of words, in no time."""
     similar: Sequence[float | None] = [None] * len(said)
@@ -98,7 +98,7 @@ def _candidates(
     ]
 
 
-def _weigh(found: Found, turns: Sequence[tuple[str, WaitingTurn]]) -> Mapping[str, float] | None:
+def _weigh(found: Found, turns: Sequence[tuple[str, BufferedTurn]]) -> Mapping[str, float] | None:
     """Weigh turns by the time that is asked about, as episodes are: those of its span fit it wholly."""
     start, end = found.span
     if found.of_time is None or (start is None and end is None):
@@ -109,8 +109,8 @@ def _weigh(found: Found, turns: Sequence[tuple[str, WaitingTurn]]) -> Mapping[st
     return {**found.of_time, **dict.fromkeys(inside, 1.0)}
 
 
-def _text(key: str, turn: WaitingTurn, matter: str) -> Text:
-    return Text(
+def _text(key: str, turn: BufferedTurn, matter: str) -> MemoryText:
+    return MemoryText(
         id=key, text=matter, kind="", dated=turn.occurred_at, confidence=None, session=turn.session, is_derived=False,
         valid_from=None, valid_until=None,
     )  # fmt: skip

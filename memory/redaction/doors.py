@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memory.models.redactions import Redaction
+from memory.models.tenancy import Redaction
 from memory.redaction.findings import Redacted, telling_marker_of
 from memory.redaction.redact import redact
 

@@ -6,21 +6,18 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matter import matter_of
 from memory.domain.remembering import Course
-from memory.ledger.beliefs import check_model, find_suppressed
-from memory.ledger.confidence import LEFT
-from memory.ledger.lineage import Descent, record_lineage
-from memory.ledger.locks import lock_named
-from memory.ledger.statements import source_of_belief
-from memory.ledger.status import change_status
+from memory.ledger.beliefs import check_embedding_model, find_suppressed, source_of_belief
+from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.transactions import LineageInput, change_status, lock_existing_beliefs, record_lineage
 from memory.models import Belief, FactOutcome, LineageKind, RememberedFact
-from memory.models.remembrances import SAYS_THE_SAME
-from memory.models.vectors import Vectors, store_belief_vectors
+from memory.models.conversations import REASON_EQUIVALENT
 from memory.remembering.changing import bear_out
 from memory.remembering.holds import Hold
 from memory.remembering.linking import link_neighbours
 from memory.remembering.meeting import Meeting, without_rivals
 from memory.remembering.reading import Unanswered, embed_texts, own_vector
 from memory.remembering.surroundings import choose_match, find_near
+from memory.search.vectors import Vectors, store_belief_vectors
 
 PUT_AWAY = "a person put away what says the same"
 
@@ -33,7 +30,7 @@ def unmatched_facts(*, hold: Hold) -> list[RememberedFact]:
 def embed_facts(*, hold: Hold, facts: Sequence[RememberedFact]) -> Mapping[str, Vectors]:
     """Embed what waits, and the episode where it waits, too; by their words. Raises Unanswered."""
     episode = hold.remembrance.episode
-    if episode.status not in LEFT and (matter := matter_of(episode.text, episode.speaker)):
+    if episode.status not in WITHDRAWN_STATUSES and (matter := matter_of(episode.text, episode.speaker)):
         own_vector(episode=episode, matter=matter).collect()
     found = embed_texts(texts=[fact.text for fact in facts], episode=episode)
     if len(found) < len({fact.text for fact in facts}):
@@ -47,11 +44,11 @@ def catch_up(*, meeting: Meeting, fact: RememberedFact, vector: Vectors) -> None
     What says the same as another belief becomes part of that one. A text that was forgotten has no word to give.
     """
     assert fact.belief_id  # only a belief waits for a vector
-    [belief] = lock_named([fact.belief_id])
-    check_model(workspace_id=belief.workspace_id, model=meeting.model)
+    [belief] = lock_existing_beliefs([fact.belief_id])
+    check_embedding_model(workspace_id=belief.workspace_id, model=meeting.model)
     store_belief_vectors(workspace_id=belief.workspace_id, model=meeting.model, vectors={belief.pk: vector})
     fact.is_unmatched = False
-    if belief.status in LIVE and meeting.remembrance.episode.status not in LEFT:
+    if belief.status in LIVE and meeting.remembrance.episode.status not in WITHDRAWN_STATUSES:
         _compare(meeting, fact, belief, vector)
     fact.save()
 
@@ -76,10 +73,10 @@ def _compare(meeting: Meeting, fact: RememberedFact, belief: Belief, vector: Vec
 def _join(meeting: Meeting, fact: RememberedFact, belief: Belief, target: str) -> None:
     """Give a belief's word to the one that was there first, and let it go on in that one."""
     bear_out(belief_id=target, episode=meeting.remembrance.episode, author=meeting.author)
-    [twin] = lock_named([target])
-    descent = Descent(parents=[belief], kind=LineageKind.MERGE, reason=SAYS_THE_SAME)
+    [twin] = lock_existing_beliefs([target])
+    descent = LineageInput(parents=[belief], kind=LineageKind.MERGE, reason=REASON_EQUIVALENT)
     record_lineage(child=twin, descent=descent, author=meeting.author)
-    _end(meeting, belief, BeliefStatus.MERGED, SAYS_THE_SAME)
+    _end(meeting, belief, BeliefStatus.MERGED, REASON_EQUIVALENT)
     fact.outcome, fact.belief = FactOutcome.REINFORCED, twin
 
 

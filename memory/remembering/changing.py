@@ -19,14 +19,11 @@ from memory.domain.remembering import Fact
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, Creation, StatementVector, create_belief
-from memory.ledger.challenges import challenge_belief, is_challenged
-from memory.ledger.closing import is_closed
-from memory.ledger.confidence import confidence_policy, read_rows
-from memory.ledger.evidence import CLASH, EvidenceInput, record_evidence
-from memory.ledger.lineage import Descent, record_lineage
-from memory.ledger.locks import lock_named
+from memory.ledger.beliefs import BeliefDraft, CreationResult, StatementVector, create_belief
+from memory.ledger.confidence import confidence_policy, read_evidence_rows
+from memory.ledger.evidence import CLASH_REASON, EvidenceInput, record_evidence
+from memory.ledger.gates import challenge_belief, is_challenged, is_closed
+from memory.ledger.transactions import Author, LineageInput, lock_existing_beliefs, record_lineage
 from memory.models import (
     Basis,
     Belief,
@@ -41,7 +38,7 @@ from memory.models import (
     RivalOutcome,
 )
 from memory.models.beliefs import Timeframe
-from memory.models.remembrances import CONTRADICTED
+from memory.models.conversations import REASON_CONTRADICTED
 
 
 def draft_of(*, episode: Episode, fact: Fact, is_told: bool) -> BeliefDraft:
@@ -71,14 +68,14 @@ def found(
     call_id: int | None,
     author: Author,
     instead_of: Collection[str] = (),
-) -> Creation:
+) -> CreationResult:
     """Make a belief that its episode supports, or let what says the same take its word.
 
     Where it announces a change, it takes the place of the beliefs that it challenges, from the day that it names.
 
     Raise NoVector where the workspace's model is not the vector's any more.
     """
-    parents = [belief for belief in lock_named(instead_of) if is_challenged(belief)]
+    parents = [belief for belief in lock_existing_beliefs(instead_of) if is_challenged(belief)]
     announces = claim is not None and claim.mode == Mode.CHANGE
     word = EvidenceInput(
         episode_id=episode.pk,
@@ -90,7 +87,7 @@ def found(
     )
     descent = None
     if parents:
-        descent = Descent(parents=parents, kind=LineageKind.SUPERSESSION, reason=parents[0].status_reason)
+        descent = LineageInput(parents=parents, kind=LineageKind.SUPERSESSION, reason=parents[0].status_reason)
     if parents and claim and announces:
         draft = replace(draft, valid_from=claim.begins_at)
     return create_belief(draft=draft, vector=vector, said=[word], author=author, descent=descent)
@@ -101,7 +98,7 @@ def bear_out(*, belief_id: str, episode: Episode, author: Author) -> None:
 
     An archived belief comes back where that allows it (B14).
     """
-    [belief] = lock_named([belief_id])
+    [belief] = lock_existing_beliefs([belief_id])
     support = EvidenceInput(episode_id=episode.pk, verdict=Verdict.SUPPORTS, basis=Basis.GUARD)
     gained = record_evidence(said={belief_id: [support]}, beliefs=[belief], author=author)
     superseded = Lineage.objects.filter(
@@ -117,7 +114,7 @@ def bear_out(*, belief_id: str, episode: Episode, author: Author) -> None:
     against = EvidenceInput(
         episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.GUARD, reason=BEARS_OUT_ANOTHER
     )
-    record_evidence(said={key: [against] for key in rivals}, beliefs=lock_named(rivals), author=author)
+    record_evidence(said={key: [against] for key in rivals}, beliefs=lock_existing_beliefs(rivals), author=author)
 
 
 BEARS_OUT_ANOTHER = "It bears out what contradicts this."
@@ -131,7 +128,7 @@ def contradict(
     What rests on enough supporting episodes lives on beside the new one; so does what is pinned (D9), or belongs to
     another project or user than what was remembered: it may hold elsewhere. Anything else is challenged.
     """
-    [rival] = lock_named([rival_id])
+    [rival] = lock_existing_beliefs([rival_id])
     supports = _count_supports(rival)
     word = EvidenceInput(
         episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.MODEL, reason=reason, call_id=call_id
@@ -139,7 +136,7 @@ def contradict(
     gained = record_evidence(said={rival_id: [word]}, beliefs=[rival], author=author)
     if Verdict.CONTRADICTS not in gained.get(rival_id, ()):
         return RivalOutcome.WEAKENED  # it only repeats what it was shown, or bears the belief out as well
-    descent = Descent(parents=[rival], kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
+    descent = LineageInput(parents=[rival], kind=LineageKind.SUPERSESSION, reason=REASON_CONTRADICTED)
     record_lineage(child=belief, descent=descent, author=author)
     is_elsewhere = (rival.project_id, rival.user) != (belief.project_id, belief.user)
     if is_elsewhere or supports >= settings.POLICY.remember.supported_episodes:
@@ -161,7 +158,7 @@ def hear(
 
     Rules say so, or a model by a call. What was so before something else was says nothing against it: PAST.
     """
-    [belief] = lock_named([belief_id])
+    [belief] = lock_existing_beliefs([belief_id])
     was_closed = is_closed(belief)
     claim, relation = _agree(relations)
     if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
@@ -209,11 +206,11 @@ def _agree(relations: Sequence[tuple[Claim, Relation]]) -> tuple[Claim, Relation
     ending = [pair for pair in relations if pair[1].ends]
     claim, relation = (ending or list(relations))[-1]
     if not ending and len({one.verdict for _, one in relations}) > 1:
-        relation = replace(relation, verdict=Verdict.PARTIAL, reason=CLASH)
+        relation = replace(relation, verdict=Verdict.PARTIAL, reason=CLASH_REASON)
     return claim, relation
 
 
 def _count_supports(belief: Belief) -> int:
     """Count the episodes that support a belief, echoes left out."""
-    rows = read_rows(belief_id=belief.pk)
+    rows = read_evidence_rows(belief_id=belief.pk)
     return weigh_evidence(rows=rows, policy=confidence_policy(belief.workspace)).rows.get(Verdict.SUPPORTS, 0)

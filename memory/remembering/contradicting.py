@@ -10,7 +10,7 @@ from memory.domain.breaking import OWN_ERRORS
 from memory.domain.user_names import person_of
 from memory.language.contradictions import find_contradiction
 from memory.language.sides import Side, language_of, read_side
-from memory.ledger.statements import BeliefSource, read_beliefs
+from memory.ledger.beliefs import BeliefSource, read_beliefs_with_vectors
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
 from memory.remembering.pairing import Ids, Pair
@@ -36,7 +36,9 @@ class Contradicting:
 def find_contradicting(*, workspace: Workspace, besides: Collection[Ids] = ()) -> list[Contradicting]:
     """Return the pairs of which a rule says that both cannot hold, the most similar first, known ones left out."""
     model = embedder_of(workspace)
-    beliefs, vectors = read_beliefs(beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name)
+    beliefs, vectors = read_beliefs_with_vectors(
+        beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name
+    )
     known, found = set(besides), []
     for language, places in _scopes(beliefs):
         sides = [_side_of(beliefs[place], language) for place in places]

@@ -7,10 +7,10 @@ from django.conf import settings
 
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import Belief, Link
-from memory.models.nearest import Neighbour
+from memory.search.vectors import NearBelief
 
 
-def link_neighbours(*, belief: Belief, near: Sequence[tuple[Neighbour, float]], now: datetime) -> list[Link]:
+def link_neighbours(*, belief: Belief, near: Sequence[tuple[NearBelief, float]], now: datetime) -> list[Link]:
     """Link a belief to its nearest neighbours, given with their similarity and the nearest first."""
     policy = settings.POLICY.remember
     chosen = [

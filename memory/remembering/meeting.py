@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from memory.claims.reading import RULES
+from memory.claims import RULES_READER
 from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import source_of
 from memory.consolidation.testimony import PAST
@@ -17,17 +17,16 @@ from memory.domain.remembering import Course, Match, says_something
 from memory.domain.verdicts import Verdict
 from memory.language.modes import Mode
 from memory.language.relations import Relation
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, Outcome, StatementVector
+from memory.ledger.beliefs import BeliefDraft, CreationOutcome, StatementVector
+from memory.ledger.transactions import Author
 from memory.llm.requests import StatedBelief
 from memory.models import Belief, Claim, FactOutcome, RememberedFact, Remembrance, RivalOutcome
-from memory.models.nearest import Surroundings
-from memory.models.remembrances import REMEMBERED
-from memory.models.vectors import Vectors
+from memory.models.conversations import REASON_REMEMBERED
 from memory.remembering.changing import bear_out, contradict, draft_of, found, hear
 from memory.remembering.linking import link_neighbours
 from memory.remembering.reading import ReadFact
 from memory.remembering.surroundings import Likeness, choose_match, find_near, surroundings_of
+from memory.search.vectors import ComparisonScope, Vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,7 @@ class Meeting:
     @property
     def author(self) -> Author:
         """Return who acts, why and when."""
-        return Author(actor=read_actor(self.remembrance.actor), reason=REMEMBERED, now=self.now)
+        return Author(actor=read_actor(self.remembrance.actor), reason=REASON_REMEMBERED, now=self.now)
 
     def settle(self, facts: Sequence[ReadFact]) -> list[RememberedFact]:
         """Do what facts ask for, and return what that was; raise Unasked where something must be asked first."""
@@ -126,7 +125,7 @@ class Meeting:
         Where it names another value of what is believed and announces nothing, it counts against that first (E4).
         """
         assert read.claim is not None
-        if read.claim.reader != RULES and FactOutcome.REINFORCED not in heard.values():
+        if read.claim.reader != RULES_READER and FactOutcome.REINFORCED not in heard.values():
             self._ask(row, draft, read, heard)
         row.outcome = FactOutcome.HEARD
         for key, outcome in heard.items():
@@ -177,7 +176,7 @@ class Meeting:
         named = sorted(seen.values_list("pk", flat=True))
         return tuple(key for key in dict.fromkeys([*close, *named]) if key not in besides)[: policy.candidates]
 
-    def surroundings_of(self, belief: BeliefDraft | Belief) -> Surroundings:
+    def surroundings_of(self, belief: BeliefDraft | Belief) -> ComparisonScope:
         """Say where the like of what was remembered is looked for."""
         remembrance = self.remembrance
         return surroundings_of(belief=belief, episode=remembrance.episode, is_limited=remembrance.is_limited)
@@ -257,10 +256,10 @@ class Meeting:
 
 
 _OUTCOMES = {
-    Outcome.CREATED: FactOutcome.CREATED,
-    Outcome.JOINED: FactOutcome.REINFORCED,
-    Outcome.SUPPRESSED: FactOutcome.SUPPRESSED,
-    Outcome.UNFOUNDED: FactOutcome.REFUSED,
+    CreationOutcome.CREATED: FactOutcome.CREATED,
+    CreationOutcome.JOINED: FactOutcome.REINFORCED,
+    CreationOutcome.SUPPRESSED: FactOutcome.SUPPRESSED,
+    CreationOutcome.UNFOUNDED: FactOutcome.REFUSED,
 }
 
 

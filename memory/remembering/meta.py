@@ -18,14 +18,19 @@ from memory.domain.lifecycle import BeliefStatus
 from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.domain.user_names import name_of_user
 from memory.domain.verdicts import Verdict
-from memory.ledger.author import Author
-from memory.ledger.beliefs import BeliefDraft, NoVector, StatementVector, create_belief, find_suppressed
+from memory.ledger.beliefs import (
+    BeliefDraft,
+    BeliefSource,
+    EmbeddingUnavailable,
+    StatementVector,
+    create_belief,
+    find_equivalent,
+    find_suppressed,
+    read_beliefs_with_vectors,
+)
 from memory.ledger.confidence import chosen_confidence
-from memory.ledger.equivalents import find_same
 from memory.ledger.evidence import EvidenceInput
-from memory.ledger.lineage import Descent
-from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
-from memory.ledger.statements import BeliefSource, read_beliefs
+from memory.ledger.transactions import Author, LineageInput, lock_beliefs, lock_workspace, scan_lock
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope, find_replies
@@ -35,7 +40,7 @@ from memory.llm.requests import MetaRequest
 from memory.llm.workspace_model import embedder_of
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +78,7 @@ def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
     where somebody looks at all beliefs already.
     """
     check_believing(workspace_id=workspace.pk)
-    with alone_looking(workspace.pk):
+    with scan_lock(workspace.pk):
         groups = _with_a_turn(workspace, sorted(_groups(workspace), key=lambda group: -len(group.beliefs)))
     if groups and language_model().is_offline:
         return MetaRound(groups=len(groups), made=[], unanswered=NEEDS_A_MODEL)
@@ -86,7 +91,7 @@ def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
         for place, vector in _embed(workspace, says, budget).items():
             belief = _store(groups[place], says[place], vector, answers[place].call_id, author)
             made += [belief] if belief else []
-    except NoVector as error:
+    except EmbeddingUnavailable as error:
         unanswered = unanswered or str(error)
     return MetaRound(groups=len(groups), made=made, unanswered=unanswered)
 
@@ -101,7 +106,7 @@ def _groups(workspace: Workspace) -> Iterator[Group]:
     """Yield the groups that are large enough, and that no belief is about as they are, nor ever was."""
     policy, model = settings.POLICY.reflection, embedder_of(workspace)
     plain = Belief.objects.for_workspace(workspace.pk).active().exclude(fact_type=FactType.META)
-    beliefs, vectors = read_beliefs(beliefs=plain, model=model.name)
+    beliefs, vectors = read_beliefs_with_vectors(beliefs=plain, model=model.name)
     known = _known_groups(workspace)
     scopes: dict[object, list[int]] = defaultdict(list)
     for place, belief in enumerate(beliefs):
@@ -241,7 +246,7 @@ def _store(group: Group, wording: Wording, vector: StatementVector, call_id: int
         vector=vector,
         said=_unite(ids, call_id),
         author=author,
-        descent=Descent(parents=parents, kind=LineageKind.SYNTHESIS, reason=author.reason),
+        descent=LineageInput(parents=parents, kind=LineageKind.SYNTHESIS, reason=author.reason),
     )
     if made.belief is None:
         return None
@@ -258,7 +263,7 @@ def _is_known(draft: BeliefDraft, vector: StatementVector) -> bool:
         return True
     live = Belief.objects.for_workspace(draft.workspace_id).filter(status__in=LIVE, language=draft.language)
     seen = live.visible_in(draft.project_id).filter(user__in=("", draft.user))
-    same = find_same(workspace_id=draft.workspace_id, candidate=candidate, vector=vector.numbers, among=seen)
+    same = find_equivalent(workspace_id=draft.workspace_id, candidate=candidate, vector=vector.numbers, among=seen)
     return same is not None
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
-from memory.ledger import guarding
-from memory.ledger.statements import BeliefSource, read_beliefs, similarities
+from memory.ledger import beliefs
+from memory.ledger.beliefs import BeliefSource, cosine_matrix, read_beliefs_with_vectors
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Workspace
-from memory.models.vectors import Vectors
+from memory.search.vectors import Vectors
 
 _CELLS = 2**23  # cosines that are held at once: 32 MB, whatever there is to compare
 
@@ -65,7 +65,7 @@ def most_alike(*, workspace: Workspace, band: Band, most: int, besides: Collecti
     model = embedder_of(workspace)
     raw = _raw(band, model.profile)
     active = Belief.objects.for_workspace(workspace.pk).active()
-    beliefs, vectors = read_beliefs(beliefs=active, model=model.name)
+    beliefs, vectors = read_beliefs_with_vectors(beliefs=active, model=model.name)
     known = set(besides)
     count, found = 0, []
     for places in _scopes(beliefs):
@@ -88,7 +88,7 @@ def _foremost(found: list[_Hit], most: int) -> list[_Hit]:
 
 def passes_guard(*, pair: Pair) -> bool:
     """Tell whether no rule tells two beliefs apart."""
-    return guarding.passes_guard(left=pair.one.claim, right=pair.other.claim)
+    return beliefs.passes_guard(left=pair.one.claim, right=pair.other.claim)
 
 
 def still_active(pairs: Iterable[Twosome]) -> list[Twosome]:
@@ -124,7 +124,7 @@ def _best(vectors: Vectors, band: Band, most: int, known: NDArray[np.intp]) -> I
     """Yield of each block of rows how many pairs are alike, and the most similar: cosine, left < right."""
     rows = max(_CELLS // max(len(vectors), 1), 1)
     for start in range(0, len(vectors), rows):
-        cosines = similarities(vectors[start : start + rows], vectors[start:])
+        cosines = cosine_matrix(vectors[start : start + rows], vectors[start:])
         cosines[np.tril_indices(len(cosines))] = -np.inf
         here = known[(known[:, 0] >= start) & (known[:, 0] < start + rows)] - start
         cosines[here[:, 0], here[:, 1]] = -np.inf

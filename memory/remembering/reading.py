@@ -9,8 +9,14 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 
-from memory.claims.messages import plan_readings
-from memory.claims.reading import is_speech, keep_own_words, read_episodes_into_claims, reader_of, store_reading
+from memory.claims import (
+    is_speech,
+    plan_claim_requests,
+    read_episodes_into_claims,
+    reader_of,
+    store_model_claims,
+    store_own_words,
+)
 from memory.consolidation.cycle import budget_policy
 from memory.domain.matter import matter_of
 from memory.domain.noting import hear_note
@@ -26,8 +32,8 @@ from memory.llm.replies import ClaimsReply, Reply, StatedFacts
 from memory.llm.requests import EpisodeText, RememberRequest, Request
 from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Episode, FactType
-from memory.models.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from memory.remembering.holds import Hold
+from memory.search.vectors import Vectors, read_episode_vectors, store_episode_vectors
 
 log = structlog.get_logger(__name__)
 
@@ -113,13 +119,13 @@ def _read_speech(hold: Hold, budget: CallBudget) -> tuple[bool, int | None]:
         read_episodes_into_claims(episodes=[episode.pk], now=now)
         return True, None
     unread = Episode.objects.filter(pk=episode.pk, read_at=None)
-    requests = plan_readings(workspace_id=episode.workspace_id, episodes=unread, now=now, alone={episode.pk})
+    requests = plan_claim_requests(workspace_id=episode.workspace_id, episodes=unread, now=now, alone={episode.pk})
     if not requests:
         return True, None
     heard = ask(hold=hold, budget=budget, request=requests[0])
     if isinstance(heard.reply, ClaimsReply):
         reader = reader_of(model_for=model.model_for)
-        store_reading(request=requests[0], reply=heard.reply, reader=reader, now=now)
+        store_model_claims(request=requests[0], reply=heard.reply, reader=reader, now=now)
     return isinstance(heard.reply, ClaimsReply), heard.call_id
 
 
@@ -127,7 +133,7 @@ def _claims_of(episode: Episode, matter: str, now: datetime) -> list[Claim]:
     """Return what an episode claims of its speaker's life; what was to be remembered is never lost."""
     claims = list(Claim.objects.filter(episode=episode).evidence())
     if not claims and (wished := hear_note(matter)):
-        return [keep_own_words(episode=episode, words=wished, now=now)]
+        return [store_own_words(episode=episode, words=wished, now=now)]
     return claims
 
 

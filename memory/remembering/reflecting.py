@@ -12,9 +12,8 @@ from django.db.models import Max
 from memory.domain.actor import Actor
 from memory.domain.fading import effective_confidence
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.confidence import LEFT, chosen_confidence
-from memory.ledger.locks import alone_looking, lock_beliefs, lock_workspace
-from memory.ledger.status import change_status
+from memory.ledger.confidence import WITHDRAWN_STATUSES, chosen_confidence
+from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace, scan_lock
 from memory.models import Belief, Evidence, Link, LinkKind, Workspace
 from memory.remembering.pairing import Alike, Band, Pair, most_alike, passes_guard, still_active
 
@@ -73,7 +72,7 @@ def reflect(*, workspace: Workspace, now: datetime, most: int) -> Reflection:
 
 
 def _find_alike(workspace: Workspace, *, from_similarity: float, most: int) -> Alike:
-    with alone_looking(workspace.pk):
+    with scan_lock(workspace.pk):
         return most_alike(workspace=workspace, band=Band(low=from_similarity), most=most)
 
 
@@ -93,7 +92,7 @@ def find_faded(*, workspace: Workspace, now: datetime, among: Collection[str] | 
     """
     policy = settings.POLICY.reflection
     active = Belief.objects.for_workspace(workspace.pk).active().select_related("workspace", "access").defer("search")
-    counting = Evidence.objects.for_workspace(workspace.pk).exclude(episode__status__in=LEFT)
+    counting = Evidence.objects.for_workspace(workspace.pk).exclude(episode__status__in=WITHDRAWN_STATUSES)
     if among is not None:
         active, counting = active.filter(pk__in=among), counting.filter(belief__in=among)
     said = dict(counting.filter(base_weight__gt=0).values_list("belief").annotate(Max("created_at")))

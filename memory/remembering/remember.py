@@ -16,7 +16,7 @@ from memory.ingest.arrival import Arrival, Rejected, Stored
 from memory.ingest.episodes import take_episodes
 from memory.llm.model import FailureKind, language_model
 from memory.models import Lineage, LineageKind, RememberedFact, Remembrance, RemembranceState, RivalOutcome, Workspace
-from memory.models.remembrances import CONTRADICTED
+from memory.models.conversations import REASON_CONTRADICTED
 from memory.remembering.working import work_remembrance
 from memory.signals import remembrance_ready
 
@@ -146,7 +146,7 @@ def actions_of(*, remembrance: Remembrance) -> tuple[BeliefAction, ...]:
 
 def _further_rivals(fact: RememberedFact) -> Iterator[tuple[str, RivalOutcome]]:
     """Yield what else a fact contradicts than the belief that its row names, which the lineage tells."""
-    superseded = Lineage.objects.filter(child=fact.belief_id, kind=LineageKind.SUPERSESSION, reason=CONTRADICTED)
+    superseded = Lineage.objects.filter(child=fact.belief_id, kind=LineageKind.SUPERSESSION, reason=REASON_CONTRADICTED)
     others = superseded.exclude(parent=fact.rival_id).order_by("pk")
     for parent, status in others.values_list("parent", "parent__status"):
         is_over = status in (BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED)

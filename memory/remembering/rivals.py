@@ -16,7 +16,7 @@ from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.testimony import read_testimony
 from memory.domain.user_names import name_of_user
-from memory.ledger.locks import alone_looking, lock_workspace
+from memory.ledger.transactions import lock_workspace, scan_lock
 from memory.llm.budget import CallBudget, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, Failure, answer_asks
 from memory.llm.ledger import CallScope
@@ -24,7 +24,7 @@ from memory.llm.model import FailureKind, LanguageModel, language_model
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.models import Belief, Rival, RivalState, Workspace
-from memory.models.rivals import RivalQuerySet
+from memory.models.beliefs import RivalQuerySet
 from memory.remembering.contradicting import Contradicting, find_contradicting
 from memory.remembering.meeting import as_stated
 from memory.remembering.pairing import Band, Ids, Pair, most_alike, passes_guard, still_active
@@ -72,7 +72,7 @@ def find_rivals(*, workspace: Workspace, now: datetime, most: int | None = None)
     """
     most = most or settings.POLICY.rivals.pairs
     listed = Rival.objects.for_workspace(workspace.pk).standing()
-    with alone_looking(workspace.pk):
+    with scan_lock(workspace.pk):
         ruled = find_contradicting(
             workspace=workspace, besides=list(listed.suspected().values_list("first_id", "second_id"))
         )

@@ -10,10 +10,10 @@ from memory.domain.actor import Actor
 from memory.domain.cards import split_subject
 from memory.domain.gates.decisions import LIVE
 from memory.history.attribution import attribute_changes
-from memory.ledger.locks import lock_beliefs, lock_workspace
-from memory.ledger.statements import hash_statement
+from memory.ledger.beliefs import hash_statement
+from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Belief, Workspace
-from memory.models.remembrances import BACKFILLED
+from memory.models.conversations import REASON_BACKFILLED
 
 _LONGEST = 200
 _BATCH = 50  # some 0.1 s under the lock of the workspace
@@ -47,7 +47,7 @@ def _subject_of(belief: Belief) -> str:
 def _fill_in(workspace: Workspace, ids: Collection[str], actor: Actor, now: datetime) -> dict[str, str]:
     """Fill in those of the named beliefs that are still without a subject."""
     lock_workspace(workspace.pk)
-    attribute_changes(actor=actor, reason=BACKFILLED)
+    attribute_changes(actor=actor, reason=REASON_BACKFILLED)
     beliefs = lock_beliefs(_bare(workspace).filter(pk__in=ids).values("pk"))
     for belief in beliefs:
         belief.subject, belief.updated_at = _subject_of(belief), now

@@ -8,15 +8,12 @@ from django.conf import settings
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.remembering import Match, Near, choose_course
-from memory.ledger.beliefs import BeliefDraft
-from memory.ledger.guarding import passes_guard
-from memory.ledger.statements import BeliefSource, source_of_belief
+from memory.ledger.beliefs import BeliefDraft, BeliefSource, passes_guard, source_of_belief
 from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, Episode
-from memory.models.nearest import Neighbour, Surroundings, nearest_beliefs
-from memory.models.vectors import Vectors
+from memory.search.vectors import ComparisonScope, NearBelief, Vectors, nearest_beliefs
 
-Likeness = Sequence[tuple[Neighbour, float]]  # with the similarity on the reference scale, the nearest first
+Likeness = Sequence[tuple[NearBelief, float]]  # with the similarity on the reference scale, the nearest first
 
 # What is archived can be borne out, and comes back (B14), as can what was closed since (C2); what is challenged is
 # still judged.
@@ -24,13 +21,13 @@ _JUDGED = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED, 
 _MOST = 50
 
 
-def surroundings_of(*, belief: BeliefDraft | Belief, episode: Episode, is_limited: bool) -> Surroundings:
+def surroundings_of(*, belief: BeliefDraft | Belief, episode: Episode, is_limited: bool) -> ComparisonScope:
     """Say where a belief's like is looked for: in its project and among global ones, its user's and nobody's.
 
     Who is limited to projects changes nothing that belongs to none (B21).
     """
     is_multilingual = embedder_of(belief.workspace_id).is_multilingual
-    return Surroundings(
+    return ComparisonScope(
         workspace_id=belief.workspace_id,
         project_id=belief.project_id,
         with_global=not is_limited,
@@ -40,7 +37,7 @@ def surroundings_of(*, belief: BeliefDraft | Belief, episode: Episode, is_limite
     )
 
 
-def find_near(*, within: Surroundings, vector: Vectors, besides: str = "") -> Likeness:
+def find_near(*, within: ComparisonScope, vector: Vectors, besides: str = "") -> Likeness:
     """Return the beliefs from the similarity on at which two are linked, another one left out."""
     model = embedder_of(within.workspace_id)
     least = float(model.profile.raw(settings.POLICY.remember.link_from))

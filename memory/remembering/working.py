@@ -15,19 +15,19 @@ from memory.domain.matter import matter_of
 from memory.domain.time_limits import step_seconds
 from memory.domain.user_names import name_of_user
 from memory.ending import is_ending
-from memory.ledger.beliefs import NoVector
-from memory.ledger.confidence import LEFT
-from memory.ledger.locks import Gone, lock_workspace
+from memory.ledger.beliefs import EmbeddingUnavailable
+from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.transactions import NotFound, lock_workspace
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest
 from memory.llm.workspace_model import embedder_of
 from memory.models import Episode, RememberedFact, RemembranceState
-from memory.models.vectors import Vectors
 from memory.remembering.catching_up import catch_up, embed_facts, unmatched_facts
 from memory.remembering.holds import Hold, give_up, held
 from memory.remembering.meeting import Meeting, Question, Ruling, Unasked
 from memory.remembering.reading import Reading, Unanswered, ask, read_text, text_of
+from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
 
@@ -74,9 +74,9 @@ def _work(hold: Hold, now: datetime, seconds: float | None) -> None:
         hold.postpone(seconds=wait.seconds, reason=_ASKED_TO_WAIT)
     except (OutOfBudget, Unanswered) as failed:
         _put_off(hold, failed, is_worker=is_worker)
-    except NoVector as moved:
+    except EmbeddingUnavailable as moved:
         hold.postpone(seconds=0.0, reason=str(moved), is_failure=True)
-    except Gone:
+    except NotFound:
         hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
     except BeliefsAreOff:
         give_up(remembrance=hold.remembrance, reason=_NO_BELIEFS)
@@ -163,7 +163,7 @@ def _hold_still(hold: Hold) -> None:
 
 def check_wanted(*, episode: Episode) -> None:
     """Raise LeftMeanwhile for an episode that is evidence of nothing any more."""
-    if episode.status in LEFT:
+    if episode.status in WITHDRAWN_STATUSES:
         raise LeftMeanwhile
 
 

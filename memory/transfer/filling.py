@@ -16,8 +16,8 @@ from django.db.models import Model
 from psycopg import sql
 
 from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Workspace
-from memory.models.vectors import raw_cursor
 from memory.redaction.redact import redact
+from memory.search.prepared import raw_cursor
 from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
 from memory.transfer.values import BadValue, reader_of
 

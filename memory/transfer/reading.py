@@ -13,9 +13,8 @@ from memory.domain.actor import Actor
 from memory.domain.erasure import KEY_BYTES
 from memory.history.attribution import attribute_changes
 from memory.ingest.json_text import NotJson, read_json
-from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.locks import lock_beliefs, lock_workspace
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift, recompute_beliefs
+from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Project, Workspace
 from memory.recall.counting import count_words
 from memory.transfer.filling import BrokenFile, Filling

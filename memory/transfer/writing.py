@@ -20,7 +20,7 @@ from psycopg import sql
 
 from memory.consolidation.rebuild.service import check_no_cycle_open
 from memory.models import Project, Workspace
-from memory.models.vectors import raw_cursor
+from memory.search.prepared import raw_cursor
 from memory.transfer.header import HEADER, header_of, header_of_user
 from memory.transfer.tables import ORDER_OF_EPISODES, ROW, Column, Table, numbered_tables, tables
 from memory.transfer.values import as_json

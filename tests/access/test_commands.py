@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.access.keys import find_key
+from memory.access import find_key
 from memory.models import ApiKey, Project, Workspace
 from tests import factories
 

@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from memory.access.keys import find_key
+from memory.access import find_key
 from memory.models import ApiKey, Role, Workspace
 from tests.admin.scene import Scene, person
 from tests.admin.test_isolation import list_of, page_of

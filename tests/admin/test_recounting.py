@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift, recompute_beliefs
 from memory.models import Belief, BeliefEvent, Role, Workspace
 from tests import factories
 from tests.factories import NOW

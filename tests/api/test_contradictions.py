@@ -6,7 +6,7 @@ from memory.models import Belief, Rival
 from tests.api.caller import Caller, caller, is_problem
 from tests.consolidation.conftest import decree, hasty, running_server, server, world
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 
 __all__ = ["decree", "hasty", "running_server", "server", "world"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.linking.linking import link_memories
 from memory.llm.fingerprint import fingerprint_models
 from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspace

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as now_settings
 from pytest_django import Settings
 
-from memory.access.throttling import TooOften, Usage, check_rate
+from memory.access import CallKind, RateLimited, check_rate
 from memory.models import Episode, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -62,8 +62,8 @@ def _granted(key: Any, count: int) -> int:
     granted = 0
     for _ in range(count):
         try:
-            check_rate(key=key, usage=Usage.RECALL)
-        except TooOften:
+            check_rate(key=key, usage=CallKind.RECALL)
+        except RateLimited:
             continue
         granted += 1
     return granted
@@ -114,7 +114,7 @@ def test_calls_pass_while_the_broker_is_away(workspace: Workspace, rates: Any, s
 _TAKE = """
 import django; django.setup()
 from django.conf import settings
-from memory.access.throttling import _Counter
+from memory.access import _Counter
 counter = _Counter(settings.BROKER_URL.replace("redis+socket://", "unix://", 1))
 print(sum(counter.take(name="{name}", per_minute=40) == 0 for _ in range(60)))
 """
@@ -144,6 +144,6 @@ def test_counting_costs_a_recall_next_to_nothing(workspace: Workspace) -> None:
     costs = []
     for _ in range(200):
         began = time.perf_counter()
-        check_rate(key=key, usage=Usage.RECALL)
+        check_rate(key=key, usage=CallKind.RECALL)
         costs.append(time.perf_counter() - began)
     assert sorted(costs)[20] < 0.001

@@ -11,8 +11,7 @@ from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.models import Belief
 from tests.consolidation.world import World
-from tests.model_server import Asked
-from tests.model_server_acts import judged
+from tests.model_server_acts import Asked, judged
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 COLOURS = ("red", "blue")

@@ -16,7 +16,7 @@ from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.test_budget import say_matters
 from tests.consolidation.world import World
-from tests.model_server import garbage, refuse
+from tests.model_server_acts import garbage, refuse
 
 pytestmark = pytest.mark.usefixtures("hasty")
 

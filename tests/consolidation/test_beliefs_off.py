@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from pytest_django import Settings
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.consolidation.backlog import open_backlog_cycles
 from memory.consolidation.cycle import BeliefsAreOff, note_new_episodes, open_cycle, renew_cycle, take_up_cycle
 from memory.consolidation.schedule import (

@@ -14,7 +14,7 @@ from memory.models import ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World
-from tests.model_server import Act, Asked
+from tests.model_server_acts import Act, Asked
 
 
 def open_(world: World) -> Cycle:

@@ -14,7 +14,7 @@ from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 
 pytestmark = pytest.mark.usefixtures("hasty")
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.consolidation.by_hand import (
     CannotTestify,
     NotOfOneScope,
@@ -24,15 +24,15 @@ from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
 from memory.forgetting.forget import forget_episode
 from memory.ingest.corrections import WasForgotten, correct_belief
-from memory.ledger.author import Author
-from memory.ledger.beliefs import NoVector
-from memory.ledger.verify import find_drift
+from memory.ledger.beliefs import EmbeddingUnavailable
+from memory.ledger.confidence import find_drift
+from memory.ledger.transactions import Author
 from memory.models import Belief, BeliefEvent, Episode, Evidence, Lineage, Transition, Workspace
 from tests import factories
 from tests.consolidation.restructuring import OLD, SUMMER, TWIN, WINTER
 from tests.consolidation.test_rebuild import rebuild, without_keys
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 
 # Each act in a transaction of its own: their times tell the order.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unheard")]
@@ -172,7 +172,7 @@ def test_only_what_is_believed_is_corrected(world: World, belief: Belief, status
 def test_a_model_that_does_not_answer_leaves_all_as_it_was(world: World, belief: Belief) -> None:
     world.trouble.broken["embed"] = refuse(500)
     before = Evidence.objects.count()
-    with pytest.raises(NoVector):
+    with pytest.raises(EmbeddingUnavailable):
         correct(world, belief, NEW)
     assert (Evidence.objects.count(), world.now_of(belief).status) == (before, "active")
 
@@ -385,7 +385,7 @@ def test_a_vector_of_the_model_that_was_is_not_stored_under_the_one_that_is(worl
     episodes = world.say_all(["The kiln burnt for 5 hours.", "It burnt so again."], about="kiln")
     [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[OLD])
     Workspace.objects.filter(pk=world.workspace.pk).update(embedding_model="another")
-    with pytest.raises(NoVector, match="ask again"):
+    with pytest.raises(EmbeddingUnavailable, match="ask again"):
         found_belief(
             wording=Wording(statement=OLD, subject="Kiln"),
             vector=vector,

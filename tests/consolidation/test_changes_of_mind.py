@@ -10,7 +10,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, Remembrance
 from memory.remembering.remember import remember
 from memory.remembering.working import work_remembrance

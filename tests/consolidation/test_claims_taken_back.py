@@ -8,7 +8,7 @@ from django.db import connection
 from memory.consolidation.held import held_for, release_held
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, Cycle, Evidence, ModelCall
 from tests import factories
 from tests.consolidation.telling import Teller

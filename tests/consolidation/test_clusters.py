@@ -8,7 +8,7 @@ import pytest
 from memory.consolidation.sources import hash_members
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
-from memory.models.vectors import Vectors, store_episode_vectors
+from memory.search.vectors import Vectors, store_episode_vectors
 from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import MODEL, World

@@ -12,7 +12,7 @@ from memory.models import ClusterMember, Episode
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import say_matters
 from tests.consolidation.world import World
-from tests.model_server import Asked, garbage, refuse
+from tests.model_server_acts import Asked, garbage, refuse
 
 pytestmark = pytest.mark.usefixtures("hasty")
 

@@ -8,7 +8,7 @@ from memory.models import Belief, ClusterJob, Episode, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
-from tests.model_server import (
+from tests.model_server_acts import (
     close_socket,
     garbage,
     half_reply,

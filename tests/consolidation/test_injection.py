@@ -10,8 +10,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Episode, JobVerdict
 from tests.consolidation.world import World
 from tests.injections import PLANTED
-from tests.model_server import Act, Asked
-from tests.model_server_acts import judged
+from tests.model_server_acts import Act, Asked, judged
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Scope
 from tests import factories
 from tests.consolidation.world import World
-from tests.model_server import Act, Asked
+from tests.model_server_acts import Act, Asked
 
 KILN = "The kiln of the pottery burns 5 hours."
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import note_new_episodes, open_cycle
 from memory.consolidation.schedule import open_due_cycles, open_missed_cycles
-from memory.ledger.locks import lock_workspace
+from memory.ledger.transactions import lock_workspace
 from memory.models import Cycle, Episode, Trigger, Workspace
 from tests import factories
 from workers import tasks

@@ -16,16 +16,15 @@ from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.undo import undo_cycle
 from memory.domain.verdicts import Verdict
 from memory.forgetting.erase import erase_memories
-from memory.ledger.statements import hash_statement
-from memory.ledger.verify import find_drift
+from memory.ledger.beliefs import hash_statement
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.test_reading import tell
 from tests.consolidation.undoing import LENA
 from tests.consolidation.world import World
-from tests.model_server import Asked, garbage
-from tests.model_server_acts import claim
+from tests.model_server_acts import Asked, claim, garbage
 
 pytestmark = pytest.mark.usefixtures("hasty")
 

@@ -15,7 +15,7 @@ from memory.models import Belief, Cycle, ModelCall, Pause, Trigger, Workspace
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import assert_all_found, say_matters
 from tests.consolidation.world import World
-from tests.model_server import garbage, refuse
+from tests.model_server_acts import garbage, refuse
 
 pytestmark = pytest.mark.usefixtures("hasty")
 

@@ -6,7 +6,7 @@ from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_clusters import bikes
 from tests.consolidation.world import World
-from tests.model_server import garbage
+from tests.model_server_acts import garbage
 
 SHED = "The shed of the club is full of bikes."
 CHAT = ("synthesize", "classify", "revise", "split", "merge")

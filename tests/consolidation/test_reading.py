@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from memory.claims.reading import read_episodes_into_claims, store_reading
+from memory.claims import read_episodes_into_claims, store_model_claims
 from memory.consolidation.asking import SERVER_IS_BUSY
 from memory.llm.budget import TOKENS_ARE_SPENT
 from memory.models import Claim, ClusterMember, Episode, ModelCall, ModelCallEpisode
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World
-from tests.model_server import Asked, garbage, refuse
-from tests.model_server_acts import claim
+from tests.model_server_acts import Asked, claim, garbage, refuse
 
 pytestmark = pytest.mark.usefixtures("hasty")
 
@@ -355,7 +354,7 @@ def test_what_is_forgotten_during_a_call_is_not_told_by_its_reply(world: World, 
 
     def forget_first(**given: Any) -> list[Claim]:
         Episode.objects.filter(pk=secret.pk).update(status="forgotten")
-        return store_reading(**given)
+        return store_model_claims(**given)
 
     with monkeypatch.context() as patched:
         patched.setattr("memory.consolidation.reading.store_reading", forget_first)

@@ -6,7 +6,7 @@ import pytest
 
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, BeliefEvent, Episode, Lineage, StructuralJob
 from tests.consolidation.test_rebuild import rebuild
 from tests.consolidation.test_scripted_year import EARLY, FIVE, NOTES, SIX, STORM, WINTER_TOO, script, state

@@ -33,14 +33,15 @@ from memory.models import (
     VectorCount,
     Workspace,
 )
-from memory.models.vector_counts import recount_vectors
-from memory.models.vector_kinds import VectorKind
-from memory.models.vectors import store_belief_vectors, store_claim_vectors
+from memory.models.fields import VectorKind
+from memory.search.scope import recount_vectors
+from memory.search.vectors import store_belief_vectors, store_claim_vectors
 from tests import factories
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import worker_environment
 from tests.llm.tiny_onnx import make_folder
-from tests.model_server import ModelServer, refuse
+from tests.model_server import ModelServer
+from tests.model_server_acts import refuse
 from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db

@@ -31,7 +31,7 @@ from tests.consolidation.restructuring import (
     job_of,
 )
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
 

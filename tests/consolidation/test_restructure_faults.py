@@ -18,7 +18,7 @@ from tests.consolidation.inline import run_steps
 from tests.consolidation.restructuring import NEW, child_of, contradict, doubted, job_of
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.verdicts import Verdict
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, BeliefEmbedding, Cycle, Evidence, GateDecision, Lineage, StructuralJob
 from tests.consolidation.world import World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, Evidence
 from tests import factories
 from tests.consolidation.telling import Teller

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.consolidation.held import held_for, release_held
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, Cycle, Episode, Evidence, UndoneEvidence, UndoneLineage
 from memory.recall.cards import BeliefCard, read_card, read_card_as_of
 from tests import factories

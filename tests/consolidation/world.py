@@ -11,9 +11,8 @@ from django.db.models import Model
 from numpy.typing import NDArray
 
 from memory.domain.verdicts import Verdict
-from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.statements import hash_statement
-from memory.ledger.verify import find_drift
+from memory.ledger.beliefs import hash_statement
+from memory.ledger.confidence import find_drift, recompute_beliefs
 from memory.llm.embeddings import DIMENSIONS, embedder
 from memory.models import (
     Basis,
@@ -38,11 +37,11 @@ from memory.models import (
     UndoneLineage,
     Workspace,
 )
-from memory.models.vectors import store_belief_vectors
+from memory.search.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
-from tests.model_server import Act, Asked, ModelServer, garbage, refuse, sensible, stall
-from tests.model_server_acts import judged
+from tests.model_server import ModelServer
+from tests.model_server_acts import Act, Asked, garbage, judged, refuse, sensible, stall
 
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 

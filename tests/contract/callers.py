@@ -3,7 +3,7 @@
 import secrets
 from datetime import datetime
 
-from memory.access.keys import hash_key
+from memory.access import hash_key
 from memory.models import ApiKey, Project, Workspace
 
 WORKSPACE, PROJECT = "Mill Lane", "cottage"

@@ -11,7 +11,7 @@ from django.db import connection
 
 from beliefsite.backups import write_backup
 from memory.domain.actor import Actor, ActorKind
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Conversation, Cycle, Episode, Evidence, Lineage, Workspace
 from memory.transfer.reading import Imported, import_workspace
 from memory.transfer.writing import export_workspace

@@ -25,7 +25,7 @@ from django.test import Client, override_settings
 from memory.consolidation.cycle import open_cycle
 from memory.ingest.turns.extracting import extract_conversation
 from memory.linking.linking import link_memories
-from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, identifiers
+from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, fields
 from memory.recall.arms import forget_sizes
 from memory.remembering.working import work_remembrance
 from tests.api.caller import PREFIX
@@ -101,7 +101,7 @@ class _Stage:
         """Let time and ids depend on the scene alone: ids rise, so that what is of one moment has an order."""
         drawn = SimpleNamespace(token_hex=lambda _: f"{next(self._numbers):06x}000000")
         with (
-            mock.patch.object(identifiers, "secrets", drawn),
+            mock.patch.object(fields, "secrets", drawn),
             mock.patch("django.utils.timezone.now", self._tell),
         ):
             yield

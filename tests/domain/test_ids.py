@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from memory.domain.ids import IdKind, id_pattern, is_episode_id
-from memory.models.identifiers import new_belief_id, new_cycle_id, new_episode_id
+from memory.models.fields import new_belief_id, new_cycle_id, new_episode_id
 
 
 @pytest.mark.parametrize(

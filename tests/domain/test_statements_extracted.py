@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.domain.statements import SourceText, Timeframe, extract_statement
+from memory.domain.cards import Timeframe
+from memory.domain.statements import SourceText, extract_statement
 
 
 def embed_words(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from memory.domain.statements import is_first_person, split_sentences, to_third_person
+from memory.domain.person import is_first_person, to_third_person
+from memory.domain.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

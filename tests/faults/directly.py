@@ -3,7 +3,7 @@
 import pytest
 from django.db.models.functions import Now
 
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Evidence, RememberedFact, Remembrance
 from memory.remembering.sweeping import wake_remembrances
 from tests.consolidation.world import World

@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.verdicts import Verdict
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Cycle, Episode, Evidence, Lineage, Trigger, Workspace
 from tests.consolidation.world import World
 from tests.faults.changes import tell_changes

@@ -2,7 +2,7 @@
 
 from memory.consolidation.cancelling import cancel_cycle
 from memory.domain.actor import Actor, ActorKind
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from tests.consolidation.world import World
 from tests.faults.story import CALLS, Outcome, await_end, begin, count_calls, read_outcome, tell_story
 from tests.faults.windows import HeldReply

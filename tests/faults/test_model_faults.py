@@ -11,16 +11,7 @@ from tests.consolidation.world import World
 from tests.faults.record import FaultRecord
 from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, count_calls, read_outcome, tell_story
 from tests.faults.workforce import Workforce
-from tests.model_server import (
-    Act,
-    close_socket,
-    garbage,
-    half_reply,
-    refuse,
-    stall,
-    truncated_json,
-    wrong_schema,
-)
+from tests.model_server_acts import Act, close_socket, garbage, half_reply, refuse, stall, truncated_json, wrong_schema
 
 FAULTS: dict[str, Callable[[], Act]] = {
     "429 with Retry-After": lambda: refuse(429, retry_after=1),

@@ -8,7 +8,7 @@ import httpx
 
 from memory.mcp.door import Door
 from memory.models import Workspace
-from memory.models.outage import AWAY
+from memory.models.fields import OUTAGE_MESSAGE
 from tests import factories
 from tests.faults.servers import recovering_database
 from tests.faults.waiting import wait_until
@@ -34,7 +34,7 @@ def test_a_request_during_recovery_is_told_to_come_back(transactional_db: None, 
                 assert_is_told_to_wait(web.request(method, path, headers=bearer, json={"query": "tea"}))
             assert_is_told_to_wait(_ask_the_tools(bearer))
             admin = web.get("/admin/", headers={"Cookie": f"sessionid={'a' * 32}"})
-            assert (admin.status_code, admin.text) == (503, AWAY)
+            assert (admin.status_code, admin.text) == (503, OUTAGE_MESSAGE)
             assert 1 <= int(admin.headers["Retry-After"]) <= 60
         wait_until(lambda: web.get("/api/v1/status", headers=bearer).status_code == 200, what="an answer", every=0.2)
     assert Workspace.objects.count() == 1
@@ -45,7 +45,7 @@ def assert_is_told_to_wait(response: httpx.Response) -> None:
     assert response.status_code == 503, response.text
     assert response.headers["Content-Type"] == "application/problem+json"
     assert 1 <= int(response.headers["Retry-After"]) <= 60
-    assert response.json()["detail"] == AWAY
+    assert response.json()["detail"] == OUTAGE_MESSAGE
 
 
 def _ask_the_tools(bearer: dict[str, str]) -> httpx.Response:

@@ -24,7 +24,7 @@ from tests.faults.story import (
 )
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import Workforce
-from tests.model_server import Call
+from tests.model_server_acts import Call
 
 WITHIN_SECONDS = 60.0
 OUTAGE_SECONDS = 3.0

@@ -17,7 +17,7 @@ from tests.faults.record import FaultRecord
 from tests.faults.waiting import wait_until
 from tests.faults.windows import HeldReply, broker, locked, paused_broker
 from tests.faults.workforce import Workforce
-from tests.model_server import refuse, sensible
+from tests.model_server_acts import refuse, sensible
 
 
 @pytest.fixture(autouse=True)

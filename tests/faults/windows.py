@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from redis import Redis
 
 from tests.faults.waiting import PATIENCE_SECONDS, wait_until
-from tests.model_server import Act, Asked, ModelServer
+from tests.model_server import ModelServer
+from tests.model_server_acts import Act, Asked
 
 _PAUSE_MS = 30_000
 

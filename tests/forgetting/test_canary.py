@@ -37,8 +37,7 @@ from tests.faults.story import await_end
 from tests.faults.waiting import wait_until
 from tests.forgetting.forgetful import LENA, all_is_sound
 from tests.forgetting.places import broker_contents, database_files, database_log, dump
-from tests.model_server import Asked
-from tests.model_server_acts import tell
+from tests.model_server_acts import Asked, tell
 from tests.transfer.files import exported
 from tests.workers.conftest import queues, worker, world
 

@@ -5,7 +5,7 @@ import pytest
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.forgetting.erase import Erasure, erase_memories, erase_workspace
 from memory.forgetting.forget import Forgotten, forget_episode
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, JobVerdict
 from tests import factories
 from tests.consolidation.telling import Teller

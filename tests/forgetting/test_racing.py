@@ -9,7 +9,7 @@ from django.utils import timezone
 from memory.domain.category import Category
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
-from memory.ledger import locks
+from memory.ledger import transactions
 from memory.mcp.catalogue import TOOLS, Refusal
 from memory.models import Belief, Episode
 from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
@@ -43,13 +43,13 @@ def belief(db: None) -> Belief:
 @pytest.fixture
 def racing(belief: Belief, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an eraser win the lock that a change of the belief waits for."""
-    lock = locks.lock_beliefs
+    lock = transactions.lock_beliefs
 
     def lock_too_late(ids: Collection[str]) -> list[Belief]:
         erase(belief)
         return lock(ids)
 
-    monkeypatch.setattr(locks, "lock_beliefs", lock_too_late)
+    monkeypatch.setattr(transactions, "lock_beliefs", lock_too_late)
 
 
 REQUESTS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -105,5 +105,5 @@ ACTS: dict[str, Callable[[Episode], object]] = {
 def test_an_episode_that_was_erased_meanwhile_is_gone(db: None, act: str) -> None:
     episode = remembered("I will bring tea.", workspace=factories.workspace(), category=Category.COMMITMENT)
     erase(episode)
-    with pytest.raises(locks.Gone, match=episode.pk):
+    with pytest.raises(transactions.NotFound, match=episode.pk):
         ACTS[act](episode)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.forgetting.forget import Forgotten, forget_episode
 from memory.ingest.summaries import summarize_conversation
 from memory.ingest.turns import extracting, summing_up
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Conversation, Episode, Transition, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.api.caller import caller

@@ -6,13 +6,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import beliefs_as_of
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, Evidence, Workspace
 from memory.recall.cards import BeliefCard, read_card_as_of
 from tests import factories

@@ -9,7 +9,7 @@ import pytest
 from memory.consolidation.curating import Act, curate_belief
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, IllegalTransitionError
-from memory.ledger.status import change_episode_status, change_status
+from memory.ledger.transactions import change_episode_status, change_status
 from memory.models import Belief, BeliefEmbedding, Episode, EpisodeEmbedding, Transition, Workspace
 from tests import factories
 
@@ -114,7 +114,7 @@ def test_pinning_twice_is_pinning_once(workspace: Workspace) -> None:
     assert belief.updated_at == LATER
 
 
-WRITES_STATUS = {"memory/ledger/status.py"}
+WRITES_STATUS = {"memory/ledger/transactions.py"}
 
 
 def writes_of_status(source: str) -> list[int]:

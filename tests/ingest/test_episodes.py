@@ -13,7 +13,7 @@ from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
 from memory.ingest.drafts import Draft
 from memory.ingest.lines import EpisodeLine
 from memory.models import Cycle, Episode, EpisodeEmbedding, Workspace
-from memory.models.vectors import read_episode_vectors
+from memory.search.vectors import read_episode_vectors
 from tests import factories
 from tests.factories import NOW
 from tests.ingest.arriving import episode_of, say, take

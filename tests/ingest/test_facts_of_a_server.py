@@ -15,8 +15,8 @@ from memory.models import Episode, ModelCall, Workspace
 from tests import factories
 from tests.factories import NOW
 from tests.ingest.talking import TALK, ask, said, store
-from tests.model_server import Asked, ModelServer, answer, garbage, refuse
-from tests.model_server_acts import tell
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked, answer, garbage, refuse, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

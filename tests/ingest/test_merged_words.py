@@ -6,7 +6,7 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import ERASED, Stored
-from memory.ledger.status import change_episode_status
+from memory.ledger.transactions import change_episode_status
 from memory.models import Episode, Erased, Workspace
 from tests import factories
 from tests.factories import NOW

@@ -3,7 +3,7 @@
 import pytest
 
 from memory.models import Episode, EpisodeEmbedding, Workspace
-from memory.models.vectors import read_episode_vectors
+from memory.search.vectors import read_episode_vectors
 from tests import factories
 from tests.ingest.arriving import episode_of, say, take
 

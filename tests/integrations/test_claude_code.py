@@ -15,7 +15,7 @@ from django.core.management import call_command
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
 from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
-from memory.models.surfacing import Surfaced
+from memory.models.audit import Surfaced
 from tests import factories
 from tests.api.caller import Caller
 from tests.integrations.client import PLUGIN, TALK, ClaudeCode, kept, said, silent_port

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.consolidation.by_hand import (
     CannotTestify,
     NotOfOneScope,
@@ -33,8 +33,8 @@ from memory.ingest.episodes import store_episodes, take_episodes
 from memory.ingest.lines import read_extracted_line
 from memory.ingest.turns.accepting import take_turns
 from memory.ingest.turns.extracting import extract_conversation
-from memory.ledger.author import Author
-from memory.ledger.confidence import numbers_of
+from memory.ledger.confidence import compute_numbers
+from memory.ledger.transactions import Author
 from memory.models import (
     Belief,
     Conversation,
@@ -343,7 +343,7 @@ class Anything(RuleBasedStateMachine):
     def numbers_are_those_of_the_evidence(self) -> None:
         """B4: every number that evidence gives, α and β, strength, reinforcement and peak among them."""
         beliefs = list(Belief.objects.for_workspace(self.workspace.pk).select_related("workspace"))
-        for key, numbers in numbers_of(beliefs=beliefs).items():
+        for key, numbers in compute_numbers(beliefs=beliefs).items():
             [belief] = [one for one in beliefs if one.pk == key]
             stored = {name: getattr(belief, name) for name in numbers}
             assert stored == numbers, (belief.statement, belief.status)

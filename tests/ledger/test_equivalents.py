@@ -4,8 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.ledger.beliefs import BeliefDraft
-from memory.ledger.equivalents import find_same
+from memory.ledger.beliefs import BeliefDraft, find_equivalent
 from memory.llm.embeddings import embedder
 from memory.models import Belief
 from tests.consolidation.world import World
@@ -19,7 +18,7 @@ def same(world: World, statement: str = TABS) -> str | None:
     draft = BeliefDraft(workspace_id=world.workspace.pk, statement=statement, subject="Ana", language="en")
     [vector] = embedder().embed([statement])
     among = Belief.objects.for_workspace(world.workspace.pk).active()
-    return find_same(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector, among=among)
+    return find_equivalent(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector, among=among)
 
 
 def test_the_most_similar_that_passes_the_guard_says_the_same(world: World) -> None:

@@ -15,9 +15,9 @@ from memory.forgetting.forget import forget_episode
 from memory.ingest.arrival import Arrival, Stored
 from memory.ingest.corrections import correct_belief
 from memory.ingest.episodes import take_episodes
-from memory.ledger.author import Author
-from memory.ledger.statements import hash_statement
-from memory.ledger.verify import find_drift
+from memory.ledger.beliefs import hash_statement
+from memory.ledger.confidence import find_drift
+from memory.ledger.transactions import Author
 from memory.models import Belief, Episode, Evidence, GateDecision, Lineage, StructuralJob, Surfaced
 from tests import factories
 from tests.consolidation.restructuring import NEW, OLD, contradict, doubted
@@ -253,7 +253,7 @@ def test_a_note_comes_back_when_what_superseded_it_is_forgotten(world: World) ->
     """L18: it was put aside for nothing else."""
     from memory.consolidation.weighing import superseded_by
     from memory.domain.lifecycle import EpisodeStatus
-    from memory.ledger.status import change_episode_status
+    from memory.ledger.transactions import change_episode_status
 
     note, newer = world.say("Mia works on Fridays.", about="mia"), world.say("Mia is off on Fridays.", about="mia")
     change_episode_status(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import Settings
 
-from memory.llm.calls import CallScope
+from memory.llm.ledger import CallScope
 from memory.llm.openai_model import DIALECTS, OpenAIModel
 from memory.models import Episode, Workspace
 from tests.llm.steps import Step

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.llm.calls import Answer, Ask, CallBudget, CallScope, Failure, answer_asks
+from memory.llm.budget import CallBudget
+from memory.llm.calls import Answer, Ask, Failure, answer_asks
+from memory.llm.ledger import CallScope
 from memory.llm.model import LanguageModel
 from memory.llm.replies import Verdicts
 from tests.llm.asking import classification

@@ -6,25 +6,17 @@ from typing import Any
 
 import pytest
 
-from memory.llm.calls import (
-    Answer,
-    Ask,
-    CallBudget,
-    CallScope,
-    DailyCapReached,
-    LeaseLost,
-    MustWait,
-    OutOfBudget,
-    answer_asks,
-)
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.calls import Answer, Ask, answer_asks
+from memory.llm.ledger import CallScope
 from memory.llm.model import FailureKind
 from memory.llm.offline import OfflineModel
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from tests.llm.asking import synthesis
 from tests.llm.steps import Step, batch
-from tests.model_server import (
+from tests.model_server import ModelServer
+from tests.model_server_acts import (
     Asked,
-    ModelServer,
     close_socket,
     garbage,
     html,

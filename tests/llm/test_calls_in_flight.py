@@ -10,13 +10,14 @@ from django.db import OperationalError, connections
 from pytest_django import Settings
 
 from memory.llm import calls
-from memory.llm.calls import MustWait
+from memory.llm.budget import MustWait
 from memory.llm.ledger import Settlement, settle_calls
 from memory.llm.model import Completion
 from memory.llm.requests import Request
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
-from tests.model_server import Asked, ModelServer
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,8 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from memory.llm.budget import MONEY_IS_SPENT, TOKENS_ARE_SPENT, DailyCapReached, MustWait, OutOfBudget
-from memory.llm.calls import CallScope
 from memory.llm.caps import spent_today
-from memory.llm.ledger import reserve_calls, settle_call
+from memory.llm.ledger import CallScope, reserve_calls, settle_call
 from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_model import OpenAIModel
 from memory.models import ModelCall, Workspace

@@ -21,7 +21,8 @@ from memory.llm.openai_embeddings import LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
 from memory.llm.static_embeddings import LONGEST_TOKENS, StaticEmbedder
 from tests.llm.tiny_onnx import make_folder
-from tests.model_server import Act, ModelServer, html, refuse, stall, truncated_json
+from tests.model_server import ModelServer
+from tests.model_server_acts import Act, html, refuse, stall, truncated_json
 from tests.model_server_evils import ABSURD_USAGE, IN_VECTORS, OF_ANOTHER_LENGTH
 
 TEXTS = [

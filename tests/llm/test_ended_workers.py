@@ -14,7 +14,8 @@ from memory.llm.embedding_calls import EmbeddingMeanwhile, embed_in_ledger
 from memory.llm.openai_embeddings import OpenAIEmbedder
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
-from tests.model_server import ModelServer, stall
+from tests.model_server import ModelServer
+from tests.model_server_acts import stall
 
 pytestmark = pytest.mark.django_db
 

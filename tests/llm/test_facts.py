@@ -12,8 +12,8 @@ from memory.llm.replies import Facts, MalformedReply, validate_reply
 from memory.llm.requests import halve_request
 from tests.llm.asking import facts
 from tests.llm.steps import Step
-from tests.model_server import Asked, ModelServer, answer, garbage
-from tests.model_server_acts import tell
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked, answer, garbage, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

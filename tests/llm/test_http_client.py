@@ -15,7 +15,8 @@ from memory.llm.openai_client import LONGEST_WAIT_SECONDS, preload
 from memory.llm.openai_embeddings import OpenAIEmbedder
 from memory.llm.openai_model import OpenAIModel
 from tests.llm.asking import classification
-from tests.model_server import Act, ModelServer, refuse
+from tests.model_server import ModelServer
+from tests.model_server_acts import Act, refuse
 from tests.model_server_evils import (
     LOOPBACK,
     MEGABYTE,

@@ -14,8 +14,8 @@ from memory.llm.requests import FactsRequest, Request
 from tests.injections import PLANTED
 from tests.llm.asking import classification, facts, summary, turn
 from tests.llm.steps import Step
-from tests.model_server import Asked, ModelServer, answer
-from tests.model_server_acts import judged, sensible, tell
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked, answer, judged, sensible, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

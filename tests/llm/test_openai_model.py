@@ -13,9 +13,9 @@ from memory.llm.openai_model import OpenAIModel
 from memory.llm.requests import ClassificationRequest
 from tests.llm.asking import classification, synthesis
 from tests.llm.conftest import openai_model
-from tests.model_server import (
+from tests.model_server import ModelServer
+from tests.model_server_acts import (
     Act,
-    ModelServer,
     answer,
     close_socket,
     garbage,

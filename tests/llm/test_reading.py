@@ -18,8 +18,8 @@ from tests.injections import PLANTED
 from tests.llm.asking import message, reading
 from tests.llm.steps import Step
 from tests.llm.test_injection import obedient
-from tests.model_server import Asked, ModelServer, answer, garbage
-from tests.model_server_acts import claim, sensible
+from tests.model_server import ModelServer
+from tests.model_server_acts import Asked, answer, claim, garbage, sensible
 
 SAID = {"n": 1, "claim": "Mara keeps bees.", "mode": "asserted"}
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory.domain.statements import Timeframe
+from memory.domain.cards import Timeframe
 from memory.domain.verdicts import Verdict
 from memory.llm.replies import (
     EpisodeVerdict,

@@ -10,11 +10,11 @@ from django.conf import settings
 from django.db import connection
 
 from memory.domain.lifecycle import ConsolidationState
-from memory.ledger.locks import lock_workspace
+from memory.ledger.transactions import lock_workspace
 from memory.linking.linking import link_memories
 from memory.maintenance.steps import Visit, fade_edges, merge_entities, merge_notes, seal_boxes
 from memory.models import Box, Edge, Entity, Episode, Mention, Transition, Workspace
-from memory.models.neighbours import Neighbour, nearest_older
+from memory.search.vectors import NearEpisode, nearest_older_episodes
 from tests import factories
 from tests.recall.memories import remembered
 
@@ -119,11 +119,11 @@ def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: 
     noted(workspace, "Mara prefers tea!", minutes=5)
     held: list[int] = []
 
-    def search(**given: Any) -> dict[str, list[Neighbour]]:
+    def search(**given: Any) -> dict[str, list[NearEpisode]]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
             held.append(cursor.fetchone()[0])
-        return nearest_older(**given)
+        return nearest_older_episodes(**given)
 
     monkeypatch.setattr("memory.maintenance.notes.nearest_older", search)
     assert merge_notes(visit(workspace)) == 1

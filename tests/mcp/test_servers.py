@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import connection
 from mcp import Client
 
-from memory.access.keys import NO_KEY, UNKNOWN_KEY
+from memory.access import NO_KEY, UNKNOWN_KEY
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
 from memory.models import Episode, Workspace
 from tests import factories

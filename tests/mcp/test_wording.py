@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.access.keys import NO_KEY
+from memory.access import NO_KEY
 from memory.mcp.catalogue import TOOLS, Refusal
 from memory.models import Workspace
 from tests import factories

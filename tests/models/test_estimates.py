@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memory.linking import unlinked
-from memory.models import Entity, Workspace, estimates
-from memory.models.estimates import count_about, estimate_rows
+from memory.models import Entity, Workspace, fields
+from memory.models.fields import count_about, estimate_rows
 from tests import factories
 from tests.factories import NOW
 
@@ -32,7 +32,7 @@ def test_few_are_counted(workspace: Workspace) -> None:
 
 
 def test_many_are_estimated_by_workspace(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(fields, "EXACT_UP_TO", 50)
     found = {count_about(Entity.objects.for_workspace(workspace)), estimate_rows(Entity.objects.all())}
     assert found == {300, 400}
 
@@ -41,13 +41,13 @@ def test_a_planner_that_knows_too_little_does_not_make_it_less(monkeypatch: pyte
     """More are there than it has seen: never less is said than was counted."""
     workspace = factories.workspace()
     factories.episode(workspace=workspace)
-    monkeypatch.setattr(estimates, "EXACT_UP_TO", 0)
-    monkeypatch.setattr(estimates, "estimate_rows", lambda rows: 0)
+    monkeypatch.setattr(fields, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(fields, "estimate_rows", lambda rows: 0)
     assert count_about(workspace.episodes.all()) == 1
 
 
 def test_many_are_never_read_to_the_end(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(fields, "EXACT_UP_TO", 50)
     with CaptureQueriesContext(connection) as queries:
         count_about(Entity.objects.for_workspace(workspace))
     counting, estimating = (query["sql"] for query in queries)

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from memory.models import Belief
-from memory.models.vectors import _halfvec_type
+from memory.search.prepared import _halfvec_type
 from tests import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -3,8 +3,7 @@
 import pytest
 from django.db import DataError
 
-from memory.models.numbered import Constant, run_numbered
-from memory.models.search_time import TimedSearch
+from memory.search.prepared import Constant, TimedSearch, run_prepared
 
 pytestmark = pytest.mark.django_db
 
@@ -15,7 +14,7 @@ def test_what_is_not_kept_is_planned_for_its_values() -> None:
 
     def modes() -> list[tuple[int, str]]:
         return [
-            run_numbered(statement=statement, parameters={"number": number}, keeps_plan=keeps_plan).fetchall()[0]
+            run_prepared(statement=statement, parameters={"number": number}, keeps_plan=keeps_plan).fetchall()[0]
             for number, keeps_plan in enumerate((True, False, True))
         ]
 
@@ -28,12 +27,12 @@ def test_what_is_not_kept_is_planned_for_its_values() -> None:
 def test_what_the_database_refuses_is_an_error_of_djangos(keeps_plan: bool) -> None:
     """Whoever tries again after an outage or a deadlock knows them by that."""
     with pytest.raises(DataError, match="division by zero"):
-        run_numbered(statement="SELECT 1 / %(number)s::int", parameters={"number": 0}, keeps_plan=keeps_plan)
+        run_prepared(statement="SELECT 1 / %(number)s::int", parameters={"number": 0}, keeps_plan=keeps_plan)
 
 
 def test_constants_are_part_of_the_statement() -> None:
     constants: dict[str, Constant] = {"ids": (1, 2), "nobody": (), "number": 3, "name": "it's %(number)s"}
-    row = run_numbered(
+    row = run_prepared(
         statement="SELECT %(ids)s, %(nobody)s, %(number)s, %(name)s, %(given)s::text",
         parameters={"given": "$1"},
         keeps_plan=True,
@@ -54,5 +53,5 @@ def test_constants_are_part_of_the_statement() -> None:
 )
 def test_a_list_arrives_as_it_was(values: list[object], kind: str) -> None:
     statement = f"SELECT %(values)s::{kind}[], cardinality(%(values)s::{kind}[])"
-    row = run_numbered(statement=statement, parameters={"values": values}, keeps_plan=True).fetchone()
+    row = run_prepared(statement=statement, parameters={"values": values}, keeps_plan=True).fetchone()
     assert row == (values, len(values))

@@ -5,7 +5,7 @@ from django.db import DataError, transaction
 from django.utils import timezone
 
 from memory.models import ModelCall, ModelCallEpisode
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from memory.models import Episode, EpisodeEmbedding, Workspace
-from memory.models.neighbours import nearest_cosines
-from memory.models.vectors import Vectors, read_episode_vectors, store_episode_vectors
+from memory.search.vectors import Vectors, nearest_episode_cosines, read_episode_vectors, store_episode_vectors
 from tests.models.test_constraints import make_episode, workspace  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +76,6 @@ def test_a_refusal_to_compare_is_an_error_of_djangos(workspace: Workspace) -> No
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL search_path = pg_catalog")
     with pytest.raises(DatabaseError):
-        nearest_cosines(
+        nearest_episode_cosines(
             workspace_id=workspace.pk, model="m", user="", project_id=None, vector=unit_vectors(1)[0], count=3
         )

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.db import connection
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.llm.embeddings import static_embedder
 from memory.models import Belief, Episode, Project, Workspace
-from memory.models.vectors import store_belief_vectors, store_episode_vectors
 from memory.recall.question import Question
 from memory.recall.recall import Recalled, recall
 from memory.recall.search import RecallScope
+from memory.search.vectors import store_belief_vectors, store_episode_vectors
 from tests import factories
 
 

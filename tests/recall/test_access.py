@@ -11,10 +11,9 @@ import pytest
 from django.db import connection
 
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
-from memory.models.numbered import run_numbered
-from memory.models.search_time import TimedSearch
 from memory.recall.access import _COUNT
 from memory.recall.surfacing import note_surfaced
+from memory.search.prepared import TimedSearch, run_prepared
 from tests import factories
 from tests.recall.memories import ask, believed, remembered, rows_read
 
@@ -84,7 +83,7 @@ def test_a_count_looks_beliefs_up_by_their_key(workspace: Workspace) -> None:
 
     def count() -> int:
         before = rows_read("memory_belief")
-        run_numbered(statement=_COUNT, parameters=asked, keeps_plan=True)
+        run_prepared(statement=_COUNT, parameters=asked, keeps_plan=True)
         assert BeliefAccess.objects.get().belief_id == shown
         return rows_read("memory_belief") - before
 
@@ -103,7 +102,7 @@ def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pyt
     def run(*, statement: str, **options: Any) -> Any:
         noted.append((connection.in_atomic_block, statement))
         modes.append(connection.connection.execute("SELECT current_setting('synchronous_commit')"))
-        return run_numbered(statement=statement, **options)
+        return run_prepared(statement=statement, **options)
 
     monkeypatch.setattr("memory.recall.noting.run_numbered", run)
     ask("Mara tea", workspace=workspace)

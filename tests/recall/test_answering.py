@@ -10,12 +10,12 @@ from pytest_django import Settings
 from memory.language.modes import Mode
 from memory.llm.embeddings import static_embedder
 from memory.models import Claim, Episode, Workspace
-from memory.models.claims import ClaimEmbedding
-from memory.models.vector_counts import recount_vectors
-from memory.models.vector_indexes import drop_index, stored_indexes
-from memory.models.vector_kinds import VectorKind
+from memory.models.episodes import ClaimEmbedding
+from memory.models.fields import VectorKind
 from memory.recall.arms import forget_sizes
 from memory.recall.indexing import keep_indexes
+from memory.search.scope import recount_vectors
+from memory.search.vectors import drop_index, stored_indexes
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered
 

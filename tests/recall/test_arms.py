@@ -12,16 +12,14 @@ from django.db import connection
 
 from memory.llm.embeddings import static_embedder
 from memory.models import Project, Workspace
-from memory.models.reach import Reach
-from memory.models.search_statements import Lookup, VectorArm, episodes_statement
-from memory.models.search_time import TimedSearch
-from memory.models.vector_counts import ReachSize, count_of_user, measure_reach, recount_vectors
-from memory.models.vector_indexes import VectorIndex
-from memory.models.vector_kinds import VectorKind
-from memory.models.vector_search import Context, SearchQuery, search_episodes, search_parameters
-from memory.models.vectors import raw_cursor
+from memory.models.fields import VectorKind
 from memory.recall.arms import Arms, choose_arm, choose_effort, choose_lookup, sizes_of
 from memory.recall.terms import words_of
+from memory.search.hybrid import ContextShares, search_episodes
+from memory.search.prepared import TimedSearch, raw_cursor
+from memory.search.scope import ScopeSize, SearchScope, VectorMethod, count_user_vectors, measure_scope, recount_vectors
+from memory.search.statements import SearchQuery, TextMethod, episodes_statement, search_parameters
+from memory.search.vectors import VectorIndex
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, ids, remembered
@@ -34,15 +32,17 @@ MANY = POLICY.exact_vectors + 1
 @pytest.mark.parametrize(
     ("count", "index", "indexed", "arm"),
     [
-        (POLICY.exact_vectors, VectorArm.OWN_INDEX, 10_000, VectorArm.SCAN),
-        (MANY, VectorArm.NONE, 0, VectorArm.SCAN),
-        (MANY, VectorArm.OWN_INDEX, MANY, VectorArm.OWN_INDEX),
-        (10 * MANY, VectorArm.SHARED_INDEX, 80 * MANY, VectorArm.SHARED_INDEX),
-        (10 * MANY, VectorArm.SHARED_INDEX, 110 * MANY, VectorArm.SCAN),
-        (1_000 * MANY, VectorArm.SHARED_INDEX, 101_000 * MANY, VectorArm.SCAN),
+        (POLICY.exact_vectors, VectorMethod.OWN_INDEX, 10_000, VectorMethod.SCAN),
+        (MANY, VectorMethod.NONE, 0, VectorMethod.SCAN),
+        (MANY, VectorMethod.OWN_INDEX, MANY, VectorMethod.OWN_INDEX),
+        (10 * MANY, VectorMethod.SHARED_INDEX, 80 * MANY, VectorMethod.SHARED_INDEX),
+        (10 * MANY, VectorMethod.SHARED_INDEX, 110 * MANY, VectorMethod.SCAN),
+        (1_000 * MANY, VectorMethod.SHARED_INDEX, 101_000 * MANY, VectorMethod.SCAN),
     ],
 )
-def test_the_arm_goes_by_the_size_of_the_scope(count: int, index: VectorArm, indexed: int, arm: VectorArm) -> None:
+def test_the_arm_goes_by_the_size_of_the_scope(
+    count: int, index: VectorMethod, indexed: int, arm: VectorMethod
+) -> None:
     """B17: few vectors are all compared, and so is what is too small a share of an index, at least a hundredth."""
     assert choose_arm(count=count, index=index, indexed=indexed, policy=POLICY) == arm
 
@@ -71,22 +71,22 @@ def test_no_index_is_asked_to_keep_more_in_view_than_it_can() -> None:
 @pytest.mark.parametrize(
     ("documents", "stored", "lookup"),
     [
-        (1_000, 10_000, Lookup.BY_WORDS),
-        (999, 10_000, Lookup.BY_WORKSPACE),
-        (0, 0, Lookup.BY_WORKSPACE),
-        (5_001, 0, Lookup.PLANNED),
-        (5_000, 1_000_000, Lookup.BY_WORKSPACE),
-        (5_001, 1_000_000, Lookup.PLANNED),
+        (1_000, 10_000, TextMethod.BY_WORDS),
+        (999, 10_000, TextMethod.BY_WORKSPACE),
+        (0, 0, TextMethod.BY_WORKSPACE),
+        (5_001, 0, TextMethod.PLANNED),
+        (5_000, 1_000_000, TextMethod.BY_WORKSPACE),
+        (5_001, 1_000_000, TextMethod.PLANNED),
     ],
 )
-def test_words_are_looked_up_by_the_share_of_all_texts(documents: int, stored: int, lookup: Lookup) -> None:
+def test_words_are_looked_up_by_the_share_of_all_texts(documents: int, stored: int, lookup: TextMethod) -> None:
     """B17: an index over words finds everybody's."""
     assert choose_lookup(documents=documents, stored=stored, policy=POLICY) == lookup
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("lookup", Lookup)
-@pytest.mark.parametrize("arm", [VectorArm.NONE, VectorArm.SCAN, VectorArm.SHARED_INDEX, VectorArm.JOIN])
+@pytest.mark.parametrize("lookup", TextMethod)
+@pytest.mark.parametrize("arm", [VectorMethod.NONE, VectorMethod.SCAN, VectorMethod.SHARED_INDEX, VectorMethod.JOIN])
 @pytest.mark.parametrize(
     "narrowed",
     [
@@ -98,7 +98,9 @@ def test_words_are_looked_up_by_the_share_of_all_texts(documents: int, stored: i
     ],
     ids=str,
 )
-def test_every_way_and_every_narrowing_finds_the_same(lookup: Lookup, arm: VectorArm, narrowed: dict[str, Any]) -> None:
+def test_every_way_and_every_narrowing_finds_the_same(
+    lookup: TextMethod, arm: VectorMethod, narrowed: dict[str, Any]
+) -> None:
     """B17: ways differ in speed; what does not narrow is left out of a statement, and what does is not."""
     workspace = factories.workspace()
     project, other = factories.project(workspace=workspace), factories.project(workspace=workspace)
@@ -121,15 +123,15 @@ def test_every_way_and_every_narrowing_finds_the_same(lookup: Lookup, arm: Vecto
             ),
             candidates=50,
             matching=100,
-            context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
+            context=ContextShares(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
         ).found
         expected = 2 if narrowed == {"with_expired": True} else 1
         assert (len(found), wanted.pk in {episode.id for episode in found}) == (expected, True)
 
 
-def _reach(workspace: Workspace, **given: object) -> Reach:
+def _reach(workspace: Workspace, **given: object) -> SearchScope:
     fields = {"workspace_id": workspace.pk, "projects": None, "allowed": None, "user": "", "now": NOW}
-    return Reach(**fields | given)  # type: ignore[arg-type]
+    return SearchScope(**fields | given)  # type: ignore[arg-type]
 
 
 @pytest.mark.django_db
@@ -143,11 +145,11 @@ def test_kept_counts_say_how_many_vectors_a_scope_has() -> None:
     remembered("Over.", workspace=workspace, status="archived")
     recount_vectors(kind=VectorKind.EPISODE)
     kept = [
-        measure_reach(model=MODEL, reach=reach)[VectorKind.EPISODE].count
+        measure_scope(model=MODEL, reach=reach)[VectorKind.EPISODE].count
         for reach in (_reach(workspace), _reach(workspace, projects=(project.pk,), allowed=(project.pk,)))
     ]
     counted = [
-        count_of_user(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace, user=user), most=2)
+        count_user_vectors(kind=VectorKind.EPISODE, model=MODEL, reach=_reach(workspace, user=user), most=2)
         for user in ("bob", "ada")
     ]
     assert (kept, counted) == ([5, 4], [2, 3])
@@ -161,20 +163,20 @@ def test_counting_again_forgets_what_is_gone() -> None:
     recount_vectors(kind=VectorKind.EPISODE)
     episode.embeddings.all().delete()
     recount_vectors(kind=VectorKind.EPISODE)
-    assert measure_reach(model=MODEL, reach=_reach(workspace))[VectorKind.EPISODE].count == 0
+    assert measure_scope(model=MODEL, reach=_reach(workspace))[VectorKind.EPISODE].count == 0
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("arm", "uses"),
     [
-        (VectorArm.SCAN, set()),
-        (VectorArm.JOIN, set()),
-        (VectorArm.OWN_INDEX, {"own"}),
-        (VectorArm.SHARED_INDEX, {"own", "shared"}),
+        (VectorMethod.SCAN, set()),
+        (VectorMethod.JOIN, set()),
+        (VectorMethod.OWN_INDEX, {"own"}),
+        (VectorMethod.SHARED_INDEX, {"own", "shared"}),
     ],
 )
-def test_only_the_arm_that_asks_for_an_index_is_answered_by_it(arm: VectorArm, uses: set[str]) -> None:
+def test_only_the_arm_that_asks_for_an_index_is_answered_by_it(arm: VectorMethod, uses: set[str]) -> None:
     """B17: an index where all are to be compared, or that of all for a workspace that has its own, overlooks much."""
     workspace = factories.workspace()
     for number in range(3):
@@ -209,12 +211,12 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
             vector=static_embedder().embed(["note"])[0],
             model=MODEL,
             words=words_of(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
-            arm=VectorArm.OWN_INDEX,
+            arm=VectorMethod.OWN_INDEX,
             effort=80,
         ),
         candidates=50,
         matching=100,
-        context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
+        context=ContextShares(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
     )
     with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -237,15 +239,15 @@ def test_a_plan_for_some_projects_is_kept_for_these() -> None:
         vector=static_embedder().embed(["note"])[0],
         model=MODEL,
         words=words_of(query="note", workspace_id=workspace.pk, policy=POLICY),
-        arm=VectorArm.SCAN,
-        lookup=Lookup.BY_WORDS,
+        arm=VectorMethod.SCAN,
+        lookup=TextMethod.BY_WORDS,
     )
 
     def search(project: Project) -> set[str]:
         reach = replace(_reach(workspace), projects=(project.pk,))
         found = search_episodes(
             reach=reach, query=query, candidates=50, matching=100,
-            context=Context(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
+            context=ContextShares(next_share=0.4, answer_share=0.8, second_share=0.2, context_matches=20),
         )  # fmt: skip
         return {candidate.id for candidate in found.found}
 
@@ -264,35 +266,35 @@ _PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE s
 @pytest.mark.parametrize(
     ("stored", "index", "is_small"),
     [
-        (0, VectorArm.NONE, False),
-        (POLICY.exact_vectors, VectorArm.NONE, True),
-        (MANY, VectorArm.NONE, False),
-        (POLICY.exact_vectors, VectorArm.OWN_INDEX, False),
+        (0, VectorMethod.NONE, False),
+        (POLICY.exact_vectors, VectorMethod.NONE, True),
+        (MANY, VectorMethod.NONE, False),
+        (POLICY.exact_vectors, VectorMethod.OWN_INDEX, False),
     ],
 )
 def test_where_few_are_stored_one_plan_does(
-    stored: int, index: VectorArm, is_small: bool, monkeypatch: pytest.MonkeyPatch
+    stored: int, index: VectorMethod, is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B17: any way through few memories is faster than a look for the best; not so where there is an index to use."""
-    size = ReachSize(count=MANY, index=index, indexed=MANY, stored=stored)
+    size = ScopeSize(count=MANY, index=index, indexed=MANY, stored=stored)
     monkeypatch.setattr("memory.recall.arms.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
-    reach = Reach(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
+    reach = SearchScope(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
     ways = Arms(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
     assert ways.is_small == is_small
 
 
 def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch) -> None:
     """B17: nor are those of one reach taken for another's."""
-    asked: list[Reach] = []
+    asked: list[SearchScope] = []
     moment = [100.0]
 
-    def measure(*, model: str, reach: Reach) -> dict[VectorKind, ReachSize]:
+    def measure(*, model: str, reach: SearchScope) -> dict[VectorKind, ScopeSize]:
         asked.append(reach)
-        return dict.fromkeys(VectorKind, ReachSize(count=len(asked), index=VectorArm.NONE, indexed=0, stored=0))
+        return dict.fromkeys(VectorKind, ScopeSize(count=len(asked), index=VectorMethod.NONE, indexed=0, stored=0))
 
     monkeypatch.setattr("memory.recall.arms.measure_reach", measure)
     monkeypatch.setattr("memory.recall.arms.time", SimpleNamespace(monotonic=lambda: moment[0]))
-    whole = Reach(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
+    whole = SearchScope(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
     others = [
         replace(whole, workspace_id=2),
         replace(whole, projects=(1,)),
@@ -310,7 +312,7 @@ def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch
     assert counts() == [6, 7, 8, 9]
 
 
-def _plan(workspace: Workspace, arm: VectorArm) -> str:
+def _plan(workspace: Workspace, arm: VectorMethod) -> str:
     query = SearchQuery(vector=static_embedder().embed(["note"])[0], model=MODEL, words=None, arm=arm)
     parameters = search_parameters(reach=_reach(workspace), query=query, candidates=50, matching=100) | {
         "next_share": 0.4,

@@ -12,12 +12,13 @@ from django.conf import settings
 from django.db import connection
 
 from memory.models import EpisodeAccess, Workspace
-from memory.models.search_statements import Lookup, VectorArm
-from memory.models.search_time import TimedSearch
-from memory.models.vector_search import Candidates, SearchQuery
 from memory.recall.arms import Ways
 from memory.recall.channels import Channels, Searches
 from memory.recall.ranking import MemoryType
+from memory.search.hybrid import SearchHits
+from memory.search.prepared import TimedSearch
+from memory.search.scope import VectorMethod
+from memory.search.statements import SearchQuery, TextMethod
 from tests import factories
 from tests.api.caller import caller
 from tests.recall.memories import ask, believed, ids, remembered
@@ -92,14 +93,14 @@ def test_all_searches_of_a_kind_end_in_twice_the_time_of_a_channel() -> None:
     """B17: a search that goes on further has no time of its own."""
     looked: list[SearchQuery] = []
 
-    def look(*, query: SearchQuery) -> Candidates[Any]:
+    def look(*, query: SearchQuery) -> SearchHits[Any]:
         looked.append(query)
         time.sleep(0.11)
-        return Candidates(found=[], is_short=True, may_go_further=True)
+        return SearchHits(found=[], is_short=True, may_go_further=True)
 
     policy = replace(settings.POLICY.recall, channel_seconds=0.1)
     searches = Searches(
-        ways=lambda **_: Ways(arm=VectorArm.OWN_INDEX, lookup=Lookup.PLANNED), episodes=look, beliefs=look
+        ways=lambda **_: Ways(arm=VectorMethod.OWN_INDEX, lookup=TextMethod.PLANNED), episodes=look, beliefs=look
     )
     query = SearchQuery(vector=np.ones(2, dtype=np.float32), model="any", words=None)
     with TimedSearch(effort=policy.search_effort) as timed:

@@ -9,11 +9,11 @@ from django.conf import settings
 from memory.domain.knowledge import Knowledge
 from memory.language.modes import Mode
 from memory.models import Belief, Claim, Episode, Workspace
-from memory.models.search_time import TimedSearch
 from memory.recall.choosing import choose_lines
 from memory.recall.lines import format_bite
 from memory.recall.ranking import MemoryType
 from memory.recall.reading import RecalledMemory
+from memory.search.prepared import TimedSearch
 from tests import factories
 from tests.factories import NOW
 

@@ -6,10 +6,10 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from memory.models import Episode, TermFrequency, TextStatistics, Workspace
-from memory.models.search_time import TimedSearch
-from memory.models.vector_search import Words
 from memory.recall.counting import count_due_words, count_words
 from memory.recall.terms import words_of
+from memory.search.prepared import TimedSearch
+from memory.search.statements import QueryWords
 from tests import factories
 from tests.recall.memories import ask, remembered
 
@@ -59,7 +59,7 @@ def test_a_young_workspace_is_counted_without_a_look_at_others(workspace: Worksp
     )
     _say(workspace, 5)
 
-    def count() -> Words:
+    def count() -> QueryWords:
         return words_of(query="parrots sleep", workspace_id=workspace.pk, policy=POLICY)
 
     with connection.cursor() as cursor, TimedSearch(effort=POLICY.search_effort) as timed:

@@ -8,7 +8,8 @@ from pytest_django import Settings
 from memory.llm.caps import recall_tokens_today, spent_today
 from memory.models import ModelCall, Workspace
 from tests import factories
-from tests.model_server import Act, ModelServer, close_socket, html, refuse, stall, truncated_json
+from tests.model_server import ModelServer
+from tests.model_server_acts import Act, close_socket, html, refuse, stall, truncated_json
 from tests.recall.memories import ask, believed, ids, remembered
 
 pytestmark = pytest.mark.django_db

@@ -11,10 +11,10 @@ from django.db import OperationalError, connection
 
 from memory.llm.embeddings import static_embedder
 from memory.models import EpisodeEmbedding, Workspace
-from memory.models.vector_counts import recount_vectors
-from memory.models.vector_indexes import StoredIndex, VectorIndex, build_index, drop_index, stored_indexes
-from memory.models.vector_kinds import VectorKind, filled_dimensions
+from memory.models.fields import VectorKind
 from memory.recall.indexing import StillBuilding, keep_indexes, keep_indexes_after_others, wanted_indexes
+from memory.search.scope import recount_vectors
+from memory.search.vectors import StoredIndex, VectorIndex, build_index, drop_index, filled_dimensions, stored_indexes
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered
 

@@ -9,7 +9,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.status import change_episode_status, change_status
+from memory.ledger.transactions import change_episode_status, change_status
 from memory.models import Belief, BeliefAccess, EpisodeAccess, Surfaced, Workspace
 from memory.recall.ranking import MemoryType
 from memory.recall.recall import Recalled

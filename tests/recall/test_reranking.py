@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from memory.llm.pair_models import Reranker
 from memory.models import Workspace
-from memory.models.vectors import raw_cursor
 from memory.recall.recall import Recalled
+from memory.search.prepared import raw_cursor
 from tests import factories
 from tests.llm.tiny_pairs import make_reranker
 from tests.recall.memories import ask, believed, remembered
@@ -152,7 +152,7 @@ def test_without_one_nothing_is_read_for_it(
         ran.append(True)
         return raw_cursor(**asked)
 
-    monkeypatch.setattr("memory.models.numbered.raw_cursor", watched)
+    monkeypatch.setattr("memory.search.prepared.raw_cursor", watched)
 
     def statements() -> int:
         ran.clear()

@@ -11,7 +11,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.matter import matter_of
 from memory.history.attribution import attribute_changes
-from memory.ledger.status import change_status
+from memory.ledger.transactions import change_status
 from memory.models import Belief, Episode, Lineage, Workspace
 from memory.recall.lines import format_line
 from memory.recall.question import RecallProfile

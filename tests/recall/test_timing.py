@@ -7,12 +7,13 @@ import pytest
 
 from memory.language.modes import Mode
 from memory.models import Belief, Claim, Workspace
-from memory.models.reach import Reach
-from memory.models.search_time import SearchFailed
-from memory.models.vector_search import SearchQuery, search_episodes
 from memory.recall import search
 from memory.recall.ranking import MemoryType
 from memory.recall.recollections import recollect
+from memory.search.hybrid import search_episodes
+from memory.search.prepared import SearchFailed
+from memory.search.scope import SearchScope
+from memory.search.statements import SearchQuery
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered, scope_of
 
@@ -158,7 +159,7 @@ def test_a_time_is_left_out_where_it_cannot_be_searched(workspace: Workspace, mo
     """B17: one arm of its search fails, and recall answers without the time."""
     looked = search_episodes
 
-    def fail_in_time(*, reach: Reach, query: SearchQuery, **asked: Any) -> Any:
+    def fail_in_time(*, reach: SearchScope, query: SearchQuery, **asked: Any) -> Any:
         if reach.occurred != (None, None) and query.vector is not None:
             raise SearchFailed("too slow")
         return looked(reach=reach, query=query, **asked)

@@ -3,7 +3,7 @@
 import pytest
 
 from memory.models import Belief, Episode, Project, Workspace
-from memory.models.texts import read_texts
+from memory.search.related import read_texts
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
 

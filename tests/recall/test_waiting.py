@@ -13,18 +13,18 @@ from memory.domain.ids import turn_id_of
 from memory.domain.knowledge import RecallMode
 from memory.domain.matter import matter_of
 from memory.forgetting.conversations import forget_unread_turn
-from memory.ledger.locks import Gone
+from memory.ledger.transactions import NotFound
 from memory.mcp.catalogue import Refusal
 from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
-from memory.models.search_time import TimedSearch
-from memory.models.turn_search import search_waiting_turns
-from memory.models.vector_search import NO_WORDS, SearchQuery
 from memory.recall.context import give_context
 from memory.recall.lines import format_line
 from memory.recall.question import RecallProfile
 from memory.recall.ranking import MemoryType
 from memory.recall.recollections import recollect
 from memory.recall.search import RecallScope, reach_of
+from memory.search.hybrid import search_buffered_turns
+from memory.search.prepared import TimedSearch
+from memory.search.statements import NO_WORDS, SearchQuery
 from tests import factories
 from tests.api.caller import caller, is_problem
 from tests.mcp.test_tools import call
@@ -248,7 +248,7 @@ def test_a_turn_that_is_gone_meanwhile_is_not_there(workspace: Workspace, dog: T
     Turn.objects.all().delete()
     Conversation.objects.all().delete()
 
-    with pytest.raises(Gone):
+    with pytest.raises(NotFound):
         forget_unread_turn(turn=dog)
 
 
@@ -285,7 +285,7 @@ def test_waiting_turns_are_found_by_their_conversations(workspace: Workspace, do
         reach = reach_of(scope=scope_of(workspace=workspace), now=factories.NOW)
         query = SearchQuery(vector=None, model="", words=NO_WORDS)
         search = partial(
-            search_waiting_turns, reach=reach, query=query, configuration="english", except_session="", most=50
+            search_buffered_turns, reach=reach, query=query, configuration="english", except_session="", most=50
         )
         before = _whole_scans(cursor)
         assert [turn.id for turn in timed.run(search, seconds=1.0)] == [dog.pk]

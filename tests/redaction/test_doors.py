@@ -23,7 +23,7 @@ from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
 from tests.faults.story import await_end
 from tests.forgetting.places import broker_contents, database_log, dump
-from tests.model_server import Asked
+from tests.model_server_acts import Asked
 from tests.redaction.planted import PLANTED
 from tests.transfer.files import exported, imported, moved
 from tests.workers.conftest import queues, worker, world

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from memory.access.projects import create_project
+from memory.access import create_project
 from memory.models import Episode, Project, Role, Turn
 from tests import factories
 from tests.access.test_commands import failure

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, Remembrance, Workspace
 from tests import factories
 from tests.consolidation.world import World
-from tests.model_server import garbage
+from tests.model_server_acts import garbage
 from tests.remembering.telling import TELLER, actions, neighbours, numbers, remembrance_of, tell, words_on
 
 pytestmark = pytest.mark.django_db

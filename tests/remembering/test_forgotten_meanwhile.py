@@ -18,7 +18,7 @@ from memory.remembering import working
 from memory.remembering.reading import Reading, read_text
 from memory.remembering.remember import Remembered
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 from tests.remembering.telling import TABS, actions, remembrance_of, tell, work_all
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,12 @@ from django.core.management import CommandError
 from pytest_django import Settings
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.ledger.author import Author
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
+from memory.ledger.transactions import Author
 from memory.models import Belief, BeliefAccess, Link, LinkKind
 from memory.remembering.meta import make_meta_beliefs
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 from tests.remembering.telling import TELLER
 from tests.remembering.test_reflecting import run
 

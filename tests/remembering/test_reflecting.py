@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from memory.ledger.locks import Occupied, alone_looking
+from memory.ledger.transactions import WorkspaceBusy, scan_lock
 from memory.models import Belief, BeliefAccess, Episode
 from memory.remembering.reflecting import Reflection, prune, reflect
 from memory.remembering.subjects import backfill_subjects
@@ -242,7 +242,7 @@ def test_a_reflection_is_told(world: World, name: str) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_one_looks_at_all_beliefs_at_a_time(world: World) -> None:
     """R7, R11: it takes a processor for seconds, and others are told instead of made to wait."""
-    with ThreadPoolExecutor(1) as pool, alone_looking(world.workspace.pk):
+    with ThreadPoolExecutor(1) as pool, scan_lock(world.workspace.pk):
         refused = pool.submit(_look, world).result()
     assert refused == "Somebody is looking at all beliefs of this workspace: try again when that is done."
     assert reflect(workspace=world.workspace, now=world.now, most=1).beliefs == 0
@@ -251,7 +251,7 @@ def test_one_looks_at_all_beliefs_at_a_time(world: World) -> None:
 def _look(world: World) -> str:
     try:
         reflect(workspace=world.workspace, now=world.now, most=1)
-    except Occupied as occupied:
+    except WorkspaceBusy as occupied:
         return str(occupied)
     finally:
         connection.close()

@@ -22,7 +22,7 @@ from memory.remembering.remember import actions_of, remember
 from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.consolidation.world import World
-from tests.model_server import garbage
+from tests.model_server_acts import garbage
 from tests.remembering.telling import SPACES, TABS, TELLER, actions, remembrance_of, tell, work_all
 from tests.transfer.files import exported, moved
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.llm import budget as budget_module
 from memory.metrics import render_metrics
 from memory.models import (
@@ -25,7 +25,7 @@ from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
-from tests.model_server import refuse
+from tests.model_server_acts import refuse
 from tests.remembering.telling import SPACES, TABS, actions, make_due, remembrance_of, tell, work_all
 from tests.remembering.test_reflecting import run
 

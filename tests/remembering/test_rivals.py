@@ -13,7 +13,7 @@ from memory.models import Belief, Episode, ModelCall, Rival, RivalState
 from memory.remembering.rivals import check_rivals, dismiss_rivals, find_rivals, list_rivals, reopen_rivals
 from tests import factories
 from tests.consolidation.world import World
-from tests.model_server import garbage, refuse
+from tests.model_server_acts import garbage, refuse
 from tests.remembering.telling import TELLER
 from tests.remembering.test_reflecting import run
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memory.access.visibility import viewer_of
+from memory.access import viewer_of
 from memory.models import Belief, Episode, ModelCall, Remembrance, Role
 from memory.remembering.remember import LONGER_THAN_ANSWERS
 from memory.status import read_status
@@ -12,7 +12,7 @@ from tests import factories
 from tests.admin.scene import person
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
-from tests.model_server import refuse, stall
+from tests.model_server_acts import refuse, stall
 from tests.remembering.telling import TABS, make_due, remembrance_of, tell, work_all
 from tests.remembering.test_reflecting import run
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.ledger.evidence import CLASH
+from memory.ledger.evidence import CLASH_REASON
 from memory.models import Belief, Claim, Evidence, Lineage
 from tests.consolidation.world import World
 from tests.model_server_acts import Act, Asked, claim, garbage
@@ -121,6 +121,6 @@ def test_a_text_that_says_both_bears_out_nothing(world: World, sumup: Belief) ->
     told = say(world, "we take cards with sumup, and with square")
 
     row = Evidence.objects.get(belief=sumup, episode=told.episode_id)
-    assert (row.verdict, row.reason) == ("PARTIAL", CLASH)
+    assert (row.verdict, row.reason) == ("PARTIAL", CLASH_REASON)
     assert (sumup.pk, "reinforced") not in actions(told)
     assert "heard" in remembrance_of(told).facts.values_list("outcome", flat=True)

@@ -5,7 +5,7 @@ import pytest
 from memory.consolidation.handmade import Wording
 from memory.domain.actor import Actor, ActorKind
 from memory.ingest.corrections import correct_belief
-from memory.ledger.author import Author
+from memory.ledger.transactions import Author
 from memory.models import Belief
 from memory.remembering.working import work_remembrance
 from tests.consolidation.world import World

@@ -7,7 +7,7 @@ from memory.consolidation.undo import undo_cycle
 from memory.domain.actor import Actor, ActorKind
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode, Lineage, ModelCall, RememberedFact
 from tests.consolidation.world import World
 from tests.forgetting.forgetful import all_is_sound

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from memory.access.removal import remove_workspace
+from memory.access import remove_workspace
 from memory.domain.actor import Actor, ActorKind
 from memory.models import Workspace
 from memory.transfer.reading import Imported, import_workspace

@@ -32,8 +32,8 @@ from memory.models import (
     TurnEpisode,
     Workspace,
 )
-from memory.models.remembrances import Remembrance
-from memory.models.vectors import read_episode_vectors
+from memory.models.conversations import Remembrance
+from memory.search.vectors import read_episode_vectors
 from memory.transfer import writing
 from memory.transfer.filling import BrokenFile
 from memory.transfer.tables import tables

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from beliefsite.celery import app
 from benchmarks.choking import choking_embedder, choking_model
 from benchmarks.people import Line, tell
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.llm.offline import OfflineModel
 from memory.llm.static_embeddings import StaticEmbedder
 from memory.models import Belief, Cycle, Episode, Workspace

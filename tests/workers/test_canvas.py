@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Cycle, CycleStep, Episode, Workspace
 from tests.consolidation.restructuring import child_of, contradict, doubted
 from tests.consolidation.world import World

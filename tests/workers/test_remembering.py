@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from beliefsite.celery import app
-from memory.ledger.verify import find_drift
+from memory.ledger.confidence import find_drift
 from memory.models import Belief, Evidence, ModelCall, Remembrance
 from memory.remembering.sweeping import wake_remembrances
 from tests.consolidation.world import World

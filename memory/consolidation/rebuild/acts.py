@@ -17,16 +17,12 @@ from memory.consolidation.touched import is_undoing, read_undoings
 from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
-from memory.ledger.author import Author
-from memory.ledger.beliefs import repeat_making
-from memory.ledger.challenges import hold_until
-from memory.ledger.decisions import FOLLOWING_EVIDENCE
-from memory.ledger.evidence import repeat_evidence
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.statements import hash_statement
-from memory.ledger.status import change_status, set_right_status
+from memory.ledger.beliefs import hash_statement, replay_creation
+from memory.ledger.evidence import replay_evidence
+from memory.ledger.gates import IMMEDIATE_REASONS, set_valid_until
+from memory.ledger.transactions import Author, change_status, lock_beliefs, repair_status
 from memory.models import Basis, Belief, BeliefEvent, Cycle, Evidence, Transition
-from memory.models.remembrances import BACKFILLED, REMEMBERED
+from memory.models.conversations import REASON_BACKFILLED, REASON_REMEMBERED
 
 _ACTS: Mapping[str, Act] = {
     BeliefStatus.ARCHIVED: Act.ARCHIVE,
@@ -64,7 +60,7 @@ class RecordedAct:
     @property
     def author(self) -> Author:
         """Return whose it was, as whoever does it again."""
-        return Author(actor=self.actor, reason=self.reason or REMEMBERED, now=self.at)
+        return Author(actor=self.actor, reason=self.reason or REASON_REMEMBERED, now=self.at)
 
 
 Slots = Mapping[int, Sequence[RecordedAct | Leaving]]  # by how many of the recorded cycles came before
@@ -167,13 +163,13 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
 
 def _backfilled_subjects(record: Record) -> Iterator[RecordedAct]:
     """Yield the subjects that were read off statements (R13), by what the triggers kept."""
-    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made), pgh_context__reason=BACKFILLED)
+    events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made), pgh_context__reason=REASON_BACKFILLED)
     for event in events.exclude(subject="").order_by("pgh_id"):
         yield RecordedAct(
             belief_id=event.pgh_obj_id,
             act=None,
             subject=event.subject,
-            reason=BACKFILLED,
+            reason=REASON_BACKFILLED,
             actor=read_actor(event.pgh_context["actor"]),
             at=event.updated_at,
             moment=event.pgh_created_at,
@@ -184,7 +180,7 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
     """Yield curators' words on beliefs (B4), and remembered texts' (R2); the change that each made tells when."""
     for row in words_by_hand(beliefs=record.made).order_by("pk"):
         changes = BeliefEvent.objects.filter(pgh_obj=row.belief_id, updated_at=row.created_at)
-        why = row.reason if row.basis == Basis.PERSON else REMEMBERED
+        why = row.reason if row.basis == Basis.PERSON else REASON_REMEMBERED
         signed = changes.filter(pgh_context__isnull=False).order_by("pgh_id")
         made = signed.filter(pgh_context__reason=why).first() or signed.first()
         first = made or changes.order_by("pgh_id").first() or record.by_hand.get(row.belief_id)
@@ -201,7 +197,7 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
 
 def _follows_evidence(change: Transition) -> bool:
     """Tell whether a status changed because evidence came in at that moment, and not because a person said so."""
-    if change.reason not in FOLLOWING_EVIDENCE:
+    if change.reason not in IMMEDIATE_REASONS:
         return False
     came = Evidence.objects.for_workspace(change.workspace_id).filter(cycle=None, created_at=change.at)
     return came.exists()
@@ -253,7 +249,7 @@ def repeat_act(*, act: RecordedAct) -> None:
     """Do it again where the belief is there and allows it."""
     if act.making is not None:
         stood, event = act.making
-        repeat_making(stood=stood, event=event)
+        replay_creation(stood=stood, event=event)
         return
     belief = next(iter(lock_beliefs([act.belief_id])), None)
     if belief is None:
@@ -262,9 +258,9 @@ def repeat_act(*, act: RecordedAct) -> None:
         if act.subject:
             _name_again(act, belief)
         elif act.is_end:
-            hold_until(belief=belief, at=act.until, author=act.author)
+            set_valid_until(belief=belief, at=act.until, author=act.author)
         elif act.word is not None:
-            repeat_evidence(row=act.word, belief=belief, author=act.author)
+            replay_evidence(row=act.word, belief=belief, author=act.author)
         elif act.is_undoing or belief.status == act.new:
             _keep_times(act, belief)
         else:
@@ -297,7 +293,7 @@ def _repeat(act: RecordedAct, belief: Belief) -> None:
     if act.act is None:
         new = BeliefStatus(act.new)
         if new in _REPLACED:  # what was made of it is made again, though the cycle be undone that had brought it back
-            set_right_status(
+            repair_status(
                 belief=belief, new=new, status_reason=act.reason, reason=act.reason, actor=act.actor, now=act.at
             )
         else:

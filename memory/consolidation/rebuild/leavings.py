@@ -9,10 +9,9 @@ from memory.consolidation.rebuild.record import Record
 from memory.domain.actor import Actor, read_actor
 from memory.domain.gates import Reason
 from memory.domain.lifecycle import BeliefStatus
-from memory.ledger.confidence import LEFT, recompute_beliefs
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.removal import take_from_evidence
-from memory.ledger.status import set_status_aside
+from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
+from memory.ledger.evidence import withdraw_evidence
+from memory.ledger.transactions import lock_beliefs, set_status_unrecorded
 from memory.models import Evidence, Transition
 
 
@@ -36,7 +35,7 @@ class Leaving:
 def read_leavings(*, record: Record) -> list[Leaving]:
     """Read the changes of status by which episodes left the evidence or came back, in their order."""
     mine = Transition.objects.for_workspace(record.workspace.pk)
-    left = mine.filter(episode__isnull=False, new__in=LEFT).values("episode")
+    left = mine.filter(episode__isnull=False, new__in=WITHDRAWN_STATUSES).values("episode")
     changes = mine.filter(episode__in=left).order_by("pk")
     return [
         Leaving(
@@ -48,7 +47,7 @@ def read_leavings(*, record: Record) -> list[Leaving]:
             moment=change.recorded_at,
         )
         for change in changes
-        if (change.old in LEFT) != (change.new in LEFT)
+        if (change.old in WITHDRAWN_STATUSES) != (change.new in WITHDRAWN_STATUSES)
     ]
 
 
@@ -74,15 +73,15 @@ def bring_back(*, leavings: Iterable[Leaving]) -> None:
             by_status[leaving.old].append(leaving.episode_id)
         seen.add(leaving.episode_id)
     for status, episodes in by_status.items():
-        set_status_aside(ids=episodes, status=status)
+        set_status_unrecorded(ids=episodes, status=status)
 
 
 def repeat_leaving(*, leaving: Leaving, made: Collection[str]) -> None:
     """Let an episode leave once more, or come back, with what that meant for the beliefs that are replayed."""
-    set_status_aside(ids=[leaving.episode_id], status=leaving.new)
+    set_status_unrecorded(ids=[leaving.episode_id], status=leaving.new)
     told = Evidence.objects.filter(episode=leaving.episode_id, belief__in=made)
-    if leaving.new in LEFT:
-        take_from_evidence(rows=told, actor=leaving.actor, now=leaving.at)
+    if leaving.new in WITHDRAWN_STATUSES:
+        withdraw_evidence(rows=told, actor=leaving.actor, now=leaving.at)
     else:
         recompute_beliefs(beliefs=lock_beliefs(told.values("belief")), now=leaving.at)
 

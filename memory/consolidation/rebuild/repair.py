@@ -10,7 +10,7 @@ from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
 from memory.history.attribution import attribute_changes, record_change
 from memory.ledger.evidence import restore_evidence
-from memory.ledger.status import set_right_status
+from memory.ledger.transactions import repair_status
 from memory.models import (
     Belief,
     ClusterJob,
@@ -21,8 +21,8 @@ from memory.models import (
     Lineage,
     StructuralJob,
 )
+from memory.models.audit import TRACKED_COLUMNS
 from memory.models.cycles import OPEN_JOB_STATES
-from memory.models.history import TRACKED
 
 REBUILT = "rebuilt from the recorded cycles"
 LOST = "lost"  # what became of a job whose belief cannot be made again
@@ -44,7 +44,7 @@ def _repair(difference: Difference, now: datetime, is_due: bool) -> None:
     belief = Belief.objects.get(pk=difference.id)
     if "status" in difference.columns:
         recorded = BeliefStatus(difference.columns["status"][1])
-        set_right_status(
+        repair_status(
             belief=belief,
             new=recorded,
             status_reason=difference.status_reason,
@@ -52,7 +52,7 @@ def _repair(difference: Difference, now: datetime, is_due: bool) -> None:
             actor=REBUILDING,
             now=now,
         )
-    elif not columns.keys() & set(TRACKED):
+    elif not columns.keys() & set(TRACKED_COLUMNS):
         record_change(belief=belief, actor=REBUILDING, reason=REBUILT)
 
 

@@ -21,15 +21,11 @@ from memory.domain.actor import cycle_actor
 from memory.domain.gates import ArchiveGate, BeliefFacts, GateName, Reason
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
-from memory.ledger.author import Author
-from memory.ledger.beliefs import Outcome, repeat_belief
+from memory.ledger.beliefs import CreationOutcome, replay_belief
 from memory.ledger.confidence import recompute_beliefs
-from memory.ledger.decisions import decide_closing
 from memory.ledger.evidence import record_evidence
-from memory.ledger.facts import read_facts_of
-from memory.ledger.lineage import Descent, record_lineage
-from memory.ledger.locks import lock_beliefs
-from memory.ledger.status import change_status
+from memory.ledger.gates import decide_closing, read_facts_of
+from memory.ledger.transactions import Author, LineageInput, change_status, lock_beliefs, record_lineage
 from memory.models import (
     Belief,
     ClusterJob,
@@ -125,12 +121,12 @@ def _replay_job(job: ClusterJob, cycle: Cycle, record: Record) -> None:
     said = read_job_evidence(job=job).get(None, [])
     author, descent = Author.of_cycle(cycle, reason=FOUNDED), descent_of(job=job)
     found: list[Belief] = []
-    if outcome == Outcome.JOINED and job.joined_belief_id:
+    if outcome == CreationOutcome.JOINED and job.joined_belief_id:
         found = lock_beliefs([job.joined_belief_id])
-    elif outcome == Outcome.CREATED and job.created_belief_id in record.foundable:
+    elif outcome == CreationOutcome.CREATED and job.created_belief_id in record.foundable:
         found = [_found_again(job, author, record.made[job.created_belief_id])]
     for belief in found:
-        is_new = outcome == Outcome.CREATED
+        is_new = outcome == CreationOutcome.CREATED
         record_evidence(said={belief.pk: said}, beliefs=[belief], author=author, is_founding=is_new)
         if descent:
             record_lineage(child=belief, descent=descent, author=author)
@@ -140,7 +136,7 @@ def _found_again(job: ClusterJob, author: Author, stood: Belief) -> Belief:
     """Store a job's belief as at its birth; whose it is was told by the members, some of which may be archived now."""
     candidate = replace(as_belief(job=job, members=()), project_id=stood.project_id, user=stood.user)
     draft = draft_of(job=job, candidate=candidate, fact_type=FactType(stood.fact_type))
-    return repeat_belief(draft=draft, author=author, belief_id=stood.pk)
+    return replay_belief(draft=draft, author=author, belief_id=stood.pk)
 
 
 def _replay_change(job: StructuralJob, cycle: Cycle, record: Record) -> bool:
@@ -179,10 +175,10 @@ def _replace(job: StructuralJob, cycle: Cycle, parents: Sequence[Belief], childr
             belief = next(iter(lock_beliefs([str(child.belief_id)])), None)
         else:
             draft = draft_child(parents=parents, child=child)
-            belief = repeat_belief(draft=draft, author=author, belief_id=str(child.belief_id))
+            belief = replay_belief(draft=draft, author=author, belief_id=str(child.belief_id))
         if belief:
             record_evidence(said={belief.pk: said}, beliefs=[belief], author=author, is_founding=not child.is_joined)
-            record_lineage(child=belief, descent=Descent(parents=parents, kind=kind, reason=reason), author=author)
+            record_lineage(child=belief, descent=LineageInput(parents=parents, kind=kind, reason=reason), author=author)
     for parent in parents:
         if parent.status in LIVE:
             change_status(belief=parent, new=status, reason=reason, actor=author.actor, now=cycle.now)

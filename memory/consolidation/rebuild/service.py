@@ -12,7 +12,7 @@ from memory.consolidation.rebuild.record import Record, read_record
 from memory.consolidation.rebuild.repair import decide_anew, give_up, repair
 from memory.consolidation.rebuild.replay import replay
 from memory.consolidation.rebuild.stock import Difference, Stock, compare, take_stock
-from memory.ledger.locks import lock_workspace
+from memory.ledger.transactions import lock_workspace
 from memory.models import Belief, Cycle, StructuralJob, Workspace
 
 log = structlog.get_logger(__name__)

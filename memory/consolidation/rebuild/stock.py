@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.ledger.confidence import LEFT
+from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.evidence import EVIDENCE_COLUMNS
 from memory.models import Belief, Evidence, Lineage
 
@@ -57,7 +57,7 @@ class Difference:
 def take_stock(*, beliefs: Collection[str]) -> Stock:
     """Read how beliefs stand, their evidence that counts, and what they came from."""
     ids = list(beliefs)
-    rows = Evidence.objects.filter(belief__in=ids).exclude(episode__status__in=LEFT)
+    rows = Evidence.objects.filter(belief__in=ids).exclude(episode__status__in=WITHDRAWN_STATUSES)
     came_from = Lineage.objects.filter(child__in=ids)
     return Stock(
         beliefs={row["id"]: row for row in Belief.objects.filter(pk__in=ids).values("id", "status_reason", *TOLD)},

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from memory.access.projects import ensure_projects, find_projects
+from memory.access import ensure_projects, find_projects
 from memory.domain.buffering import DueReason, TurnState, why_due
 from memory.domain.conversation import Role
 from memory.domain.erasure import ToldTurn

@@ -9,7 +9,7 @@ from django.db import connection
 
 from memory.domain.buffering import DueReason
 from memory.models import Conversation, Turn
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 
 class Place(NamedTuple):

@@ -27,7 +27,7 @@ from memory.ingest.summaries import summarize_conversation
 from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.model import CallFailed, FailureKind
 from memory.models import Conversation, Turn, TurnEpisode
-from memory.models.rows import insert_new
+from memory.models.fields import insert_new
 
 log = structlog.get_logger(__name__)
 

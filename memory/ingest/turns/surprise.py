@@ -21,7 +21,7 @@ from memory.ingest.turns.waking import make_due
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import Conversation, Turn, Workspace
-from memory.models.neighbours import nearest_cosines
+from memory.search.vectors import nearest_episode_cosines
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +85,7 @@ def _surprise_of(turn: Turn, model: Embedder, policy: TurnsPolicy) -> float:
     matter = matter_of(turn.content, turn.speaker)
     if len(matter.split()) < policy.surprise_words:
         return _TOO_SHORT
-    cosines = nearest_cosines(
+    cosines = nearest_episode_cosines(
         workspace_id=turn.workspace_id,
         model=model.name,
         user=turn.conversation.user,

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.access.visibility import Viewer
+from memory.access import Viewer
 from memory.management.failures import named_project, named_workspace, usage_error
 from memory.recall.context import give_context
 from memory.recall.search import RecallScope

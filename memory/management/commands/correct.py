@@ -10,15 +10,14 @@ from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, Wording
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten, correct_belief
-from memory.ledger.author import Author
-from memory.ledger.beliefs import NoVector
-from memory.ledger.locks import Gone
+from memory.ledger.beliefs import EmbeddingUnavailable
+from memory.ledger.transactions import Author, NotFound
 from memory.management.acting import acting
 from memory.management.failures import usage_error
 from memory.management.naming import named_memory
 from memory.models import Belief
 
-_FAILURES = (CannotStand, WasForgotten, NoVector, Gone, IllegalTransitionError, BeliefsAreOff)
+_FAILURES = (CannotStand, WasForgotten, EmbeddingUnavailable, NotFound, IllegalTransitionError, BeliefsAreOff)
 
 
 class Command(BaseCommand):

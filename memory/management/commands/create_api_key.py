@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.access.keys import create_key
+from memory.access import create_key
 from memory.management.failures import named_project, named_workspace
 from memory.models import Permission
 

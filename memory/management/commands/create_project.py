@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.access.projects import create_project
+from memory.access import create_project
 from memory.management.failures import failing_on_invalid, named_workspace
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from memory.access.workspaces import create_workspace
+from memory.access import create_workspace
 from memory.management.failures import failing_on_invalid, usage_error
 from memory.models import Membership, Role
 

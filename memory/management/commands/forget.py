@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
-from memory.ledger.locks import Gone
+from memory.ledger.transactions import NotFound
 from memory.management.naming import named_memory
 from memory.management.wording import counted
 from memory.models import Belief
@@ -37,7 +37,7 @@ class Command(BaseCommand):
                     forgotten = forget_belief(belief=memory, even_pinned=True, **told)
                 else:
                     forgotten = forget_episode(episode=memory, **told)
-            except (IllegalTransitionError, Gone) as error:
+            except (IllegalTransitionError, NotFound) as error:
                 raise CommandError(f"{memory.pk}: {error}", returncode=1) from None
             self.stdout.write(json.dumps(_as_json(forgotten)) if as_json else _told(forgotten))
 

@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
-from memory.ledger.author import Author
-from memory.ledger.locks import Occupied
+from memory.ledger.transactions import Author, WorkspaceBusy
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
@@ -31,7 +30,7 @@ class Command(BaseCommand):
         author = Author(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
             done = make_meta_beliefs(workspace=named_workspace(workspace), author=author)
-        except (BeliefsAreOff, Occupied) as error:
+        except (BeliefsAreOff, WorkspaceBusy) as error:
             raise CommandError(str(error), returncode=1) from None
         self._tell(done.made, as_json=as_json)
         if done.unanswered:

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memory.access.keys import UNKNOWN_KEY, find_key
+from memory.access import UNKNOWN_KEY, find_key
 from memory.management.failures import usage_error
 
 VARIABLE = "ENGRAM_API_KEY"

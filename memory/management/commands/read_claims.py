@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.claims.catching_up import CaughtUp, read_stored_episodes
+from memory.claims import CatchUpResult, catch_up_claims
 from memory.llm.budget import DailyCapReached
 from memory.llm.model import CallFailed
 from memory.management.failures import named_workspace
@@ -38,17 +38,17 @@ class Command(BaseCommand):
         told = {"workspace": workspace.name, **asdict(found)}
         self.stdout.write(json.dumps(told) if options["json"] else _told(found))
 
-    def _read(self, workspace: Workspace, *, most: int | None, show: bool) -> CaughtUp:
+    def _read(self, workspace: Workspace, *, most: int | None, show: bool) -> CatchUpResult:
         with tqdm(desc=workspace.name, unit="episode", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
 
             def step(read: int, left: int) -> None:
                 bar.update(read)
                 bar.total = bar.n + left
 
-            return read_stored_episodes(workspace=workspace, now=timezone.now(), most=most, on_progress=step)
+            return catch_up_claims(workspace=workspace, now=timezone.now(), most=most, on_progress=step)
 
 
-def _told(found: CaughtUp) -> str:
+def _told(found: CatchUpResult) -> str:
     if not found.episodes:
         return "Nothing to read."
     line = f"{counted(found.episodes, 'episode')} read into {counted(found.claims, 'claim')}"

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
-from memory.ledger.verify import Drift, find_drift
+from memory.ledger.confidence import Drift, find_drift
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace

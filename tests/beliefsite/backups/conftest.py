@@ -13,7 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from memory.ledger.confidence import recompute_beliefs
 from memory.models import DIMENSIONS
-from memory.models.vectors import store_belief_vectors
+from memory.search.vectors import store_belief_vectors
 from tests import factories
 from tests.beliefsite.backups.databases import EMPTY, create_database, drop_databases, inside_database
 

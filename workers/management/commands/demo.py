@@ -20,9 +20,7 @@ from django.utils import timezone
 
 from beliefsite.celery import app
 from beliefsite.services import describe_services
-from memory.access.keys import create_key
-from memory.access.removal import remove_workspace
-from memory.access.workspaces import create_workspace
+from memory.access import create_key, create_workspace, remove_workspace
 from memory.models import Membership, Permission, Role
 from workers.demo_life import Life, read_life
 from workers.demo_report import print_beginning, print_report

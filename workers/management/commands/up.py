@@ -21,8 +21,7 @@ from django.utils import timezone
 from beliefsite.kept_secrets import flower_login
 from beliefsite.services import describe_services
 from beliefsite.typed_environment import read_count
-from memory.access.keys import create_key
-from memory.access.workspaces import create_workspace
+from memory.access import create_key, create_workspace
 from memory.models import Membership, Permission, Role, Workspace
 from workers.readiness import find_missing, last_sweep
 from workers.supervision import LOG_FOLDER, keeper, running_stack, start_supervisor, write_configuration

@@ -1,1 +1,0 @@
-"""Workspaces, projects and keys: making them, finding them, and what they allow."""
