@@ -12,9 +12,13 @@ django.setup()
 
 from beliefsite.services import ensure_services  # noqa: E402  (settings must be configured first)
 from beliefsite.starting import refuse_unfit_limits  # noqa: E402
-from memory.mcp.door import Door  # noqa: E402
-from memory.mcp.server import POOL, build_server, http_application  # noqa: E402
+from memory.mcp.server import (  # noqa: E402
+    POOL,
+    HttpGuard,
+    build_server,
+    http_application,
+)
 
 refuse_unfit_limits()
 ensure_services()
-application = Door(inner=http_application(server=build_server()), pool=POOL)
+application = HttpGuard(inner=http_application(server=build_server()), pool=POOL)

@@ -61,7 +61,7 @@ def main() -> int:
 
 def measure(*, count: int, queries: int) -> Figures:
     """Store memories, link them, and recall."""
-    from memory.linking.linking import link_memories
+    from memory.graph.linking import link_memories
     from memory.models import Edge, Entity
 
     clear()

@@ -141,9 +141,8 @@ def answer_exactly(*, scope: Scope, query: str) -> list[str]:
 
     from memory.access import Viewer
     from memory.models import Workspace
-    from memory.recall.question import Question
+    from memory.recall.query import RecallQuery, RecallScope
     from memory.recall.recall import find_answer
-    from memory.recall.search import RecallScope
 
     policy = settings.POLICY
     patient = replace(policy.recall, exact_vectors=10**9, channel_seconds=60.0)
@@ -151,7 +150,7 @@ def answer_exactly(*, scope: Scope, query: str) -> list[str]:
     try:
         viewer = Viewer(workspace=Workspace.objects.get(pk=scope.workspace_id))
         own = RecallScope(viewer=viewer, project_id=scope.project_id)
-        with find_answer(scope=own, question=Question(query=query, limit=LIMIT), now=timezone.now()) as answer:
+        with find_answer(scope=own, question=RecallQuery(query=query, limit=LIMIT), now=timezone.now()) as answer:
             return [result.id for result in answer.recalled.results]
     finally:
         settings.POLICY = policy

@@ -40,14 +40,14 @@ class HybridSql:
         from django.utils import timezone
 
         from memory.models.fields import VectorKind
-        from memory.recall.arms import Arms
+        from memory.recall.search_plan import SearchPlanner
         from memory.search.scope import SearchScope
 
         projects = None if self._scope.project_id is None else (self._scope.project_id,)
         reach = SearchScope(
             workspace_id=self._scope.workspace_id, projects=projects, allowed=None, user="", now=timezone.now()
         )
-        arms = Arms(reach=reach, policy=settings.POLICY.recall)
+        arms = SearchPlanner(reach=reach, policy=settings.POLICY.recall)
         episodes, beliefs = (arms(kind=VectorKind(kind), model=self._model.name, documents=0).arm for kind in _KINDS)
         return episodes, beliefs
 
@@ -62,10 +62,10 @@ class HybridSql:
         """
         from django.conf import settings
 
-        from memory.recall.terms import words_of
+        from memory.recall.query_words import read_query_words
 
         began = time.perf_counter()
-        words = words_of(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)
+        words = read_query_words(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)
         asked = {
             "workspace": self._scope.workspace_id, "project": self._scope.project_id, "model": self._model.name,
             "vector": vector, "rare": words.rare, "any": " | ".join(word for word, _ in words.each),

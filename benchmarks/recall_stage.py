@@ -84,8 +84,8 @@ def settle() -> None:
     from django.conf import settings
     from django.db import connection
 
-    from memory.recall.counting import count_due_words
-    from memory.recall.indexing import keep_indexes
+    from memory.recall.query_words import count_due_words
+    from memory.recall.search_plan import keep_indexes
 
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -143,7 +143,7 @@ def count_recalled(memories: Memories, *, timed: "TimedSearch") -> None:
     from django.conf import settings
     from django.utils import timezone
 
-    from memory.recall.access import count_access
+    from memory.recall.usage import count_access
     from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 
     seen = START + timedelta(days=1)
@@ -160,12 +160,12 @@ def update_known(memories: Memories, *, timed: "TimedSearch") -> None:
     """Change rows whose keys are known."""
     from django.utils import timezone
 
-    from memory.recall.noting import note_answer
+    from memory.recall.usage import run_deferred_write
 
     given: dict[str, Any] = {"episodes": memories.episodes, "beliefs": memories.beliefs, "stability": 1.5}
     of_kinds = [UPDATES[kind] for kind in ("episodes", "beliefs") if given[kind]]
     statement = of_kinds[0] if len(of_kinds) == 1 else f"WITH others AS ({of_kinds[0]}) {of_kinds[1]}"
-    note_answer(statement=statement, parameters=given | {"now": timezone.now()}, failed="update", timed=timed)
+    run_deferred_write(statement=statement, parameters=given | {"now": timezone.now()}, failed="update", timed=timed)
 
 
 def counted() -> int:

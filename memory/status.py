@@ -12,7 +12,7 @@ from memory.access import Viewer, existing_beliefs, existing_episodes, visible_c
 from memory.consolidation.backlog import Backlog, read_backlog
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
-from memory.linking.unlinked import count_unlinked
+from memory.graph.edges import count_unlinked
 from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
 from memory.llm.model import language_model
 from memory.llm.onnx_folder import ModelUnavailable

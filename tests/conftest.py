@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
-from memory.recall.arms import forget_sizes
+from memory.recall.search_plan import clear_sizes
 from tests.emptying import empty_tables
 
 
@@ -34,7 +34,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_sizes_of_another_test() -> None:
     """Have each test's recalls ask anew how much there is to search."""
-    forget_sizes()
+    clear_sizes()
 
 
 def _wait_for_no_disk() -> None:

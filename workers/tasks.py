@@ -29,15 +29,15 @@ from memory.consolidation.schedule import (
 )
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
+from memory.graph.linking import link_due_memories
 from memory.ingest.turns.extracting import extract_conversation
 from memory.ingest.turns.leasing import place_of_conversation
 from memory.ingest.turns.surprise import flush_surprising
 from memory.ingest.turns.waking import wake_conversations
-from memory.linking.linking import link_due_memories
 from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
-from memory.recall.counting import count_due_words
-from memory.recall.indexing import keep_indexes as keep_vector_indexes
+from memory.recall.query_words import count_due_words
+from memory.recall.search_plan import keep_indexes as keep_vector_indexes
 from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
 from workers.canvas import apply_early, end_cycle, judge_jobs

@@ -15,7 +15,7 @@ from memory.api.rounding import RoundedField
 from memory.api.schema import CLAIM_MODES, TIERS, documented
 from memory.domain.ids import is_episode_id
 from memory.models import Claim, Permission
-from memory.recall.claims import MemoryClaims, read_claims_of_belief, read_claims_of_episode
+from memory.recall.cards import MemoryClaims, read_claims_of_belief, read_claims_of_episode
 
 
 class ClaimedBeliefSerializer(serializers.Serializer[Any]):

@@ -17,7 +17,7 @@ from memory.api.schema import documented
 from memory.domain.ids import is_episode_id
 from memory.models import Belief, Episode, Permission
 from memory.models.fields import choices_of
-from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
+from memory.recall.usage import Feedback, give_feedback, resolve_commitment
 
 
 class FeedbackRequest(StrictSerializer):

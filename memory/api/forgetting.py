@@ -23,7 +23,7 @@ from memory.forgetting.conversations import forget_unread_turn
 from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
-from memory.recall.turn_cards import find_turn
+from memory.recall.cards import find_turn
 
 _REASON_LENGTH = 200
 _MOST_IDS = 100

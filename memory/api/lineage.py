@@ -13,7 +13,7 @@ from memory.access import visible_beliefs
 from memory.api.requests import Nothing, read_query, viewer_from
 from memory.api.schema import documented
 from memory.models import Belief, Lineage, Permission
-from memory.recall.family import read_family
+from memory.recall.cards import read_lineage
 
 
 class AncestorSerializer(serializers.ModelSerializer[Belief]):
@@ -53,4 +53,4 @@ class LineageView(APIView):
         read_query(Nothing, request)
         viewer = viewer_from(request)
         belief = get_object_or_404(visible_beliefs(viewer=viewer), pk=belief_id)
-        return Response(FamilySerializer(read_family(belief=belief, viewer=viewer)).data)
+        return Response(FamilySerializer(read_lineage(belief=belief, viewer=viewer)).data)

@@ -20,10 +20,8 @@ from memory.api.rounding import RoundedField
 from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_NAME, ROLES, documented
 from memory.domain.ids import is_episode_id, is_turn_id
 from memory.models import Episode, Permission, Transition
-from memory.recall.cards import read_card
-from memory.recall.episode_cards import read_episode_card
-from memory.recall.turn_cards import find_turn, read_turn_card
-from memory.recall.use import read_use
+from memory.recall.cards import find_turn, read_card, read_episode_card, read_turn_card
+from memory.recall.usage import read_usage
 
 
 def feedback_field() -> RoundedField:
@@ -244,5 +242,5 @@ def _belief(memory_id: str, viewer: Viewer) -> dict[str, Any]:
     beliefs = visible_beliefs(viewer=viewer)
     belief = get_object_or_404(beliefs.select_related("project", "workspace").defer("search"), pk=memory_id)
     parts = CardPartsSerializer(read_card(belief=belief, viewer=viewer)).data
-    use = read_use(belief=belief, now=timezone.now())
+    use = read_usage(belief=belief, now=timezone.now())
     return {**BeliefUseSerializer(use).data, **BeliefSerializer(belief).data, **parts}

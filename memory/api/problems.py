@@ -29,7 +29,7 @@ from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
-from memory.recall.feedback import NotACommitment
+from memory.recall.usage import NotACommitment
 from memory.redaction.redact import redact
 from memory.transfer.filling import BrokenFile, IdTaken
 from memory.transfer.reading import NotEmpty

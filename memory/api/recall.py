@@ -28,12 +28,9 @@ from memory.api.rounding import RoundedField
 from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
 from memory.domain.knowledge import RecallMode
 from memory.models import Permission
-from memory.recall.context import give_context
-from memory.recall.question import LINKS_ARE_OF_NOW, WRONG_ORDER, Question, RecallProfile
-from memory.recall.ranking import MemoryType
+from memory.recall.prompt_lines import gather_context, recollect
+from memory.recall.query import LINKS_ARE_OF_NOW, WRONG_ORDER, MemoryType, RecallProfile, RecallQuery, RecallScope
 from memory.recall.recall import recall
-from memory.recall.recollections import recollect
-from memory.recall.search import RecallScope
 
 _NO_FLOOR = (
     "As long as there are memories, the best `limit` of them are the answer, however little they have to do with the "
@@ -337,7 +334,7 @@ class ContextView(APIView):
     )  # fmt: skip
     def post(self, request: Request) -> Response:
         asked = read_body(ContextRequest, request)
-        context = give_context(
+        context = gather_context(
             scope=_scope(request, asked),
             query=asked["query"],
             session=asked.get("session") or "",
@@ -358,8 +355,8 @@ def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:
     )
 
 
-def _question(asked: Mapping[str, Any]) -> Question:
-    return Question(
+def _question(asked: Mapping[str, Any]) -> RecallQuery:
+    return RecallQuery(
         query=asked["query"],
         limit=asked["limit"],
         types=[MemoryType(kind) for kind in asked["types"]],

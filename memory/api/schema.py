@@ -19,8 +19,7 @@ from memory.domain.tiers import Tier
 from memory.language.modes import Mode
 from memory.models import FactType
 from memory.models.fields import choices_of
-from memory.recall.question import RecallProfile
-from memory.recall.ranking import MemoryType
+from memory.recall.query import MemoryType, RecallProfile
 
 # Closed sets that stand in several places of the schema, named there once.
 BELIEF_STATUSES = choices_of(BeliefStatus)

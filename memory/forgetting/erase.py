@@ -24,10 +24,10 @@ from memory.forgetting.holding import Doomed, DoomedEpisode, hold_doomed
 from memory.forgetting.refusing import refuse_from_now_on
 from memory.forgetting.scrubbing import clear_statistics, delete_rows, drop_log_entries, drop_sessions, scrub_traces
 from memory.forgetting.traces import Ids, Traces, find_traces, founding_company
+from memory.graph.edges import lock_linking
+from memory.graph.linking import boxes_of, drop_orphaned_names
 from memory.ledger.evidence import recompute_without, supporting_rows
 from memory.ledger.transactions import lock_beliefs, lock_workspace
-from memory.linking.leaving import boxes_of, forget_names
-from memory.linking.unlinked import lock_linking
 from memory.models import Belief, Conversation, Episode, Evidence, ModelCall, Turn, Workspace
 
 log = structlog.get_logger(__name__)
@@ -171,7 +171,7 @@ def _erase(
     turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
     delete_rows(model=Belief, ids=sorted(traces.beliefs))
     delete_rows(model=Episode, ids=gone)
-    forget_names(workspace_id=workspace.pk, boxes=boxes)
+    drop_orphaned_names(workspace_id=workspace.pk, boxes=boxes)
     drop_log_entries(ids=[*gone, *traces.beliefs])
     drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed.episodes} - {""})
     released = take_up_again(episodes=company)

@@ -12,10 +12,8 @@ from django.db.models import Count
 from memory.domain.edges import Standing, decay_edge
 from memory.domain.entities import same_name
 from memory.domain.policy import Policy
-from memory.linking.boxing import seal_idle_boxes
-from memory.linking.edges import link_by_names, see_again, write_standings
-from memory.linking.linking import link_memories
-from memory.linking.unlinked import lock_linking, read_memories
+from memory.graph.edges import link_by_names, lock_linking, read_linkable, reinforce_edges_of, update_edges
+from memory.graph.linking import link_memories, seal_idle_boxes
 from memory.maintenance.notes import merge_alike
 from memory.models import Edge, Entity, Mention
 
@@ -69,7 +67,7 @@ def _unite(visit: Visit, keys: list[int]) -> None:
     Entity.objects.filter(pk__in=others).delete()
     latest = Mention.objects.filter(entity=kept, episode__in=moved).order_by("-pk")
     ids = list(latest.values_list("episode_id", flat=True)[: visit.policy.graph.entity_reach])
-    memories = read_memories(ids=ids)
+    memories = read_linkable(ids=ids)
     link_by_names(workspace_id=visit.workspace_id, memories=memories, policy=visit.policy.graph)
 
 
@@ -88,7 +86,7 @@ def _see_confirmed(visit: Visit) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_CONFIRMED, {"workspace": visit.workspace_id})
         seen: Mapping[str, datetime] = dict(cursor.fetchall())
-    see_again(seen=seen, policy=visit.policy.graph)
+    reinforce_edges_of(seen=seen, policy=visit.policy.graph)
 
 
 @transaction.atomic
@@ -100,7 +98,7 @@ def _fade_some(visit: Visit) -> int:
         standing = Standing(confidence=edge.confidence, decays_at=edge.decays_at)
         faded = decay_edge(standing=standing, now=visit.now, policy=visit.policy.graph)
         changed[edge.pk] = (faded, edge.last_seen_at)
-    write_standings(changed=changed)
+    update_edges(changed=changed)
     return len(changed)
 
 

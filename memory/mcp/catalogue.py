@@ -16,9 +16,8 @@ from memory.forgetting.forget import PinnedBelief
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import NotFound, WorkspaceBusy
-from memory.mcp import curating, recalling, reflecting, saving
-from memory.mcp.answers import Told
-from memory.mcp.callers import NotAllowed, NothingThere, Refused, admit
+from memory.mcp import read_tools, write_tools
+from memory.mcp.interface import NotAllowed, NothingThere, Refused, ToolAnswer, admit
 from memory.models import Permission
 from memory.redaction.doors import redact_values
 from memory.redaction.redact import redact
@@ -35,7 +34,7 @@ INSTRUCTIONS = (
 )
 
 # What a caller can do something about; anything else is a failure of ours, and its text stays here.
-TELLABLE = (
+EXPECTED_ERRORS = (
     NotAllowed,
     NothingThere,
     Refused,
@@ -56,7 +55,7 @@ TELLABLE = (
 )
 
 
-class Refusal(Exception):
+class ToolRefused(Exception):
     """Why a tool did not do what it was asked; the message is for the model."""
 
 
@@ -67,7 +66,7 @@ class Tool:
     name: str
     title: str
     description: str
-    run: Callable[..., Told]
+    run: Callable[..., ToolAnswer]
     permission: Permission
     usage: CallKind
     is_read_only: bool = False
@@ -75,7 +74,7 @@ class Tool:
     is_idempotent: bool = False
     is_for_whole_workspace: bool = False  # not for keys that are limited to projects
 
-    def call(self, *, key_text: str, arguments: dict[str, Any]) -> Told:
+    def call(self, *, key_text: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Run the tool for a key's holder on what it was told, without secrets; raise Refusal for a model to act on."""
         try:
             caller = admit(
@@ -87,8 +86,8 @@ class Tool:
             )
             told = redact_values(workspace_id=caller.workspace.pk, values=arguments)
             return self.run(caller, **told)
-        except TELLABLE as error:
-            raise Refusal(redact(str(error)).text) from error
+        except EXPECTED_ERRORS as error:
+            raise ToolRefused(redact(str(error)).text) from error
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -106,7 +105,7 @@ TOOLS: tuple[Tool, ...] = (
             "`forgotten: true` says that somebody had these very words forgotten: nothing was saved, and saying it in "
             "other words would go against their will."
         ),
-        run=saving.save,
+        run=write_tools.save,
         permission=Permission.WRITE,
         usage=CallKind.WRITE,
         is_idempotent=True,
@@ -124,7 +123,7 @@ TOOLS: tuple[Tool, ...] = (
             "the nearest that there is, `relevant` or not. What is not found is not remembered; that does not make it "
             "untrue."
         ),
-        run=recalling.recall,
+        run=read_tools.recall,
         permission=Permission.READ,
         usage=CallKind.RECALL,
         is_read_only=True,
@@ -137,7 +136,7 @@ TOOLS: tuple[Tool, ...] = (
             "then episodes that are near enough. Use it once, when a larger task begins, where memory_recall answers "
             "single questions as they come up. Unlike that it leaves out episodes that are unlike the task in meaning."
         ),
-        run=recalling.context,
+        run=read_tools.context,
         permission=Permission.READ,
         usage=CallKind.RECALL,
         is_read_only=True,
@@ -151,7 +150,7 @@ TOOLS: tuple[Tool, ...] = (
             "whom it was said. Use it before you rely on a belief for something that matters, when two memories "
             "disagree, or when somebody asks why you think so."
         ),
-        run=recalling.expand,
+        run=read_tools.expand,
         permission=Permission.READ,
         usage=CallKind.READ,
         is_read_only=True,
@@ -164,7 +163,7 @@ TOOLS: tuple[Tool, ...] = (
             "is recalled no more; beliefs that rested on it are computed anew. This cannot be taken back. To say that "
             "something is no longer so, use memory_correct: that keeps what was believed, and why it changed."
         ),
-        run=saving.forget,
+        run=write_tools.forget,
         permission=Permission.WRITE,
         usage=CallKind.WRITE,
         is_destructive=True,
@@ -178,7 +177,7 @@ TOOLS: tuple[Tool, ...] = (
             "the belief only loses confidence. The correction counts five times as much as an ordinary episode, so do "
             "not use it for mere doubts: save what you saw instead, and the belief adjusts by itself."
         ),
-        run=curating.correct,
+        run=write_tools.correct,
         permission=Permission.CURATE,
         usage=CallKind.CURATE,
         is_destructive=True,
@@ -191,7 +190,7 @@ TOOLS: tuple[Tool, ...] = (
             "memory, for people to see; no confidence moves by it. Use it once you know, once for a memory and task. "
             "Where a person says what is right instead, use memory_correct."
         ),
-        run=saving.feedback,
+        run=write_tools.feedback,
         permission=Permission.WRITE,
         usage=CallKind.WRITE,
     ),
@@ -202,7 +201,7 @@ TOOLS: tuple[Tool, ...] = (
             "Pin a belief that a person wants kept: no pass archives or merges it. It can still be found wrong. With "
             "`pinned: false` the pin is taken off. Only when a person asks for it."
         ),
-        run=curating.pin,
+        run=write_tools.pin,
         permission=Permission.CURATE,
         usage=CallKind.CURATE,
         is_idempotent=True,
@@ -215,7 +214,7 @@ TOOLS: tuple[Tool, ...] = (
             "restores it, and still gathers evidence. `archived` puts it away, with what says the same, until somebody "
             "restores it. `active` restores it. To say what is right instead use memory_correct."
         ),
-        run=curating.update_status,
+        run=write_tools.update_status,
         permission=Permission.CURATE,
         usage=CallKind.CURATE,
     ),
@@ -226,7 +225,7 @@ TOOLS: tuple[Tool, ...] = (
             "List when, by whom and why a memory's status changed, oldest first. Use it when somebody asks why "
             "something is no longer believed."
         ),
-        run=curating.status_history,
+        run=read_tools.status_history,
         permission=Permission.READ,
         usage=CallKind.READ,
         is_read_only=True,
@@ -238,7 +237,7 @@ TOOLS: tuple[Tool, ...] = (
             "Count memories by status and say what waits to be consolidated, and when. Use it when somebody asks about "
             "the memory itself, or when recall finds less than it should."
         ),
-        run=recalling.status,
+        run=read_tools.status,
         permission=Permission.READ,
         usage=CallKind.READ,
         is_read_only=True,
@@ -252,7 +251,7 @@ TOOLS: tuple[Tool, ...] = (
             "when somebody wants the memory looked through or tidied, not while answering: it compares everything with "
             "everything."
         ),
-        run=reflecting.reflect,
+        run=write_tools.reflect,
         permission=Permission.READ,
         usage=CallKind.READ,
         is_read_only=True,
@@ -266,7 +265,7 @@ TOOLS: tuple[Tool, ...] = (
             "first, which takes up to half a minute. No belief changes by it: tell the person what was found, let them "
             "say what is right, and then use memory_correct."
         ),
-        run=reflecting.find_contradictions,
+        run=write_tools.find_contradictions,
         permission=Permission.CURATE,
         usage=CallKind.CURATE,
         is_for_whole_workspace=True,
@@ -282,7 +281,7 @@ TOOLS: tuple[Tool, ...] = (
             "in whom or what a belief is about, where that is missing. `dismiss_pair` takes a pair of "
             "memory_find_contradictions off its list, `reopen_pair` puts it back."
         ),
-        run=reflecting.tidy,
+        run=write_tools.tidy,
         permission=Permission.CURATE,
         usage=CallKind.CURATE,
         is_destructive=True,

@@ -1,8 +1,12 @@
-"""From candidates to scores, and from the two kinds of memory to one list (B17)."""
+"""Score candidates, and put both kinds of memory into one order.
+
+`rank_episodes` and `rank_beliefs` are the default profile, `rank_associatively` is the associative one; lifecycle
+states and links between episodes raise scores afterwards.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from enum import StrEnum
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
@@ -11,33 +15,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.association import names_one
+from memory.domain.association import names_one, score_associations
 from memory.domain.calibration import Profile
 from memory.domain.lifecycle_policy import boost_of
 from memory.domain.noting import is_standing_order
 from memory.domain.policy import LifecyclePolicy, Policy, RecallPolicy
+from memory.domain.policy_graph import GraphPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,
+    scale_min_max,
     score_beliefs,
     score_episodes,
     score_priors,
     text_weight,
     trust_in_words,
 )
+from memory.domain.spreading import Spread
 from memory.domain.strength import retrieval_strength
 from memory.domain.user_names import is_assistant
-from memory.models import Source
+from memory.models import Belief, Episode, FactType, Source
+from memory.recall.query import MemoryType
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
+from memory.search.related import MemoryText
 
 Column = Sequence[float] | NDArray[np.float64]
-
-
-class MemoryType(StrEnum):
-    """The kinds of memory that recall answers with."""
-
-    EPISODE = "episode"
-    BELIEF = "belief"
 
 
 class Ranked(NamedTuple):
@@ -85,10 +87,10 @@ def rank_episodes(
     similarity = reference_similarities(candidates, profile)
     weighted = np.array([candidate.weighted_similarity for candidate in candidates], dtype=np.float64)
     priors = _priors(candidates, query, asked, of_time or {}, policy.recall)
-    trust = _trust(candidates, policy)
+    trust = _trust_in_words(candidates, policy)
     scores = score_episodes(
-        similarity=_filled(similarity),
-        weighted=None if np.isnan(weighted).all() else _filled(weighted),
+        similarity=_mean_filled(similarity),
+        weighted=None if np.isnan(weighted).all() else _mean_filled(weighted),
         text=[candidate.text_score + candidate.context_score for candidate in candidates],
         sessions=[(candidate.project_id, candidate.session) if candidate.session else None for candidate in candidates],
         priors=priors.values(),
@@ -99,7 +101,7 @@ def rank_episodes(
     components: dict[str, Column] = {
         "similarity": similarity,
         "weighted_similarity": weighted,
-        "text": _texts(candidates),
+        "text": _text_scores(candidates),
         "telling": [candidate.telling for candidate in candidates],
         "context": [candidate.context_score for candidate in candidates],
         "standard_vector": scores.vector,
@@ -109,7 +111,7 @@ def rank_episodes(
         "session": scores.session,
         "standard_sum": scores.together,
     }
-    return _ranked(MemoryType.EPISODE, candidates, scores.score, components)
+    return _rank_kind(MemoryType.EPISODE, candidates, scores.score, components)
 
 
 def _priors(
@@ -169,7 +171,7 @@ def rank_beliefs(
     says = [asked.get(candidate.id, 0.0) for candidate in candidates]
     held = None if of_time is None else [of_time.get(candidate.id, 0.0) for candidate in candidates]
     factor = belief_factors(says=says, is_answered=bool(asked), held=held, policy=policy.recall)
-    text, text_beside = _texts(candidates), _texts(episodes)
+    text, text_beside = _text_scores(candidates), _text_scores(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
         similarity=likeness,
@@ -190,15 +192,15 @@ def rank_beliefs(
         "fit": fit_among(
             similarity=likeness,
             text=text,
-            episode_similarity=_filled(reference_similarities(episodes, profile)),
+            episode_similarity=_mean_filled(reference_similarities(episodes, profile)),
             episode_text=text_beside,
-            weight=text_weight(trust=_trust([*candidates, *episodes], policy), policy=policy.recall),
+            weight=text_weight(trust=_trust_in_words([*candidates, *episodes], policy), policy=policy.recall),
         ),
     }
-    return _ranked(MemoryType.BELIEF, candidates, factor * scores.score, components)
+    return _rank_kind(MemoryType.BELIEF, candidates, factor * scores.score, components)
 
 
-def best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
+def take_best(*, ranked: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
     """Return the best of all kinds, equal scores by id."""
     by_id = sorted(ranked, key=attrgetter("id"))  # sorted twice by what is there: quicker than once by pairs to be made
     return sorted(by_id, key=attrgetter("score"), reverse=True)[:limit]
@@ -209,17 +211,17 @@ def of_kind(*, ranked: Sequence[Ranked], kind: MemoryType) -> list[Ranked]:
     return [item for item in ranked if item.type == kind]
 
 
-def _filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_filled(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     is_unknown = np.isnan(similarity)
     known = similarity[~is_unknown]
     return np.where(is_unknown, known.mean() if known.size else 0.0, similarity)
 
 
-def _trust(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
+def _trust_in_words(candidates: Sequence[EpisodeCandidate | BeliefCandidate], policy: Policy) -> float:
     return trust_in_words(coverage=[candidate.coverage for candidate in candidates], policy=policy.recall)
 
 
-def _texts(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[float]:
+def _text_scores(candidates: Sequence[EpisodeCandidate | BeliefCandidate]) -> list[float]:
     return [candidate.text_score for candidate in candidates]
 
 
@@ -240,7 +242,7 @@ def _strength(candidate: BeliefCandidate, now: datetime, policy: Policy) -> floa
     )
 
 
-def _ranked(
+def _rank_kind(
     kind: MemoryType,
     candidates: Sequence[EpisodeCandidate | BeliefCandidate],
     scores: NDArray[np.float64],
@@ -276,3 +278,139 @@ def boost_ranked(
         return list(ranked)
     boosts = {episode.id: boost_by[episode.lifecycle_state, episode.verification] for episode in episodes}
     return [item.gain(boost, boost=boost) if (boost := boosts.get(item.id)) else item for item in ranked]
+
+
+def raise_linked(*, ranked: Sequence[Ranked], spread: Spread, policy: GraphPolicy) -> list[Ranked]:
+    """Give episodes that edges lead to a share of what their scores lack to 1, by what the graph says of them."""
+    if not spread.scores:
+        return list(ranked)
+    return [
+        _raised_by_links(item, spread.scores[item.id], policy)
+        if item.type == MemoryType.EPISODE and item.id in spread.scores
+        else item
+        for item in ranked
+    ]
+
+
+def _raised_by_links(item: Ranked, score: float, policy: GraphPolicy) -> Ranked:
+    gain = policy.share * score * (1.0 - item.score)
+    return item.gain(gain, graph=score, graph_gain=gain)
+
+
+_HIGHEST_IMPORTANCE = 10  # of a belief; an episode's is a share already
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traits:
+    """What the profile asks of a memory beside its text: importance in 0..1, and the names that it goes by."""
+
+    importance: float
+    names: tuple[str, ...]
+    unread_since: datetime
+    stability: float
+    is_insight: bool = False
+
+
+def rank_associatively(
+    *,
+    query: str,
+    episodes: Sequence[EpisodeCandidate],
+    asked: Mapping[str, float],
+    waiting: Mapping[str, MemoryText],
+    beliefs: Sequence[BeliefCandidate],
+    profile: Profile,
+    now: datetime,
+    policy: Policy,
+) -> list[Ranked]:
+    """Score memories of both kinds; where there is no vector on either side, words stand in for likeness.
+
+    `asked` says by id how much episodes count as answers: no part of the score, but of whether it is told. `waiting`
+    are those that are turns which nobody has read yet.
+    """
+    traits = _traits_of_episodes(episodes, now, policy) | _traits_of_turns(episodes, waiting, policy)
+    traits |= _traits_of_beliefs(beliefs, policy)
+    found: list[EpisodeCandidate | BeliefCandidate] = [*episodes, *beliefs]
+    candidates = [candidate for candidate in found if candidate.id in traits]
+    known = [traits[candidate.id] for candidate in candidates]
+    similarity = reference_similarities(candidates, profile)
+    text = scale_min_max(values=[candidate.text_score for candidate in candidates])
+    likeness = np.where(np.isnan(similarity), text, similarity)
+    named = [names_one(query=query, names=trait.names) for trait in known]
+    scores = score_associations(
+        similarity=likeness,
+        importance=[trait.importance for trait in known],
+        unread_days=[(now - trait.unread_since) / _DAY for trait in known],
+        stability=[trait.stability for trait in known],
+        is_named=named,
+        is_insight=[trait.is_insight for trait in known],
+        policy=policy.associative,
+    )
+    components: dict[str, Column] = {
+        "similarity": similarity,
+        "text": np.array([candidate.text_score for candidate in candidates]),
+        "telling": [candidate.telling for candidate in candidates],
+        "asked_slot": [asked.get(candidate.id, 0.0) for candidate in candidates],
+        "likeness": likeness,
+        "by_likeness": scores.likeness,
+        "by_importance": scores.importance,
+        "by_recency": scores.recency,
+        "by_stability": scores.stability,
+        "by_subject": scores.subject,
+        "insight": _insight_factors(known, policy),
+    }
+    kinds = [MemoryType.EPISODE if isinstance(c, EpisodeCandidate) else MemoryType.BELIEF for c in candidates]
+    return collect_ranked(kinds=kinds, candidates=candidates, scores=scores.score, components=components)
+
+
+def _insight_factors(known: Sequence[_Traits], policy: Policy) -> NDArray[np.float64]:
+    return np.array([policy.associative.insight_factor if trait.is_insight else 1.0 for trait in known])
+
+
+def _traits_of_episodes(episodes: Sequence[EpisodeCandidate], now: datetime, policy: Policy) -> dict[str, _Traits]:
+    """Read what the search does not carry; an episode has no stability of its own and counts as a new belief.
+
+    An access after `now`, the past that is asked about, is none.
+    """
+    columns = ("pk", "importance", "speaker", "entities", "created_at", "access__accessed_at")
+    rows = Episode.objects.filter(pk__in=[episode.id for episode in episodes]).values_list(*columns)
+    return {
+        key: _Traits(
+            importance=importance,
+            names=(speaker, *entities),
+            unread_since=accessed_at if accessed_at and accessed_at <= now else created_at,
+            stability=policy.retrieval.initial_stability,
+        )
+        for key, importance, speaker, entities, created_at, accessed_at in rows
+    }
+
+
+def _traits_of_turns(
+    episodes: Sequence[EpisodeCandidate], waiting: Mapping[str, MemoryText], policy: Policy
+) -> dict[str, _Traits]:
+    """Take turns for episodes of which nothing is known but who spoke, and when."""
+    return {
+        turn.id: _Traits(
+            importance=policy.ingest.importance,
+            names=(turn.speaker,),
+            unread_since=waiting[turn.id].dated,
+            stability=policy.retrieval.initial_stability,
+        )
+        for turn in episodes
+        if turn.id in waiting
+    }
+
+
+def _traits_of_beliefs(beliefs: Sequence[BeliefCandidate], policy: Policy) -> dict[str, _Traits]:
+    found = {belief.id: belief for belief in beliefs}
+    rows = Belief.objects.filter(pk__in=list(found)).values_list("pk", "importance", "subject", "fact_type")
+    return {
+        key: _Traits(
+            importance=importance / _HIGHEST_IMPORTANCE,
+            names=(subject,),
+            unread_since=found[key].accessed_at or found[key].created_at,
+            stability=found[key].stability or policy.retrieval.initial_stability,
+            is_insight=fact_type == FactType.INSIGHT,
+        )
+        for key, importance, subject, fact_type in rows
+    }

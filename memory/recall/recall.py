@@ -1,78 +1,67 @@
-"""The service behind every recall."""
+"""Recall the memories that answer a query best.
+
+`recall` retrieves candidates, scores both kinds, selects the results, reads their texts and counts them as accessed;
+`find_answer` is the same without the counting, for texts that show only part of the results.
+"""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 import structlog
 from django.conf import settings
+from django.db.models import DateTimeField, FloatField, Value
+from django.db.models.functions import Coalesce
 
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.domain.calibration import Profile
+from memory.domain.knowledge import knowledge_of_belief, knowledge_of_episode
 from memory.domain.policy import Policy
+from memory.domain.spreading import Spread, Walked
+from memory.history.as_of import beliefs_as_of
 from memory.llm.embeddings import Embedder
 from memory.llm.workspace_model import embedder_of
-from memory.recall.access import count_access
-from memory.recall.answering import Fit, find_meant
-from memory.recall.associative import rank_associatively
-from memory.recall.channels import Channel
-from memory.recall.choosing import Floor
-from memory.recall.fitness import Doubted, doubt_beliefs, find_unfit
-from memory.recall.links import follow_links, paths_of, raise_linked
-from memory.recall.neighbours import bring_neighbours
-from memory.recall.question import Question, RecallProfile
-from memory.recall.ranking import MemoryType, Ranked, best, boost_ranked, of_kind, rank_beliefs, rank_episodes
-from memory.recall.reading import RecalledMemory, read_memories, read_words
-from memory.recall.reranking import rerank
-from memory.recall.search import Found, RecallScope, find_candidates, reach_of
-from memory.recall.succession import Successions, give_way, successors_of
-from memory.recall.surfacing import note_surfaced
-from memory.recall.waiting import add_waiting
-from memory.recall.xray import Step, explain
+from memory.recall.candidates import Candidates, add_buffered_turns, find_candidates, follow_links
+from memory.recall.query import (
+    BELOW_THE_LAST,
+    Explanation,
+    MemoryType,
+    NearMiss,
+    PathStep,
+    Recalled,
+    RecalledMemory,
+    RecallProfile,
+    RecallQuery,
+    RecallScope,
+    RetrieverRank,
+    search_scope_of,
+)
+from memory.recall.ranking import (
+    Ranked,
+    boost_ranked,
+    raise_linked,
+    rank_associatively,
+    rank_beliefs,
+    rank_episodes,
+    take_best,
+)
+from memory.recall.relevance import QueryFit, RelevanceFloor, find_meant_claim
+from memory.recall.retrievers import RecallPart
+from memory.recall.selection import Selection, rerank, select_results
+from memory.recall.usage import count_access, note_shown
 from memory.search.prepared import SearchFailed, TimedSearch
-from memory.search.related import EvidenceLookup, look_up_evidence
+from memory.search.related import MemoryText, read_texts
 
 log = structlog.get_logger(__name__)
-
-BELOW_THE_LAST = "below_the_last"  # a smaller score than that of the last result
-FITS_NO_BETTER = "fits_no_better"  # a belief that is hardly nearer to the query than the episodes found
-TOO_UNLIKE = "too_unlike"  # less like the query than the associative profile asks for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
-    """A memory that fell just short of the answer, and why."""
-
-    memory: RecalledMemory
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """Results, best first, the channels that could not be used, and, if asked for, what fell short."""
-
-    results: tuple[RecalledMemory, ...]
-    degraded: tuple[str, ...]
-    near_misses: tuple[Missed, ...] = ()
-    is_explained: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What came to mind, among what it was found, and the search that is still open; nothing is counted yet."""
-
-    recalled: Recalled
-    found: Found
-    timed: TimedSearch
 
 
 def recall(
     *,
     scope: RecallScope,
-    question: Question,
+    question: RecallQuery,
     now: datetime,
     later: Callable[[Callable[[], None]], None] | None = None,
 ) -> Recalled:
@@ -89,12 +78,21 @@ def recall(
             if later and not question.session and results:
                 later(search.pop_all().close)
     if question.session:
-        note_surfaced(workspace=scope.viewer.workspace, session=question.session, memories=results, now=now)
+        note_shown(workspace=scope.viewer.workspace, session=question.session, memories=results, now=now)
     return answer.recalled
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundAnswer:
+    """What came to mind, among what it was found, and the search that is still open; nothing is counted yet."""
+
+    recalled: Recalled
+    found: Candidates
+    timed: TimedSearch
+
+
 @contextmanager
-def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Iterator[Answer]:
+def find_answer(*, scope: RecallScope, question: RecallQuery, now: datetime) -> Iterator[FoundAnswer]:
     """Find what answers a question; where the workspace keeps no beliefs, episodes alone do (B22).
 
     What is shown of it is counted before the search is over: that saves a transaction.
@@ -102,34 +100,34 @@ def find_answer(*, scope: RecallScope, question: Question, now: datetime) -> Ite
     policy: Policy = settings.POLICY
     model = embedder_of(scope.viewer.workspace)
     with TimedSearch(effort=policy.recall.search_effort) as timed:
-        found = _find(timed, scope, question, model, now, policy)
-        tell = partial(_tell, timed, found, question, scope, model.profile, question.as_of or now, policy)
+        found = _retrieve(timed, scope, question, model, now, policy)
+        tell = partial(_rank_and_read, timed, found, question, scope, model.profile, question.as_of or now, policy)
         try:
             recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
             log.warning("recall.reading_failed", error=str(error))
-            recalled = Recalled(results=(), degraded=_channels(question), is_explained=question.is_explained)
-        yield Answer(recalled=recalled, found=found, timed=timed)
+            recalled = Recalled(results=(), degraded=_all_parts(question), is_explained=question.is_explained)
+        yield FoundAnswer(recalled=recalled, found=found, timed=timed)
 
 
-def _find(
-    timed: TimedSearch, scope: RecallScope, question: Question, model: Embedder, now: datetime, policy: Policy
-) -> Found:
+def _retrieve(
+    timed: TimedSearch, scope: RecallScope, question: RecallQuery, model: Embedder, now: datetime, policy: Policy
+) -> Candidates:
     narrowed = question.narrow(scope=scope, policy=policy.lifecycle)
     found = find_candidates(
         timed=timed,
         scope=narrowed,
         query=question.query,
-        types=_kinds(question, scope),
+        types=_searched_types(question, scope),
         count=max(policy.recall.candidates, question.limit),
         embedder=model,
         now=now,
         as_of=question.as_of,
         policy=policy.recall,
     )
-    reach = reach_of(scope=narrowed, now=now)
+    reach = search_scope_of(scope=narrowed, now=now)
     if question.includes_waiting_turns:
-        found = add_waiting(
+        found = add_buffered_turns(
             timed=timed,
             reach=reach,
             found=found,
@@ -145,133 +143,75 @@ def _find(
     )
 
 
-def _channels(question: Question) -> tuple[str, ...]:
-    without = {Channel.RERANKER} if question.follows_links else {Channel.RERANKER, Channel.GRAPH}
-    return tuple(channel for channel in Channel if channel not in without)
-
-
-def count_shown(*, results: Sequence[RecalledMemory], answer: Answer, now: datetime) -> None:
-    """Count the memories that were shown of an answer as accessed, both kinds in one statement (B5)."""
-    shown = {result.id for result in results}
-    count_access(
-        episodes=[one for one in answer.found.episodes if one.id in shown and one.id not in answer.found.waiting],
-        beliefs=[belief for belief in answer.found.beliefs if belief.id in shown],
-        now=now,
-        policy=settings.POLICY.retrieval,
-        timed=answer.timed,
-    )
-
-
-def _kinds(question: Question, scope: RecallScope) -> Collection[MemoryType]:
+def _searched_types(question: RecallQuery, scope: RecallScope) -> Collection[MemoryType]:
     keeps_beliefs = scope.viewer.workspace.keeps_beliefs
     return question.types if keeps_beliefs else set(question.types) - {MemoryType.BELIEF}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranking:
-    """All candidates with their scores, those that answer, best first, and why others may not."""
+def _rank_and_read(
+    timed: TimedSearch,
+    found: Candidates,
+    question: RecallQuery,
+    scope: RecallScope,
+    profile: Profile,
+    now: datetime,
+    policy: Policy,
+) -> Recalled:
+    """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
+    candidates, unused = rerank(
+        candidates=_score_candidates(found, question, profile, now, policy),
+        query=question.query,
+        read=partial(
+            hydrate_texts, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting, closed=found.closed
+        ),
+        timed=timed,
+        policy=policy.recall,
+    )
+    degraded = (*found.degraded, *unused)
+    ranking = select_results(candidates=candidates, found=found, question=question, scope=scope, now=now, policy=policy)
+    read = partial(
+        hydrate_memories,
+        viewer=scope.viewer,
+        as_of=question.as_of,
+        waiting=found.waiting,
+        closed=found.closed,
+        successions=ranking.successions,
+        is_relevant=RelevanceFloor(
+            query=question.query,
+            asks_of_time=found.of_time is not None,
+            is_for_task=question.is_for_task,
+            is_multilingual=embedder_of(scope.viewer.workspace).is_multilingual,
+            policy=policy.relevance,
+        ).is_cleared_by,
+        claim_of=partial(_meant_claim, found, QueryFit(question.query)),
+    )
+    if not question.is_explained:
+        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
+    paths = link_paths(spread=found.spread) | dict(ranking.paths)
+    explained = explain_scores(candidates=ranking.candidates, paths=paths)
+    missed = read(ranked=_near_misses(ranking, policy), explained=explained)
+    return Recalled(
+        results=read(ranked=ranking.ranked, explained=explained),
+        degraded=degraded,
+        is_explained=True,
+        near_misses=tuple(
+            NearMiss(memory=memory, reason=ranking.barred.get(memory.id, BELOW_THE_LAST)) for memory in missed
+        ),
+    )
 
-    candidates: Sequence[Ranked]
-    ranked: Sequence[Ranked]
-    barred: Mapping[str, str]
-    successions: Successions
-    paths: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)  # by which some came along
 
-
-def _candidates(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
+def _score_candidates(
+    found: Candidates, question: RecallQuery, profile: Profile, now: datetime, policy: Policy
+) -> list[Ranked]:
     """Score both kinds, best first."""
-    scored = _score(found, question, profile, now, policy)
+    scored = _score_by_profile(found, question, profile, now, policy)
     boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
-    return best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
+    return take_best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
 
 
-def _rank(
-    *,
-    candidates: Sequence[Ranked],
-    found: Found,
-    question: Question,
-    scope: RecallScope,
-    now: datetime,
-    policy: Policy,
-) -> _Ranking:
-    """Bar what does not belong, and share out the places."""
-    if question.profile == RecallProfile.ASSOCIATIVE:
-        return _associated(candidates, found, question, scope, now, policy)
-    doubted = _doubt(candidates, found, question, policy)
-    bearing = _bearing(candidates, doubted, question, scope, now, policy)
-    unfit = find_unfit(doubted=doubted, resting=bearing.resting, policy=policy.recall)
-    if unfit and bearing.successions:  # what would be shown of the past brings along what holds now
-        shown = [item for item in candidates if item.id not in unfit][: question.limit]
-        unfit -= set(successors_of(ranked=shown, successions=bearing.successions))
-    return _settled(candidates, dict.fromkeys(unfit, FITS_NO_BETTER), bearing.successions, question)
-
-
-def _settled(
-    candidates: Sequence[Ranked], barred: Mapping[str, str], successions: Successions, question: Question
-) -> _Ranking:
-    """Let what was superseded give way among what is not barred, and share out the places."""
-    others = [item for item in candidates if item.id not in barred]
-    moved = give_way(ranked=others, successions=successions)
-    return _Ranking(
-        candidates=[*moved, *(item for item in candidates if item.id in barred)],
-        ranked=_share_out(best(ranked=moved), question),
-        barred=barred,
-        successions=successions,
-    )
-
-
-def _doubt(candidates: Sequence[Ranked], found: Found, question: Question, policy: Policy) -> Doubted:
-    """Doubt beliefs, but not by half of what could have been found, nor with quotas: no kind takes another's places."""
-    if question.quotas or found.degraded:
-        return Doubted()
-    return doubt_beliefs(candidates=candidates, limit=question.limit, policy=policy.recall)
-
-
-def _bearing(
-    candidates: Sequence[Ranked],
-    doubted: Doubted,
-    question: Question,
-    scope: RecallScope,
-    now: datetime,
-    policy: Policy,
-) -> EvidenceLookup:
-    """Ask which of the best episodes were superseded, and which of them bear out what is doubted.
-
-    Nothing is asked where nothing is believed (B22).
-    """
-    episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
-    if not episodes or not scope.viewer.workspace.keeps_beliefs:
-        return EvidenceLookup(successions={}, resting={})
-    looked_at = max(2 * question.limit, policy.recall.successions)
-    return look_up_evidence(
-        episodes=[item.id for item in episodes[:looked_at]],
-        rivals=[item.id for item in doubted.rivals],
-        beliefs=[item.id for item in doubted.beliefs],
-        reach=reach_of(scope=scope, now=now),
-        at=question.as_of,
-    )
-
-
-def _associated(
-    candidates: Sequence[Ranked], found: Found, question: Question, scope: RecallScope, now: datetime, policy: Policy
-) -> _Ranking:
-    """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
-    barred = {item.id: TOO_UNLIKE for item in candidates if _is_unlike(item, policy)}
-    like = [item for item in candidates if item.id not in barred]
-    successions = _bearing(like, Doubted(), question, scope, now, policy).successions
-    if question.as_of is not None:
-        return _settled(candidates, barred, successions, question)
-    reach = reach_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)
-    brought = bring_neighbours(ranked=like, reach=reach, policy=policy)
-    known = {one.id for one in found.beliefs}  # what is new to them counts as accessed likewise, if it is shown
-    found.beliefs.extend(one for one in brought.candidates if one.id not in known)
-    here = {item.id for item in brought.ranked}
-    together = [*brought.ranked, *(item for item in candidates if item.id not in here)]
-    still_barred = {key: reason for key, reason in barred.items() if key not in here}
-    return replace(_settled(together, still_barred, successions, question), paths=brought.paths)
-
-
-def _score(found: Found, question: Question, profile: Profile, now: datetime, policy: Policy) -> list[Ranked]:
+def _score_by_profile(
+    found: Candidates, question: RecallQuery, profile: Profile, now: datetime, policy: Policy
+) -> list[Ranked]:
     episodes, beliefs = found.episodes, found.beliefs
     if question.profile == RecallProfile.ASSOCIATIVE:
         return rank_associatively(
@@ -305,84 +245,185 @@ def _score(found: Found, question: Question, profile: Profile, now: datetime, po
     ]
 
 
-def _is_unlike(item: Ranked, policy: Policy) -> bool:
-    """R5: tell whether a memory is less like the query than asked for; without a vector that is not known."""
-    return item.part("similarity") < policy.associative.min_similarity  # never true of NaN
-
-
-def _share_out(ordered: Sequence[Ranked], question: Question) -> list[Ranked]:
-    """Give the places to the best, to those of a kind no more than its quota."""
-    taken: Counter[MemoryType] = Counter()
-    ranked: list[Ranked] = []
-    for item in ordered:
-        if len(ranked) == question.limit:
-            break
-        if taken[item.type] < question.quotas.get(item.type, question.limit):
-            taken[item.type] += 1
-            ranked.append(item)
-    return ranked
-
-
-def _tell(
-    timed: TimedSearch,
-    found: Found,
-    question: Question,
-    scope: RecallScope,
-    profile: Profile,
-    now: datetime,
-    policy: Policy,
-) -> Recalled:
-    """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
-    candidates, unused = rerank(
-        candidates=_candidates(found, question, profile, now, policy),
-        query=question.query,
-        read=partial(read_words, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting, closed=found.closed),
-        timed=timed,
-        policy=policy.recall,
-    )
-    degraded = (*found.degraded, *unused)
-    ranking = _rank(candidates=candidates, found=found, question=question, scope=scope, now=now, policy=policy)
-    read = partial(
-        read_memories,
-        viewer=scope.viewer,
-        as_of=question.as_of,
-        waiting=found.waiting,
-        closed=found.closed,
-        successions=ranking.successions,
-        is_relevant=Floor(
-            query=question.query,
-            asks_of_time=found.of_time is not None,
-            is_for_task=question.is_for_task,
-            is_multilingual=embedder_of(scope.viewer.workspace).is_multilingual,
-            policy=policy.relevance,
-        ).is_cleared_by,
-        claim_of=partial(_claim_of, found, Fit(question.query)),
-    )
-    if not question.is_explained:
-        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
-    paths = paths_of(spread=found.spread) | dict(ranking.paths)
-    explained = explain(candidates=ranking.candidates, paths=paths)
-    missed = read(ranked=_missed(ranking, policy), explained=explained)
-    return Recalled(
-        results=read(ranked=ranking.ranked, explained=explained),
-        degraded=degraded,
-        is_explained=True,
-        near_misses=tuple(
-            Missed(memory=memory, reason=ranking.barred.get(memory.id, BELOW_THE_LAST)) for memory in missed
-        ),
-    )
-
-
-def _claim_of(found: Found, fit: Fit, episode_id: str) -> str | None:
+def _meant_claim(found: Candidates, fit: QueryFit, episode_id: str) -> str | None:
     """Return which assertion of an episode the query means, if it means any."""
     claims = found.claims.get(episode_id)
     if not claims:
         return None
     nearest = next((one.similarity for one in found.episodes if one.id == episode_id), None)
-    return find_meant(claims=claims, fit=fit, nearest=math.inf if nearest is None else nearest) or None
+    return find_meant_claim(claims=claims, fit=fit, nearest=math.inf if nearest is None else nearest) or None
 
 
-def _missed(ranking: _Ranking, policy: Policy) -> list[Ranked]:
+def hydrate_memories(
+    *,
+    ranked: Sequence[Ranked],
+    viewer: Viewer,
+    as_of: datetime | None,
+    waiting: Mapping[str, MemoryText],
+    closed: Collection[str],
+    successions: Mapping[str, str],
+    is_relevant: Callable[[Ranked], bool],
+    claim_of: Callable[[str], str | None],
+    explained: Mapping[str, Explanation],
+) -> tuple[RecalledMemory, ...]:
+    """Read the texts of ranked memories, in their order; what a search found by mistake is not shown.
+
+    `waiting` are the texts of turns, which are read already; `closed` beliefs are shown though they changed since.
+    """
+    texts = _texts_of(ranked, viewer, as_of, waiting, closed)
+    return tuple(
+        _hydrated(
+            item,
+            texts[item.id],
+            superseded_by=successions.get(item.id),
+            is_relevant=is_relevant(item),
+            claim=claim_of(item.id),
+            explain=explained.get(item.id),
+        )
+        for item in ranked
+        if item.id in texts
+    )
+
+
+def hydrate_texts(
+    ranked: Sequence[Ranked],
+    *,
+    viewer: Viewer,
+    as_of: datetime | None,
+    waiting: Mapping[str, MemoryText],
+    closed: Collection[str],
+) -> dict[str, str]:
+    """Read what ranked memories say, by their ids, and nothing else of them."""
+    return {key: text.text for key, text in _texts_of(ranked, viewer, as_of, waiting, closed).items()}
+
+
+def _texts_of(
+    ranked: Sequence[Ranked],
+    viewer: Viewer,
+    as_of: datetime | None,
+    waiting: Mapping[str, MemoryText],
+    closed: Collection[str],
+) -> Mapping[str, MemoryText]:
+    if as_of is not None:
+        return _texts_as_of([item.id for item in ranked], viewer, as_of)
+    read = read_texts(
+        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE and item.id not in waiting],
+        beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
+        closed=list(closed),
+        workspace_id=viewer.workspace.pk,
+        allowed=viewer.projects,
+    )
+    return {**read, **waiting} if waiting else read
+
+
+_NO_TIME = Value(None, output_field=DateTimeField())
+
+
+def _texts_as_of(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, MemoryText]:
+    """Read beliefs as history has them; an episode's text never changes."""
+    stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
+    unsure = Value(None, output_field=FloatField())
+    episodes = stored.values_list(
+        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until", Value("")
+    )
+    beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
+    dated = Coalesce("last_reinforced_at", "created_at")
+    of_none = (Value(""), Value(False))
+    validity = ("valid_from", "valid_until", "subject")
+    events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none, *validity)
+    return {row[0]: MemoryText._make(row) for rows in (episodes, events) for row in rows}
+
+
+def _hydrated(
+    item: Ranked,
+    text: MemoryText,
+    *,
+    superseded_by: str | None,
+    is_relevant: bool,
+    claim: str | None,
+    explain: Explanation | None,
+) -> RecalledMemory:
+    is_episode = item.type == MemoryType.EPISODE
+    return RecalledMemory(
+        type=item.type,
+        id=item.id,
+        text=text.text,
+        knowledge=knowledge_of_episode(category=text.kind) if is_episode else knowledge_of_belief(fact_type=text.kind),
+        score=item.score,
+        dated=text.dated,
+        confidence=text.confidence,
+        occurred_at=text.dated if is_episode else None,
+        superseded_by=superseded_by,
+        valid_from=text.valid_from,
+        valid_until=text.valid_until,
+        subject=text.subject,
+        session=text.session,
+        is_derived=text.is_derived,
+        is_relevant=is_relevant,
+        claim=claim,
+        explain=explain,
+    )
+
+
+# What each channel goes by; a rank among candidates with the same number is shared.
+_RETRIEVER_SCORES = {"vector": ("similarity",), "text": ("text", "context"), "graph": ("graph",)}
+
+
+def explain_scores(
+    *, candidates: Sequence[Ranked], paths: Mapping[str, tuple[PathStep, ...]] | None = None
+) -> dict[str, Explanation]:
+    """Return by id how each candidate came to its score, among those of its kind."""
+    explained: dict[str, Explanation] = {}
+    for kind in {item.type for item in candidates}:
+        alike = [item for item in candidates if item.type == kind]
+        heard = {name: _retriever_ranks(alike, parts) for name, parts in _RETRIEVER_SCORES.items()}
+        for item in alike:
+            channels = {name: ranks[item.id] for name, ranks in heard.items() if item.id in ranks}
+            explained[item.id] = Explanation(
+                channels=channels, components=_without_nan(item.components), path=(paths or {}).get(item.id, ())
+            )
+    return explained
+
+
+def _retriever_ranks(alike: Sequence[Ranked], parts: Sequence[str]) -> dict[str, RetrieverRank]:
+    """Rank what a channel has found: text that matches nothing, and a vector that is not there, are not found."""
+    found = {item.id: sum(item.components.get(part, 0.0) for part in parts) for item in alike}
+    known = {key: value for key, value in found.items() if not math.isnan(value) and value != 0.0}
+    ordered = sorted(known.values(), reverse=True)
+    return {key: RetrieverRank(rank=ordered.index(value) + 1, score=value) for key, value in known.items()}
+
+
+def _without_nan(components: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in components.items()}
+
+
+def link_paths(*, spread: Spread) -> dict[str, tuple[PathStep, ...]]:
+    """Return the way to each memory that the graph led to, from one that another channel found."""
+    return {key: tuple(_path_step(walked) for walked in path) for key, path in spread.paths.items()}
+
+
+def _path_step(walked: Walked) -> PathStep:
+    return PathStep(id=walked.origin, confidence=walked.confidence, kind=walked.kind, weight=walked.weight)
+
+
+def _near_misses(ranking: Selection, policy: Policy) -> list[Ranked]:
     answered = {item.id for item in ranking.ranked}
     others = [item for item in ranking.candidates if item.id not in answered]
-    return best(ranked=others, limit=policy.recall.near_misses)
+    return take_best(ranked=others, limit=policy.recall.near_misses)
+
+
+def _all_parts(question: RecallQuery) -> tuple[str, ...]:
+    without = {RecallPart.RERANKER} if question.follows_links else {RecallPart.RERANKER, RecallPart.GRAPH}
+    return tuple(channel for channel in RecallPart if channel not in without)
+
+
+def count_shown(*, results: Sequence[RecalledMemory], answer: FoundAnswer, now: datetime) -> None:
+    """Count the memories that were shown of an answer as accessed, both kinds in one statement (B5)."""
+    shown = {result.id for result in results}
+    count_access(
+        episodes=[one for one in answer.found.episodes if one.id in shown and one.id not in answer.found.waiting],
+        beliefs=[belief for belief in answer.found.beliefs if belief.id in shown],
+        now=now,
+        policy=settings.POLICY.retrieval,
+        timed=answer.timed,
+    )

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.linking.linking import link_memories
+from memory.graph.linking import link_memories
 from memory.models import BeliefAccess, Edge, Episode, EpisodeAccess, Transition, TurnEpisode, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem

@@ -9,7 +9,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from memory.consolidation.sweep import sweep
-from memory.linking.linking import link_memories
+from memory.graph.linking import link_memories
 from memory.metrics import count_redelivery
 from memory.models import CallOutcome, Conversation, Cycle, CycleStep, ModelCall, Trigger, Workspace
 from tests import factories

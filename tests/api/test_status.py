@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.access import Viewer
-from memory.linking.linking import link_memories
+from memory.graph.linking import link_memories
 from memory.llm.fingerprint import fingerprint_models
 from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspace
 from memory.status import next_cycle_at, read_status

@@ -35,7 +35,7 @@ def test_counting_and_updating_change_as_many_rows(stored: Memories, mix: tuple[
 
 
 def test_rows_that_are_not_counted_show(stored: Memories, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory.recall.access._COUNT", "SELECT 1/0")
+    monkeypatch.setattr("memory.recall.usage._COUNT_ACCESS", "SELECT 1/0")
 
     _, missing = measure_mix(name="", mix=(5, 5), stored=stored, rounds=2)
 

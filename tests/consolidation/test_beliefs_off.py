@@ -19,11 +19,9 @@ from memory.ingest.arrival import Arrival
 from memory.ingest.files import ImportReport, read_file
 from memory.ingest.replay import replay_lines
 from memory.models import Cycle, Episode, Pause, Remembrance, Trigger, Workspace
-from memory.recall.question import Question
-from memory.recall.ranking import MemoryType
+from memory.recall.prompt_lines import recollect
+from memory.recall.query import MemoryType, RecallQuery, RecallScope
 from memory.recall.recall import recall
-from memory.recall.recollections import recollect
-from memory.recall.search import RecallScope
 from memory.remembering.remember import remember
 from memory.status import next_cycle_at, read_status
 from tests import factories
@@ -89,7 +87,7 @@ def test_recall_and_recollections_have_episodes_alone(workspace: Workspace) -> N
     episode = remembered("Mara likes tea.", workspace=workspace, occurred_at=factories.NOW)
     believed("Mara prefers tea.", workspace=workspace)
     scope = RecallScope(viewer=Viewer(workspace=workspace))
-    answer = recall(scope=scope, question=Question(query="Mara tea", limit=5), now=factories.NOW)
+    answer = recall(scope=scope, question=RecallQuery(query="Mara tea", limit=5), now=factories.NOW)
     assert {result.type for result in answer.results} == {MemoryType.EPISODE}
     assert episode.pk in {result.id for result in answer.results}
     flashes = recollect(scope=scope, query="Mara tea", now=factories.NOW)

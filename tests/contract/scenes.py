@@ -23,10 +23,10 @@ from django.conf import settings
 from django.test import Client, override_settings
 
 from memory.consolidation.cycle import open_cycle
+from memory.graph.linking import link_memories
 from memory.ingest.turns.extracting import extract_conversation
-from memory.linking.linking import link_memories
 from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, fields
-from memory.recall.arms import forget_sizes
+from memory.recall.search_plan import clear_sizes
 from memory.remembering.working import work_remembrance
 from tests.api.caller import PREFIX
 from tests.consolidation.inline import run_to_end
@@ -111,7 +111,7 @@ class _Stage:
 
     def run(self) -> Iterator[dict[str, Any]]:
         """Go through the lines, and yield the answers."""
-        forget_sizes()
+        clear_sizes()
         for line in self._scene.lines:
             if "now" in line:
                 self._now = datetime.fromisoformat(line["now"])

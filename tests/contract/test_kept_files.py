@@ -11,7 +11,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from beliefsite.backups import inspect_backup, restore_backup
 from memory.models import Belief, Workspace
-from memory.recall.question import Question
+from memory.recall.query import RecallQuery
 from memory.recall.recall import recall
 from memory.transfer.writing import export_workspace
 from tests.beliefsite.backups.databases import EMPTY
@@ -52,7 +52,7 @@ def test_an_older_export_is_read_with_the_same_numbers(held: dict[str, Any]) -> 
 @pytest.mark.django_db
 def test_what_was_read_is_recalled() -> None:
     workspace, _ = kept_files.read_export()
-    question = Question(query="What does Agnes bind her books in?", limit=3)
+    question = RecallQuery(query="What does Agnes bind her books in?", limit=3)
     found = recall(scope=scope_of(workspace=workspace), question=question, now=OPENING)
     assert "linen" in found.results[0].text
 

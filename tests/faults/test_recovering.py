@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from memory.mcp.door import Door
+from memory.mcp.server import HttpGuard
 from memory.models import Workspace
 from memory.models.fields import OUTAGE_MESSAGE
 from tests import factories
@@ -51,7 +51,7 @@ def assert_is_told_to_wait(response: httpx.Response) -> None:
 def _ask_the_tools(bearer: dict[str, str]) -> httpx.Response:
     async def ask() -> httpx.Response:
         with ThreadPoolExecutor(max_workers=1) as pool:
-            transport = httpx.ASGITransport(app=Door(inner=_nobody, pool=pool))
+            transport = httpx.ASGITransport(app=HttpGuard(inner=_nobody, pool=pool))
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return await client.post("/mcp", headers=bearer)
 

@@ -10,9 +10,9 @@ from memory.domain.category import Category
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
 from memory.ledger import transactions
-from memory.mcp.catalogue import TOOLS, Refusal
+from memory.mcp.catalogue import TOOLS, ToolRefused
 from memory.models import Belief, Episode
-from memory.recall.feedback import Feedback, give_feedback, resolve_commitment
+from memory.recall.usage import Feedback, give_feedback, resolve_commitment
 from tests import factories
 from tests.api.caller import caller, is_problem
 from tests.forgetting.forgetful import LENA
@@ -90,7 +90,7 @@ def test_a_belief_that_was_erased_meanwhile_is_a_404(belief: Belief, what: str) 
 def test_a_model_is_told_that_it_is_gone(belief: Belief, tool: str) -> None:
     key = factories.key(workspace=belief.workspace)[1]
     [called] = [one for one in TOOLS if one.name == tool]
-    with pytest.raises(Refusal, match=f"There is no {belief.pk} any more"):
+    with pytest.raises(ToolRefused, match=f"There is no {belief.pk} any more"):
         called.call(key_text=key, arguments={"id": belief.pk, "reason": "so"})
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
-from memory.linking.linking import link_memories
+from memory.graph.linking import link_memories
 from memory.maintenance.due import find_due, note_extraction
 from memory.maintenance.maintaining import maintain, maintain_due
 from memory.maintenance.steps import STEPS, Visit

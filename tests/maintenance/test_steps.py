@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import connection
 
 from memory.domain.lifecycle import ConsolidationState
+from memory.graph.linking import link_memories
 from memory.ledger.transactions import lock_workspace
-from memory.linking.linking import link_memories
 from memory.maintenance.steps import Visit, fade_edges, merge_entities, merge_notes, seal_boxes
 from memory.models import Box, Edge, Entity, Episode, Mention, Transition, Workspace
 from memory.search.vectors import NearEpisode, nearest_older_episodes

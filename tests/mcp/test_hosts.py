@@ -9,8 +9,7 @@ from django.db import connections
 from pytest_django import Settings
 from starlette.testclient import TestClient
 
-from memory.mcp.door import Door
-from memory.mcp.server import build_server, http_application
+from memory.mcp.server import HttpGuard, build_server, http_application
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +23,7 @@ def post(path: str, body: str, **headers: str) -> Any:
     sent = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream", **headers}
     sent["Content-Type"] = "application/json"
     with ThreadPoolExecutor(max_workers=1) as pool:
-        with TestClient(Door(inner=http_application(server=build_server()), pool=pool)) as client:
+        with TestClient(HttpGuard(inner=http_application(server=build_server()), pool=pool)) as client:
             answer = client.post(path, content=body, headers=sent)
         pool.submit(connections.close_all).result()
     return answer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.mcp.catalogue import Refusal
+from memory.mcp.catalogue import ToolRefused
 from memory.models import Belief
 from tests import factories
 from tests.mcp.test_tools import SECRET, Rows, call, rows
@@ -29,10 +29,10 @@ def test_a_memory_is_named_by_the_beginning_of_its_id(rows: Rows) -> None:
     assert call("memory_expand", key, id=rows.belief.pk[:9]).id == rows.belief.pk
     for ending in ("0" * 8, "1" * 8):
         remembered("The mill turns.", workspace=rows.workspace, id=f"ep_abcd{ending}")
-    with pytest.raises(Refusal, match="More than one id begins with ep_abcd: give more of it"):
+    with pytest.raises(ToolRefused, match="More than one id begins with ep_abcd: give more of it"):
         call("memory_forget", key, id="ep_abcd")
     assert call("memory_forget", key, id="ep_abcd1").id == "ep_abcd11111111"
-    with pytest.raises(Refusal, match="There is no ep_ffff here"):
+    with pytest.raises(ToolRefused, match="There is no ep_ffff here"):
         call("memory_forget", key, id="ep_ffff")
-    with pytest.raises(Refusal, match="A key that may not read names a memory by its whole id"):
+    with pytest.raises(ToolRefused, match="A key that may not read names a memory by its whole id"):
         call("memory_forget", factories.key("write", workspace=rows.workspace)[1], id="ep_abcd0")

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from memory.mcp.catalogue import Refusal
-from memory.mcp.reflecting import Tidying
+from memory.mcp.catalogue import ToolRefused
+from memory.mcp.write_tools import Tidying
 from memory.models import Belief
 from tests import factories
 from tests.mcp.test_tools import CALLS, OF_ALL, Rows, call, rows
@@ -22,7 +22,7 @@ def test_what_looks_at_all_beliefs_takes_a_key_without_limits(rows: Rows) -> Non
     key = factories.key(workspace=rows.workspace, projects=(rows.project,))[1]
     assert {"memory_reflect", "memory_find_contradictions", "memory_tidy"} == OF_ALL
     for name in OF_ALL:
-        with pytest.raises(Refusal, match="This key is limited to projects"):
+        with pytest.raises(ToolRefused, match="This key is limited to projects"):
             call(name, key, **CALLS[name](rows))
 
 
@@ -40,13 +40,13 @@ def test_beliefs_are_looked_at_and_tidied(rows: Rows) -> None:
     assert [pair.ids for pair in told[Tidying.MERGE_DUPLICATES].proposed] == [seen.duplicates[0].ids]
     assert set(told[Tidying.BACKFILL_SUBJECTS].subjects.values()) >= {"ben"}
     assert (told[Tidying.PRUNE].pruned, told[Tidying.MAKE_META_BELIEFS].made) == (rehearsed.pruned, [])
-    with pytest.raises(Refusal, match="Only prune can be tried"):
+    with pytest.raises(ToolRefused, match="Only prune can be tried"):
         call("memory_tidy", key, what=Tidying.MERGE_DUPLICATES, dry_run=True)
 
 
 def test_of_much_that_was_tidied_a_part_is_told(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """R13: an agent has but so much room."""
-    monkeypatch.setattr("memory.mcp.reflecting._TOLD", 1)
+    monkeypatch.setattr("memory.mcp.write_tools._MOST_LISTED", 1)
     for statement in ("Ben prefers green tea.", "Ben drinks no coffee."):
         believed(statement, workspace=rows.workspace)
     told = call("memory_tidy", factories.key("curate", workspace=rows.workspace)[1], what=Tidying.BACKFILL_SUBJECTS)
@@ -66,8 +66,8 @@ def test_pairs_that_may_contradict_each_other_are_told(rows: Rows) -> None:
     dismissed = call("memory_tidy", key, what=Tidying.DISMISS_PAIR, pair=pair.pair)
     assert (dismissed.pair.state, call("memory_find_contradictions", key).total) == ("dismissed", 0)
     assert call("memory_tidy", key, what=Tidying.REOPEN_PAIR, pair=pair.pair).pair == pair
-    with pytest.raises(Refusal, match="There is no pair 0"):
+    with pytest.raises(ToolRefused, match="There is no pair 0"):
         call("memory_tidy", key, what=Tidying.DISMISS_PAIR, pair=0)
     for what, number in ((Tidying.DISMISS_PAIR, None), (Tidying.PRUNE, pair.pair)):
-        with pytest.raises(Refusal, match="It takes one to dismiss or reopen"):
+        with pytest.raises(ToolRefused, match="It takes one to dismiss or reopen"):
             call("memory_tidy", key, what=what, pair=number)

@@ -9,12 +9,11 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from memory.mcp.catalogue import TOOLS, Refusal, Tool
-from memory.mcp.reflecting import Tidying
+from memory.mcp.catalogue import TOOLS, Tool, ToolRefused
+from memory.mcp.write_tools import Tidying
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
-from memory.recall.feedback import Feedback
-from memory.recall.question import RecallProfile
-from memory.recall.ranking import MemoryType
+from memory.recall.query import MemoryType, RecallProfile
+from memory.recall.usage import Feedback
 from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.recall.memories import believed, remembered
@@ -78,7 +77,7 @@ def send(tool: Tool, key: str, rows: Rows) -> str:
     """Return all that a caller is told, refusals included."""
     try:
         return tool.call(key_text=key, arguments=CALLS[tool.name](rows)).model_dump_json()
-    except Refusal as refusal:
+    except ToolRefused as refusal:
         return f"refused: {refusal}"
 
 
@@ -149,7 +148,7 @@ def test_a_limited_key_changes_no_global_belief(rows: Rows, tool: Tool) -> None:
         try:
             answer = tool.call(key_text=key, arguments=CALLS[tool.name](rows) | {"id": general.pk})
             told.append(answer.model_dump()["id"])
-        except Refusal as refusal:
+        except ToolRefused as refusal:
             told.append(str(refusal)[:12])
     changes = tool.permission == "curate" or tool.name == "memory_forget"
     assert told == ["This key is " if changes else general.pk, "There is no "]
@@ -177,7 +176,7 @@ def test_recalled_memories_are_lines_to_read(rows: Rows) -> None:
 def test_a_project_that_is_not_there_is_said_to_be_missing(rows: Rows) -> None:
     other = factories.project(workspace=rows.workspace)
     key = factories.key(workspace=rows.workspace, projects=(other,))[1]
-    with pytest.raises(Refusal, match="There is no project 'hidden-project' that this key may see"):
+    with pytest.raises(ToolRefused, match="There is no project 'hidden-project' that this key may see"):
         call("memory_recall", key, query=SECRET, project="hidden-project")
 
 
@@ -187,7 +186,7 @@ def test_what_a_key_did_too_often_it_is_told_to_wait_for(rows: Rows, settings: S
     settings.POLICY = replace(settings.POLICY, throttle=throttle)
     key = factories.key(workspace=rows.workspace)[1]
     call("memory_recall", key, query=SECRET)
-    with pytest.raises(Refusal, match=r"rate of recall calls is used up; come back in \d+"):
+    with pytest.raises(ToolRefused, match=r"rate of recall calls is used up; come back in \d+"):
         call("memory_recall", key, query=SECRET)
 
 
@@ -212,7 +211,7 @@ def test_what_is_saved_is_there(rows: Rows) -> None:
     ],
 )
 def test_what_cannot_be_saved_says_why(rows: Rows, given: dict[str, str], told: str) -> None:
-    with pytest.raises(Refusal, match=told):
+    with pytest.raises(ToolRefused, match=told):
         call("memory_save", factories.key(workspace=rows.workspace)[1], **given)
 
 
@@ -271,7 +270,7 @@ def test_what_is_forgotten_is_gone(rows: Rows) -> None:
     key = factories.key("write", workspace=rows.workspace)[1]
     told = call("memory_forget", key, id=rows.episode.pk, reason="asked for")
     assert (told.recomputed, told.belief_ids) == (2, None)
-    with pytest.raises(Refusal, match="There is no"):
+    with pytest.raises(ToolRefused, match="There is no"):
         call("memory_forget", key, id=rows.episode.pk)
 
 
@@ -313,14 +312,14 @@ def test_what_is_believed_at_once_may_be_of_another_day(rows: Rows, monkeypatch:
     assert Episode.objects.get(pk=saved.id).occurred_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
     work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
     assert "2026-03-03" in Belief.objects.get(evidence__episode=saved.id).statement
-    with pytest.raises(Refusal, match="offset"):
+    with pytest.raises(ToolRefused, match="offset"):
         call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00")
 
 
 def test_a_limited_key_remembers_in_its_projects_alone(rows: Rows) -> None:
     """R1, B21."""
     key = factories.key("write", workspace=rows.workspace, projects=(rows.project,))[1]
-    with pytest.raises(Refusal, match="limited to some projects"):
+    with pytest.raises(ToolRefused, match="limited to some projects"):
         call("memory_save", key, text="Ben prefers green tea.", at_once=True)
 
 
@@ -328,7 +327,7 @@ def test_a_pin_keeps_a_belief_from_a_key_that_may_only_write(rows: Rows) -> None
     """D9, B19."""
     curator = factories.key("curate", workspace=rows.workspace)[1]
     assert call("memory_pin", curator, id=rows.belief.pk, reason="keep").is_pinned
-    with pytest.raises(Refusal, match="is pinned"):
+    with pytest.raises(ToolRefused, match="is pinned"):
         call("memory_forget", factories.key("write", workspace=rows.workspace)[1], id=rows.belief.pk)
     assert not call("memory_pin", curator, id=rows.belief.pk, reason="done", pinned=False).is_pinned
 
@@ -339,7 +338,7 @@ def test_a_correction_takes_the_place_of_a_belief(rows: Rows) -> None:
     told = call("memory_correct", key, id=rows.belief.pk, reason="moved", statement="The vault stands in the barn.")
     [made], [changed] = told.made, told.changed
     assert (made.confidence, changed.id, changed.status) == (0.8571, rows.belief.pk, "revised")
-    with pytest.raises(Refusal, match="is revised; only what is believed"):
+    with pytest.raises(ToolRefused, match="is revised; only what is believed"):
         call("memory_correct", key, id=rows.belief.pk, reason="moved")
 
 
@@ -347,7 +346,7 @@ def test_where_beliefs_are_off_none_is_corrected(rows: Rows) -> None:
     """B22: and the model is told why."""
     Workspace.objects.filter(pk=rows.workspace.pk).update(is_believing=False)
     key = factories.key("curate", workspace=rows.workspace)[1]
-    with pytest.raises(Refusal, match="Beliefs are switched off"):
+    with pytest.raises(ToolRefused, match="Beliefs are switched off"):
         call("memory_correct", key, id=rows.belief.pk, reason="moved")
 
 

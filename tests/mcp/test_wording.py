@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.access import NO_KEY
-from memory.mcp.catalogue import TOOLS, Refusal
+from memory.mcp.catalogue import TOOLS, ToolRefused
 from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller
@@ -22,7 +22,7 @@ def workspace() -> Workspace:
 def by_tool(name: str, key: str, **arguments: Any) -> str:
     """Return what a tool refuses a call with."""
     [tool] = [tool for tool in TOOLS if tool.name == name]
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(ToolRefused) as refusal:
         tool.call(key_text=key, arguments=arguments)
     return str(refusal.value)
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.linking import unlinked
+from memory.graph import edges
 from memory.models import Entity, Workspace, fields
 from memory.models.fields import count_about, estimate_rows
 from tests import factories
@@ -60,6 +60,6 @@ def test_what_waits_to_be_linked_is_counted_up_to_a_bound(monkeypatch: pytest.Mo
     workspace = factories.workspace()
     for number in range(5):
         factories.episode(workspace=workspace, text=f"Ana met neighbour {number}.")
-    assert unlinked.count_unlinked(workspace_id=workspace.pk) == 5
-    monkeypatch.setattr(unlinked, "EXACT_UP_TO", 2)
-    assert unlinked.count_unlinked(workspace_id=workspace.pk) == 3
+    assert edges.count_unlinked(workspace_id=workspace.pk) == 5
+    monkeypatch.setattr(edges, "EXACT_UP_TO", 2)
+    assert edges.count_unlinked(workspace_id=workspace.pk) == 3

@@ -8,9 +8,8 @@ from django.db import connection
 from memory.access import Viewer
 from memory.llm.embeddings import static_embedder
 from memory.models import Belief, Episode, Project, Workspace
-from memory.recall.question import Question
-from memory.recall.recall import Recalled, recall
-from memory.recall.search import RecallScope
+from memory.recall.query import Recalled, RecallQuery, RecallScope
+from memory.recall.recall import recall
 from memory.search.vectors import store_belief_vectors, store_episode_vectors
 from tests import factories
 
@@ -52,7 +51,7 @@ def ask(
     """Recall as someone who may see the whole workspace, or some projects of it; `asked` goes into the question."""
     return recall(
         scope=scope_of(workspace=workspace, project=project, limited_to=limited_to, user=user, agent=agent),
-        question=Question(query=query, limit=limit, session=session, **asked),
+        question=RecallQuery(query=query, limit=limit, session=session, **asked),
         now=now,
     )
 

@@ -11,8 +11,7 @@ import pytest
 from django.db import connection
 
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
-from memory.recall.access import _COUNT
-from memory.recall.surfacing import note_surfaced
+from memory.recall.usage import _COUNT_ACCESS, note_shown
 from memory.search.prepared import TimedSearch, run_prepared
 from tests import factories
 from tests.recall.memories import ask, believed, remembered, rows_read
@@ -69,7 +68,7 @@ def test_an_answer_is_not_lost_because_it_could_not_be_counted(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     episode = remembered("Mara likes tea.", workspace=workspace)
-    monkeypatch.setattr("memory.recall.access._COUNT", "SELECT 1/0")
+    monkeypatch.setattr("memory.recall.usage._COUNT_ACCESS", "SELECT 1/0")
     assert [result.id for result in ask("Mara tea", workspace=workspace).results] == [episode.pk]
     assert not EpisodeAccess.objects.exists()
 
@@ -83,7 +82,7 @@ def test_a_count_looks_beliefs_up_by_their_key(workspace: Workspace) -> None:
 
     def count() -> int:
         before = rows_read("memory_belief")
-        run_prepared(statement=_COUNT, parameters=asked, keeps_plan=True)
+        run_prepared(statement=_COUNT_ACCESS, parameters=asked, keeps_plan=True)
         assert BeliefAccess.objects.get().belief_id == shown
         return rows_read("memory_belief") - before
 
@@ -104,7 +103,7 @@ def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pyt
         modes.append(connection.connection.execute("SELECT current_setting('synchronous_commit')"))
         return run_prepared(statement=statement, **options)
 
-    monkeypatch.setattr("memory.recall.noting.run_numbered", run)
+    monkeypatch.setattr("memory.recall.usage.run_numbered", run)
     ask("Mara tea", workspace=workspace)
     [(is_inside, statement)] = noted
     assert (is_inside, "INSERT" in statement) == (True, True)
@@ -120,7 +119,7 @@ def test_an_answer_is_not_lost_because_its_count_could_not_be_committed(
     episode = remembered("Mara likes tea.", workspace=workspace)
     orphan = "INSERT INTO memory_episodeaccess (episode_id, workspace_id, accessed_at, access_count)"
     monkeypatch.setattr(
-        "memory.recall.access._COUNT", f"{orphan} SELECT 'ep_gone', {workspace.pk}, %(now)s::timestamptz, 1"
+        "memory.recall.usage._COUNT_ACCESS", f"{orphan} SELECT 'ep_gone', {workspace.pk}, %(now)s::timestamptz, 1"
     )
     recalled = ask("Mara tea", workspace=workspace, session="s-1")
     assert [result.id for result in recalled.results] == [episode.pk]
@@ -175,5 +174,5 @@ def test_an_answer_outlives_what_it_was_made_of(workspace: Workspace) -> None:
     erased, kept = (remembered(text, workspace=workspace) for text in ("Mara likes tea.", "Mara has tea."))
     results = ask("Mara tea", workspace=workspace).results
     erased.delete()
-    note_surfaced(workspace=workspace, session="s-1", memories=results, now=factories.NOW)
+    note_shown(workspace=workspace, session="s-1", memories=results, now=factories.NOW)
     assert [row.episode_id for row in Surfaced.objects.all()] == [kept.pk]

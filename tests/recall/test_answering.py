@@ -12,8 +12,7 @@ from memory.llm.embeddings import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.episodes import ClaimEmbedding
 from memory.models.fields import VectorKind
-from memory.recall.arms import forget_sizes
-from memory.recall.indexing import keep_indexes
+from memory.recall.search_plan import clear_sizes, keep_indexes
 from memory.search.scope import recount_vectors
 from memory.search.vectors import drop_index, stored_indexes
 from tests import factories
@@ -142,7 +141,7 @@ def _found_only_by_its_claim(workspace: Workspace, **given: Any) -> Episode:
     for number in range(12):
         remembered(f"Insects, hives and honey, volume {number}.", workspace=workspace, **given)
     recount_vectors(kind=VectorKind.CLAIM)
-    forget_sizes()
+    clear_sizes()
     return told
 
 
@@ -188,7 +187,7 @@ def test_many_claims_are_searched_by_an_index(workspace: Workspace, settings: Se
         other = remembered(f"{LONG} {number}", workspace=workspace)
         claimed(other, f"Nora cooks soup number {number}.")
     keep_indexes(policy=few)
-    forget_sizes()
+    clear_sizes()
 
     assert [index.is_valid for index in stored_indexes(kind=VectorKind.CLAIM)] == [True]
     assert told.pk in ids(ask("beehives", workspace=workspace, limit=20))

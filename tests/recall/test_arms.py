@@ -13,8 +13,8 @@ from django.db import connection
 from memory.llm.embeddings import static_embedder
 from memory.models import Project, Workspace
 from memory.models.fields import VectorKind
-from memory.recall.arms import Arms, choose_arm, choose_effort, choose_lookup, sizes_of
-from memory.recall.terms import words_of
+from memory.recall.query_words import read_query_words
+from memory.recall.search_plan import SearchPlanner, choose_arm, choose_effort, choose_lookup, read_sizes
 from memory.search.hybrid import ContextShares, search_episodes
 from memory.search.prepared import TimedSearch, raw_cursor
 from memory.search.scope import ScopeSize, SearchScope, VectorMethod, count_user_vectors, measure_scope, recount_vectors
@@ -117,7 +117,7 @@ def test_every_way_and_every_narrowing_finds_the_same(
             query=SearchQuery(
                 vector=static_embedder().embed(["parrots"])[0],
                 model=MODEL,
-                words=words_of(query="parrots", workspace_id=workspace.pk, policy=POLICY),
+                words=read_query_words(query="parrots", workspace_id=workspace.pk, policy=POLICY),
                 arm=arm,
                 lookup=lookup,
             ),
@@ -210,7 +210,7 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         query=SearchQuery(
             vector=static_embedder().embed(["note"])[0],
             model=MODEL,
-            words=words_of(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
+            words=read_query_words(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
             arm=VectorMethod.OWN_INDEX,
             effort=80,
         ),
@@ -238,7 +238,7 @@ def test_a_plan_for_some_projects_is_kept_for_these() -> None:
     query = SearchQuery(
         vector=static_embedder().embed(["note"])[0],
         model=MODEL,
-        words=words_of(query="note", workspace_id=workspace.pk, policy=POLICY),
+        words=read_query_words(query="note", workspace_id=workspace.pk, policy=POLICY),
         arm=VectorMethod.SCAN,
         lookup=TextMethod.BY_WORDS,
     )
@@ -277,9 +277,9 @@ def test_where_few_are_stored_one_plan_does(
 ) -> None:
     """B17: any way through few memories is faster than a look for the best; not so where there is an index to use."""
     size = ScopeSize(count=MANY, index=index, indexed=MANY, stored=stored)
-    monkeypatch.setattr("memory.recall.arms.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
+    monkeypatch.setattr("memory.recall.search_plan.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
     reach = SearchScope(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
-    ways = Arms(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
+    ways = SearchPlanner(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
     assert ways.is_small == is_small
 
 
@@ -292,8 +292,8 @@ def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch
         asked.append(reach)
         return dict.fromkeys(VectorKind, ScopeSize(count=len(asked), index=VectorMethod.NONE, indexed=0, stored=0))
 
-    monkeypatch.setattr("memory.recall.arms.measure_reach", measure)
-    monkeypatch.setattr("memory.recall.arms.time", SimpleNamespace(monotonic=lambda: moment[0]))
+    monkeypatch.setattr("memory.recall.search_plan.measure_reach", measure)
+    monkeypatch.setattr("memory.recall.search_plan.time", SimpleNamespace(monotonic=lambda: moment[0]))
     whole = SearchScope(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
     others = [
         replace(whole, workspace_id=2),
@@ -302,10 +302,10 @@ def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch
     ]
 
     def counts() -> list[int]:
-        return [sizes_of(model=MODEL, reach=reach)[VectorKind.EPISODE].count for reach in (whole, *others)]
+        return [read_sizes(model=MODEL, reach=reach)[VectorKind.EPISODE].count for reach in (whole, *others)]
 
     assert counts() == [1, 2, 3, 4]
-    assert sizes_of(model="another", reach=whole)[VectorKind.EPISODE].count == 5
+    assert read_sizes(model="another", reach=whole)[VectorKind.EPISODE].count == 5
     moment[0] += 4.9
     assert counts() == [1, 2, 3, 4]
     moment[0] += 0.2

@@ -7,8 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from memory.models import BeliefAccess, Workspace
-from memory.recall.question import RecallProfile
-from memory.recall.recall import TOO_UNLIKE, Recalled
+from memory.recall.query import TOO_UNLIKE, Recalled, RecallProfile
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, believed, ids, remembered

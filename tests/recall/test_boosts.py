@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from memory.domain.policy import Policy
 from memory.models import Workspace
-from memory.recall.question import RecallProfile
+from memory.recall.query import RecallProfile
 from tests import factories
 from tests.recall.memories import ask, believed, ids, remembered
 

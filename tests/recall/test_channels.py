@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import connection
 
 from memory.models import EpisodeAccess, Workspace
-from memory.recall.arms import Ways
-from memory.recall.channels import Channels, Searches
-from memory.recall.ranking import MemoryType
+from memory.recall.query import MemoryType
+from memory.recall.retrievers import Retrievers, Searches
+from memory.recall.search_plan import SearchPlan
 from memory.search.hybrid import SearchHits
 from memory.search.prepared import TimedSearch
 from memory.search.scope import VectorMethod
@@ -100,11 +100,11 @@ def test_all_searches_of_a_kind_end_in_twice_the_time_of_a_channel() -> None:
 
     policy = replace(settings.POLICY.recall, channel_seconds=0.1)
     searches = Searches(
-        ways=lambda **_: Ways(arm=VectorMethod.OWN_INDEX, lookup=TextMethod.PLANNED), episodes=look, beliefs=look
+        ways=lambda **_: SearchPlan(arm=VectorMethod.OWN_INDEX, lookup=TextMethod.PLANNED), episodes=look, beliefs=look
     )
     query = SearchQuery(vector=np.ones(2, dtype=np.float32), model="any", words=None)
     with TimedSearch(effort=policy.search_effort) as timed:
-        channels = Channels(timed=timed, searches=searches, query=query, policy=policy)
+        channels = Retrievers(timed=timed, searches=searches, query=query, policy=policy)
         channels.find_episodes()
     assert [query.is_further for query in looked] == [False, True]
     assert channels.degraded == ("vectors",)

@@ -9,10 +9,9 @@ from django.conf import settings
 from memory.domain.knowledge import Knowledge
 from memory.language.modes import Mode
 from memory.models import Belief, Claim, Episode, Workspace
-from memory.recall.choosing import choose_lines
-from memory.recall.lines import format_bite
-from memory.recall.ranking import MemoryType
-from memory.recall.reading import RecalledMemory
+from memory.recall.prompt_lines import format_short_line
+from memory.recall.query import MemoryType, RecalledMemory
+from memory.recall.relevance import choose_lines
 from memory.search.prepared import TimedSearch
 from tests import factories
 from tests.factories import NOW
@@ -182,7 +181,7 @@ def test_a_long_text_is_cut_to_the_words_that_are_meant(workspace: Workspace) ->
     words = "I take one tablet for my heart each morning"
     episode = said(f"{filling}{words}. {filling}", workspace, claims=((words, ""),))
     [memory] = chosen("Which tablet is for the heart?", *[of(episode)])
-    bite = format_bite(memory=memory, characters=240, now=NOW)
+    bite = format_short_line(memory=memory, characters=240, now=NOW)
     assert bite.startswith("[Memory flash: …")
     assert words in bite
     assert len(bite) <= 240 + len("[Memory flash: ]")

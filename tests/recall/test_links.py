@@ -13,10 +13,7 @@ from pytest_django import Settings
 
 from memory.domain.edges import EdgeKind
 from memory.models import Edge, Episode, Workspace
-from memory.recall.ranking import MemoryType
-from memory.recall.reading import RecalledMemory
-from memory.recall.recall import Recalled
-from memory.recall.xray import Step
+from memory.recall.query import MemoryType, PathStep, Recalled, RecalledMemory
 from memory.search import related
 from memory.search.prepared import TimedSearch, run_prepared
 from memory.search.related import read_episode_candidates
@@ -118,8 +115,8 @@ def test_the_x_ray_shows_the_way_through_the_graph(workspace: Workspace, with_gr
     assert result
     assert result.explain
     assert result.explain.path == (
-        Step(id=first.pk, confidence=0.9, kind=EdgeKind.ENTITY, weight=1.0),
-        Step(id=second.pk, confidence=0.8, kind=EdgeKind.CAUSAL, weight=0.5),
+        PathStep(id=first.pk, confidence=0.9, kind=EdgeKind.ENTITY, weight=1.0),
+        PathStep(id=second.pk, confidence=0.8, kind=EdgeKind.CAUSAL, weight=0.5),
     )
     graph, gain = result.explain.components["graph"], result.explain.components["graph_gain"]
     assert graph

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from memory.models import Belief, BeliefAccess, Link, Workspace
-from memory.recall.question import RecallProfile
-from memory.recall.recall import Recalled
-from memory.recall.xray import Step
+from memory.recall.query import PathStep, Recalled, RecallProfile
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, believed
@@ -46,7 +44,7 @@ def test_a_neighbour_comes_along_at_a_share_of_the_score(workspace: Workspace, t
     assert [result.id for result in found] == [tea.pk, server.pk]
     assert found[1].score == pytest.approx(0.8 * found[0].score)
     assert found[1].explain is not None
-    assert found[1].explain.path == (Step(id=tea.pk, confidence=0.6),)
+    assert found[1].explain.path == (PathStep(id=tea.pk, confidence=0.6),)
     assert found[0].explain is not None
     assert found[0].explain.path == ()
 

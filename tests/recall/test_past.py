@@ -11,8 +11,7 @@ from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_episode_status, change_status
 from memory.models import Belief, BeliefAccess, EpisodeAccess, Surfaced, Workspace
-from memory.recall.ranking import MemoryType
-from memory.recall.recall import Recalled
+from memory.recall.query import MemoryType, Recalled
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, believed, ids, remembered

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from memory.models import Belief, Workspace
-from memory.recall.counting import count_words
-from memory.recall.ranking import MemoryType
-from memory.recall.recall import Recalled
+from memory.recall.query import MemoryType, Recalled
+from memory.recall.query_words import count_words
 from tests.recall.memories import ask
 from tests.test_sample_lived_through import cycles_in_process, live_through, read_history
 

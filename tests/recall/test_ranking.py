@@ -7,7 +7,7 @@ import pytest
 
 from memory.llm.embeddings import static_embedder
 from memory.models import Source, Workspace
-from memory.recall.ranking import MemoryType
+from memory.recall.query import MemoryType
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, remembered

@@ -7,7 +7,7 @@ import pytest
 
 from memory.language.modes import Mode
 from memory.models import Claim, Episode, EpisodeEmbedding, Workspace
-from memory.recall.ranking import MemoryType
+from memory.recall.query import MemoryType
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, believed, ids, remembered

@@ -12,12 +12,9 @@ from memory.domain.ids import is_episode_id
 from memory.domain.knowledge import Knowledge
 from memory.domain.matter import matter_of
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
-from memory.recall.context import give_context
-from memory.recall.lines import format_bite, format_line, shorten
-from memory.recall.ranking import MemoryType
-from memory.recall.reading import RecalledMemory
-from memory.recall.recollections import Recollection, recollect
-from memory.recall.surfacing import surfaced_beliefs
+from memory.recall.prompt_lines import Recollection, format_line, format_short_line, gather_context, recollect, shorten
+from memory.recall.query import MemoryType, RecalledMemory
+from memory.recall.usage import shown_beliefs
 from tests import factories
 from tests.recall.memories import ask, believed, remembered, scope_of
 
@@ -90,7 +87,7 @@ def test_a_session_is_told_what_it_was_shown(workspace: Workspace) -> None:
     rows = Surfaced.objects.for_workspace(workspace).values_list("session", "belief", "episode")
     assert {session for session, _, _ in rows} == {"s-1"}
     assert sorted(belief or episode for _, belief, episode in rows) == sorted({*shown, *seen})
-    told = surfaced_beliefs(workspace=workspace, session="s-1")
+    told = shown_beliefs(workspace=workspace, session="s-1")
     assert told == {key for key in {*shown, *seen} if not is_episode_id(key)}
 
 
@@ -107,7 +104,7 @@ def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:
 
 
 @pytest.mark.usefixtures("any_share")
-@pytest.mark.parametrize("how", [recollect, give_context])
+@pytest.mark.parametrize("how", [recollect, gather_context])
 def test_a_summary_is_not_told_beside_its_facts(workspace: Workspace, how: Callable[..., Recollection]) -> None:
     """R8, B16, R12: and takes no fact's place; one that says more is told."""
     facts = ["Mia moved to Bergen.", "Mia has a dog named Rex."]
@@ -167,7 +164,7 @@ def test_a_line_tells_kind_day_confidence_and_id() -> None:
 @pytest.mark.parametrize("given", [{}, EPISODE])
 def test_a_bite_is_whole_whatever_it_holds(text: str, given: dict[str, Any]) -> None:
     """B16, Echo: one line, at most so long, and nothing of it passes for somebody's own words."""
-    bite = format_bite(memory=memory(text, **given), characters=240, now=NOW)
+    bite = format_short_line(memory=memory(text, **given), characters=240, now=NOW)
     assert bite.startswith(("[Memory flash: ", "[Belief (0.85): "))
     assert bite.endswith("]")
     assert "\n" not in bite
@@ -178,7 +175,7 @@ def test_a_bite_is_whole_whatever_it_holds(text: str, given: dict[str, Any]) -> 
 def test_a_bite_says_since_and_until_when_a_belief_holds() -> None:
     """B16, C2: and all of it is echo."""
     held = memory("Mara prefers tea.", valid_from=NOW.replace(day=3), valid_until=NOW.replace(year=2027))
-    bite = format_bite(memory=held, characters=240, now=NOW)
+    bite = format_short_line(memory=held, characters=240, now=NOW)
     assert bite == "[Belief (0.85): Mara prefers tea. (since Mar 3, until Mar 1, 2027)]"
     assert matter_of(bite) == ""
 

@@ -8,8 +8,7 @@ import pytest
 from memory.language.modes import Mode
 from memory.mcp.catalogue import TOOLS
 from memory.models import Claim, Workspace
-from memory.recall.context import give_context
-from memory.recall.recollections import Recollection, recollect
+from memory.recall.prompt_lines import Recollection, gather_context, recollect
 from tests import factories
 from tests.api.caller import caller
 from tests.recall.memories import ask, believed, remembered, scope_of
@@ -81,9 +80,9 @@ def test_what_has_to_do_with_it_is_said(workspace: Workspace, query: str, said: 
 def test_a_context_is_for_a_task_that_it_bears_on(workspace: Workspace) -> None:
     """R12, B16: what sets a task is no reason to say less there."""
     scope = scope_of(workspace=workspace)
-    told = give_context(scope=scope, query="Write to everybody that the ferry leaves earlier", now=factories.NOW)
+    told = gather_context(scope=scope, query="Write to everybody that the ferry leaves earlier", now=factories.NOW)
     assert "the ferry leaves at half past six" in told.text
-    assert give_context(scope=scope, query="Who discovered penicillin?", now=factories.NOW).text == ""
+    assert gather_context(scope=scope, query="Who discovered penicillin?", now=factories.NOW).text == ""
 
 
 def test_what_answers_the_question_clears_the_floor(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from memory.llm.pair_models import Reranker
 from memory.models import Workspace
-from memory.recall.recall import Recalled
+from memory.recall.query import Recalled
 from memory.search.prepared import raw_cursor
 from tests import factories
 from tests.llm.tiny_pairs import make_reranker

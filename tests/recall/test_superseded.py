@@ -13,12 +13,10 @@ from memory.domain.matter import matter_of
 from memory.history.attribution import attribute_changes
 from memory.ledger.transactions import change_status
 from memory.models import Belief, Episode, Lineage, Workspace
-from memory.recall.lines import format_line
-from memory.recall.question import RecallProfile
-from memory.recall.ranking import MemoryType, Ranked
-from memory.recall.reading import RecalledMemory
-from memory.recall.recollections import recollect
-from memory.recall.succession import give_way
+from memory.recall.prompt_lines import format_line, recollect
+from memory.recall.query import MemoryType, RecalledMemory, RecallProfile
+from memory.recall.ranking import Ranked
+from memory.recall.selection import rank_successors_first
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, believed, remembered, scope_of
@@ -96,7 +94,7 @@ def test_scores_are_only_shared_out_anew() -> None:
     """B16: the successor gets the best of its line, the others follow in their order; the X-ray says what moved."""
     scores = {"ep_1": 0.9, "ep_2": 0.7, "ep_3": 0.6, "bl_1": 0.5}
     successions = dict.fromkeys(("ep_1", "ep_2"), "bl_1")
-    moved = give_way(ranked=[item(*pair) for pair in scores.items()], successions=successions)
+    moved = rank_successors_first(ranked=[item(*pair) for pair in scores.items()], successions=successions)
     assert {one.id: one.score for one in moved} == pytest.approx({"bl_1": 0.9, "ep_1": 0.7, "ep_3": 0.6, "ep_2": 0.5})
     moves = {one.id: one.components.get("succession") for one in moved}
     assert moves == {
@@ -107,8 +105,8 @@ def test_scores_are_only_shared_out_anew() -> None:
 def test_what_stands_right_stays() -> None:
     """B16."""
     ranked = [item("bl_1", 0.8), item("ep_1", 0.5)]
-    assert give_way(ranked=ranked, successions={"ep_1": "bl_1"}) == ranked
-    assert give_way(ranked=ranked[1:], successions={"ep_1": "bl_1"}) == ranked[1:]
+    assert rank_successors_first(ranked=ranked, successions={"ep_1": "bl_1"}) == ranked
+    assert rank_successors_first(ranked=ranked[1:], successions={"ep_1": "bl_1"}) == ranked[1:]
 
 
 def test_no_place_is_lost(workspace: Workspace, old: Episode, successor: Belief) -> None:

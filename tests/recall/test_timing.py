@@ -7,9 +7,9 @@ import pytest
 
 from memory.language.modes import Mode
 from memory.models import Belief, Claim, Workspace
-from memory.recall import search
-from memory.recall.ranking import MemoryType
-from memory.recall.recollections import recollect
+from memory.recall import candidates
+from memory.recall.prompt_lines import recollect
+from memory.recall.query import MemoryType
 from memory.search.hybrid import search_episodes
 from memory.search.prepared import SearchFailed
 from memory.search.scope import SearchScope
@@ -164,7 +164,7 @@ def test_a_time_is_left_out_where_it_cannot_be_searched(workspace: Workspace, mo
             raise SearchFailed("too slow")
         return looked(reach=reach, query=query, **asked)
 
-    monkeypatch.setattr(search, "search_episodes", fail_in_time)
+    monkeypatch.setattr(candidates, "search_episodes", fail_in_time)
 
     results = ask("How much was the rent in April?", workspace=workspace, now=NOW, is_explained=True).results
 

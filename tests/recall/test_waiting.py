@@ -14,14 +14,10 @@ from memory.domain.knowledge import RecallMode
 from memory.domain.matter import matter_of
 from memory.forgetting.conversations import forget_unread_turn
 from memory.ledger.transactions import NotFound
-from memory.mcp.catalogue import Refusal
+from memory.mcp.catalogue import ToolRefused
 from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
-from memory.recall.context import give_context
-from memory.recall.lines import format_line
-from memory.recall.question import RecallProfile
-from memory.recall.ranking import MemoryType
-from memory.recall.recollections import recollect
-from memory.recall.search import RecallScope, reach_of
+from memory.recall.prompt_lines import format_line, gather_context, recollect
+from memory.recall.query import MemoryType, RecallProfile, RecallScope, search_scope_of
 from memory.search.hybrid import search_buffered_turns
 from memory.search.prepared import TimedSearch
 from memory.search.statements import NO_WORDS, SearchQuery
@@ -125,7 +121,7 @@ def test_a_turn_comes_up_by_itself_and_bears_on_tasks(workspace: Workspace, dog:
     scope: RecallScope = scope_of(workspace=workspace)
 
     flash = recollect(scope=scope, query=ASKED, now=factories.NOW)
-    context = give_context(scope=scope, query=ASKED, now=factories.NOW)
+    context = gather_context(scope=scope, query=ASKED, now=factories.NOW)
 
     assert flash.text == f"[Memory flash: {DOG}]"
     assert flash.ids == (turn_id_of(dog.pk),)
@@ -282,7 +278,7 @@ def test_waiting_turns_are_found_by_their_conversations(workspace: Workspace, do
     """B17: not among all that were ever said."""
     with TimedSearch(effort=64) as timed, connection.cursor() as cursor:
         cursor.execute("ANALYZE memory_turn, memory_conversation")
-        reach = reach_of(scope=scope_of(workspace=workspace), now=factories.NOW)
+        reach = search_scope_of(scope=scope_of(workspace=workspace), now=factories.NOW)
         query = SearchQuery(vector=None, model="", words=NO_WORDS)
         search = partial(
             search_buffered_turns, reach=reach, query=query, configuration="english", except_session="", most=50
@@ -308,5 +304,5 @@ def test_a_turn_that_was_read_is_forgotten_by_what_it_became(workspace: Workspac
     key = factories.key("write", "read", workspace=workspace)[1]
 
     assert is_problem(caller("write", workspace=workspace).request("DELETE", f"/memories/{turn_id_of(dog.pk)}"), 409)
-    with pytest.raises(Refusal, match="does not wait any more"):
+    with pytest.raises(ToolRefused, match="does not wait any more"):
         call("memory_forget", key, id=turn_id_of(dog.pk))

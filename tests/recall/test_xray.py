@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from memory.models import BeliefAccess, EpisodeAccess, Workspace
-from memory.recall.recall import BELOW_THE_LAST, FITS_NO_BETTER
+from memory.recall.query import BELOW_THE_LAST, FITS_NO_BETTER
 from tests import factories
 from tests.recall.memories import ask, believed, remembered
 

@@ -16,7 +16,7 @@ from structlog.stdlib import ProcessorFormatter
 
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
-from memory.mcp.catalogue import TOOLS, Refusal
+from memory.mcp.catalogue import TOOLS, ToolRefused
 from memory.models import Belief, Conversation, Episode, ModelCall, Redaction, Trigger, Turn
 from tests import factories
 from tests.api.caller import Caller, caller
@@ -54,7 +54,7 @@ def found_in(told: str) -> list[str]:
 def use_tool(key: str, name: str, **arguments: Any) -> str:
     try:
         return TOOL[name].call(key_text=key, arguments=arguments).model_dump_json()
-    except Refusal as refusal:
+    except ToolRefused as refusal:
         return str(refusal)
 
 

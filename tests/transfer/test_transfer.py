@@ -15,8 +15,8 @@ from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
 from memory.forgetting.erase import erase_memories
 from memory.forgetting.forget import forget_episode
+from memory.graph.linking import link_memories
 from memory.history.as_of import beliefs_as_of
-from memory.linking.linking import link_memories
 from memory.models import (
     Belief,
     BeliefEvent,

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from memory.access import Viewer
 from memory.management.failures import named_project, named_workspace, usage_error
-from memory.recall.context import give_context
-from memory.recall.search import RecallScope
+from memory.recall.prompt_lines import gather_context
+from memory.recall.query import RecallScope
 from memory.redaction.doors import redact_name
 
 
@@ -47,5 +47,5 @@ class Command(BaseCommand):
             project_id=named_project(workspace=found, slug=project).pk if project else None,
             user=redact_name(user).text,
         )
-        context = give_context(scope=scope, query=query, max_tokens=max_tokens, now=timezone.now())
+        context = gather_context(scope=scope, query=query, max_tokens=max_tokens, now=timezone.now())
         self.stdout.write(json.dumps({"text": context.text, "ids": context.ids}) if as_json else context.text)

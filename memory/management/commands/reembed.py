@@ -17,7 +17,7 @@ from memory.llm.onnx_folder import ModelUnavailable
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
-from memory.recall.indexing import StillBuilding, keep_indexes_after_others
+from memory.recall.search_plan import IndexBuilderBusy, keep_indexes_after_others
 
 WAIT_SECONDS = 600.0
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         try:
             moved = self._move(workspace, model, wait_seconds=options["wait"], show=not options["json"])
-        except (CallFailed, DailyCapReached, CycleGoesOn, StillBuilding) as error:
+        except (CallFailed, DailyCapReached, CycleGoesOn, IndexBuilderBusy) as error:
             raise CommandError(f"{error} What was embedded is kept: start it again to go on.", returncode=1) from error
         found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
         self.stdout.write(json.dumps(found) if options["json"] else _told(moved, model))

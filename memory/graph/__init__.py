@@ -1,0 +1,1 @@
+"""The graph of memories: entities, edges and boxes, made in the background."""

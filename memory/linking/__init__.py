@@ -1,1 +1,0 @@
-"""Memories are linked with each other once they are stored, where nobody waits."""

@@ -1,0 +1,314 @@
+"""Tools that read: recall, context, expand, status and the history of a status."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, TypeVar
+
+from django.conf import settings
+from django.db.models import Q
+from pydantic import Field
+
+from memory.domain.ids import is_episode_id, is_turn_id
+from memory.domain.knowledge import RecallMode
+from memory.ingest.lines import STORABLE, Time
+from memory.mcp.interface import (
+    DIGITS,
+    BudgetTold,
+    Caller,
+    ChangeTold,
+    ContextTold,
+    EvidenceTold,
+    Expanded,
+    Memory,
+    MemoryName,
+    ProjectName,
+    Recalled,
+    Refused,
+    RelativeTold,
+    StatusHistory,
+    StatusTold,
+    TurnTold,
+    UserName,
+    WordTold,
+)
+from memory.models import Belief, Episode, Transition, Turn
+from memory.recall.cards import interval_of, read_card, read_episode_card, read_turn_card
+from memory.recall.prompt_lines import format_line, gather_context
+from memory.recall.query import (
+    LINKS_ARE_OF_NOW,
+    WRONG_ORDER,
+    MemoryType,
+    RecalledMemory,
+    RecallProfile,
+    RecallQuery,
+    RecallScope,
+)
+from memory.recall.recall import recall as find_memories
+from memory.recall.relevance import choose_lines, keep_best
+from memory.search.prepared import TimedSearch
+from memory.status import Budget, read_status
+
+POLICY = settings.POLICY.recall
+_Row = TypeVar("_Row")
+_CHARACTERS = 400  # of a turn's content, or of an episode's text where it is evidence
+_PAGE = 20  # rows of evidence, the latest first
+
+_Query = Annotated[
+    str,
+    Field(min_length=1, max_length=POLICY.query_characters, description="What you want to know, in plain words."),
+    STORABLE,
+]
+
+_Mode = Annotated[
+    RecallMode,
+    Field(
+        description="Only facts, facts and how things are done, or also what happened, which an episode without a "
+        "category counts as."
+    ),
+]
+_Session = Annotated[str, Field(max_length=200, description="The conversation that asks; narrows nothing."), STORABLE]
+
+
+def recall(
+    caller: Caller,
+    *,
+    query: _Query,
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    agent: Annotated[str, Field(max_length=200, description="That agent's episodes, and those of none."), STORABLE]
+    | None = None,
+    session: _Session | None = None,
+    limit: Annotated[int, Field(ge=1, le=POLICY.max_limit)] = POLICY.limit,
+    types: Annotated[list[MemoryType], Field(min_length=1, description="Both if left out.")] | None = None,
+    mode: _Mode = RecallMode.FULL_CONTEXT,
+    occurred_after: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
+    occurred_before: Annotated[Time, Field(description="RFC 3339 with an offset.")] | None = None,
+    as_of: Annotated[Time, Field(description="How things stood then, in the time of storing.")] | None = None,
+    profile: Annotated[RecallProfile, Field(description="How memories are scored.")] = RecallProfile.DEFAULT,
+    include_expired: Annotated[bool, Field(description="Also what held until a time that is past.")] = False,
+    graph: Annotated[bool, Field(description="Follow links between episodes, too; not with as_of.")] = False,
+) -> Recalled:
+    """Find what answers a query best."""
+    if occurred_after and occurred_before and not occurred_after < occurred_before:
+        raise Refused(f"occurred_before: {WRONG_ORDER}")
+    if graph and as_of:
+        raise Refused(f"graph: {LINKS_ARE_OF_NOW}")
+    question = RecallQuery(
+        query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
+        with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,
+        occurred_before=occurred_before, session=session or "",
+    )  # fmt: skip
+    named = caller.project(project)
+    scope = RecallScope(
+        viewer=caller.viewer, project_id=named.pk if named else None, user=user or "", agent=agent or ""
+    )
+    found = find_memories(scope=scope, question=question, now=caller.now)
+    best = keep_best(memories=found.results, policy=settings.POLICY.recollection)
+    with TimedSearch(effort=POLICY.search_effort) as timed:
+        told = choose_lines(memories=best, query=query, timed=timed, policy=settings.POLICY)
+    return Recalled(
+        results=[_memory_answer(one) for one in found.results],
+        degraded=list(found.degraded),
+        lines=[format_line(memory=one, now=caller.now) for one in told],
+    )
+
+
+def _memory_answer(memory: RecalledMemory) -> Memory:
+    return Memory(
+        type=memory.type,
+        id=memory.id,
+        text=memory.text,
+        knowledge=memory.knowledge,
+        score=round(memory.score, DIGITS),
+        confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
+        occurred_at=memory.occurred_at,
+        relevant=memory.is_relevant,
+        claim=memory.claim,
+        superseded_by=memory.superseded_by,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+    )
+
+
+def context(
+    caller: Caller,
+    *,
+    query: _Query,
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    session: _Session | None = None,
+    max_tokens: Annotated[
+        int, Field(ge=1, le=settings.POLICY.context.max_tokens, description="Most tokens of the text.")
+    ] = settings.POLICY.context.tokens,
+) -> ContextTold:
+    """Give the beliefs and episodes that bear on a task, within a budget of tokens."""
+    named = caller.project(project)
+    scope = RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or "")
+    given = gather_context(scope=scope, query=query, session=session or "", max_tokens=max_tokens, now=caller.now)
+    return ContextTold(text=given.text, ids=list(given.ids))
+
+
+def expand(
+    caller: Caller,
+    *,
+    id: MemoryName,
+    page: Annotated[
+        int, Field(ge=1, le=100_000, description=f"Of evidence: 1 has the latest {_PAGE}, 2 those before them.")
+    ] = 1,
+) -> Expanded:
+    """Show what the key may see of one memory, of its evidence a page."""
+    key = caller.whole_id(id)
+    if is_turn_id(key):
+        return _expand_turn(caller.turn(key), caller)
+    if is_episode_id(key):
+        return _expand_episode(caller.episode(key), caller, page)
+    return _expand_belief(caller.belief(key), caller, page)
+
+
+def _page_of(rows: Sequence[_Row], page: int) -> Sequence[_Row]:
+    """Return a page of rows that are in order of time, the last page of which comes first."""
+    end = max(0, len(rows) - (page - 1) * _PAGE)
+    return rows[max(0, end - _PAGE) : end]
+
+
+def _expand_episode(episode: Episode, caller: Caller, page: int) -> Expanded:
+    card = read_episode_card(episode=episode, viewer=caller.viewer)
+    words = _page_of(card.beliefs, page)
+    return Expanded(
+        type=MemoryType.EPISODE,
+        id=episode.pk,
+        text=episode.text,
+        status=episode.status,
+        project=episode.project.slug if episode.project else None,
+        user=episode.user or None,
+        created_at=episode.created_at,
+        kind=episode.kind,
+        tier=episode.tier or None,
+        causes=episode.causes or None,
+        verbatim=episode.verbatim or None,
+        speaker=episode.speaker or None,
+        session=episode.session or None,
+        source=episode.source,
+        occurred_at=episode.occurred_at,
+        is_evidence_of=[
+            WordTold(
+                belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, DIGITS)
+            )
+            for word in words
+        ],
+        other_beliefs=len(card.beliefs) - len(words),
+        hidden_beliefs=card.hidden_beliefs,
+        said_in=[
+            TurnTold(
+                session=turn.conversation.session,
+                number=turn.number,
+                role=turn.role,
+                speaker=turn.speaker or None,
+                content=_shorten(turn.content),
+                occurred_at=turn.occurred_at,
+            )
+            for turn in card.turns
+        ],
+        other_turns=card.other_turns,
+    )
+
+
+def _expand_turn(turn: Turn, caller: Caller) -> Expanded:
+    card = read_turn_card(turn=turn, viewer=caller.viewer)
+    return Expanded(
+        type=card.type,
+        id=card.id,
+        text=turn.content,
+        status=card.state,
+        project=turn.conversation.project.slug if turn.conversation.project else None,
+        user=turn.conversation.user or None,
+        created_at=turn.created_at,
+        speaker=turn.speaker or None,
+        session=turn.conversation.session,
+        source=turn.role,
+        occurred_at=turn.occurred_at,
+        became_episodes=list(card.episodes),
+    )
+
+
+def _shorten(content: str) -> str:
+    """Cut what was said to what a model reads of it."""
+    return content if len(content) <= _CHARACTERS else f"{content[: _CHARACTERS - 1].rstrip()}…"
+
+
+def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
+    card = read_card(belief=belief, viewer=caller.viewer)
+    evidence = _page_of(card.evidence, page)
+    return Expanded(
+        type=MemoryType.BELIEF,
+        id=belief.pk,
+        text=belief.statement,
+        status=belief.status,
+        project=belief.project.slug if belief.project else None,
+        user=belief.user or None,
+        created_at=belief.created_at,
+        confidence=round(belief.confidence, DIGITS),
+        interval=[round(bound, DIGITS) for bound in interval_of(belief)],
+        subject=belief.subject or None,
+        context=belief.context or None,
+        timeframe=belief.timeframe,
+        is_pinned=belief.is_pinned,
+        evidence=[
+            EvidenceTold(
+                episode=row.episode,
+                text=_shorten(row.text),
+                claim=row.claim or None,
+                verdict=row.verdict,
+                weight=round(row.weight, DIGITS),
+                reason=row.reason,
+                occurred_at=row.occurred_at,
+            )
+            for row in evidence
+        ],
+        other_evidence=len(card.evidence) - len(evidence),
+        hidden_evidence=card.hidden_evidence,
+        came_from=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.parents],
+        became=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.children],
+    )
+
+
+def status(caller: Caller) -> StatusTold:
+    """Say how the memory stands, as far as the key may see it."""
+    stands = read_status(viewer=caller.viewer, now=caller.now)
+    return StatusTold(
+        episodes=dict(stands.episodes),
+        beliefs=dict(stands.beliefs),
+        pending_episodes=stands.pending_episodes,
+        pooled_episodes=stands.pooled_episodes,
+        held_episodes=stands.held_episodes,
+        dead_letters=stands.dead_letters,
+        turns={"buffered": stands.turns.buffered, "leased": stands.turns.leased, "dead": stands.turns.dead},
+        remembering={"queued": stands.remembering.queued, "failed": stands.remembering.failed},
+        graph=asdict(stands.graph) if stands.graph else None,
+        redactions=None if stands.redactions is None else dict(stands.redactions),
+        is_believing=stands.is_believing,
+        last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
+        next_cycle_at=stands.next_cycle_at,
+        budget=_budget_answer(stands.budget) if stands.budget else None,
+        paused_until=stands.pause.until if stands.pause else None,
+        models=asdict(stands.models),
+    )  # fmt: skip
+
+
+def _budget_answer(budget: Budget) -> BudgetTold:
+    return BudgetTold(
+        tokens_today=budget.tokens_today,
+        daily_token_cap=budget.daily_token_cap,
+        cost_usd_today=float(budget.cost_usd_today),
+        daily_cost_cap_usd=None if budget.daily_cost_cap_usd is None else float(budget.daily_cost_cap_usd),
+        is_cap_reached=budget.is_cap_reached,
+    )
+
+
+def status_history(caller: Caller, *, id: MemoryName) -> StatusHistory:
+    """List the changes of a memory's status."""
+    memory = caller.memory(caller.whole_id(id))
+    own = Q(episode=memory.pk) | Q(belief=memory.pk)
+    changes = Transition.objects.for_workspace(caller.workspace).filter(own).order_by("pk")
+    told = [ChangeTold(at=row.at, old=row.old, new=row.new, reason=row.reason, actor=row.actor) for row in changes]
+    return StatusHistory(id=memory.pk, status=memory.status, changes=told)

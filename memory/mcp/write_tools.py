@@ -1,0 +1,368 @@
+"""Tools that change memories: save, forget, feedback, correct, pin, set a status, look at all beliefs and tidy them."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from django.conf import settings
+from pydantic import Field
+
+from memory.access import allowed_projects
+from memory.consolidation.by_hand import Reshaped
+from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.handmade import Wording
+from memory.domain.category import Category
+from memory.domain.ids import is_episode_id, is_turn_id
+from memory.forgetting.conversations import forget_unread_turn
+from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
+from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.corrections import correct_belief
+from memory.ingest.episodes import take_episodes
+from memory.ingest.lines import STORABLE
+from memory.ledger.transactions import Author
+from memory.mcp.interface import (
+    DIGITS,
+    BeliefId,
+    BeliefTold,
+    Caller,
+    Corrected,
+    FadedTold,
+    FeedbackTold,
+    Forgotten,
+    MemoryId,
+    MemoryName,
+    NothingThere,
+    PairTold,
+    ProjectName,
+    Reason,
+    Reflected,
+    Refused,
+    RivalsTold,
+    Saved,
+    Tidied,
+    UserName,
+)
+from memory.models import Belief, Permission, Rival
+from memory.models.beliefs import Timeframe
+from memory.recall.usage import Feedback, give_feedback
+from memory.remembering.meta import META_REASON, make_meta_beliefs
+from memory.remembering.reflecting import Duplicate, Faded, list_prunable, propose_merges, prune
+from memory.remembering.reflecting import reflect as look_at_all
+from memory.remembering.remember import remember
+from memory.remembering.rivals import (
+    Checked,
+    check_rivals,
+    dismiss_rivals,
+    find_rivals,
+    list_rivals,
+    reopen_rivals,
+    standing_rivals,
+)
+from memory.remembering.subjects import backfill_subjects
+
+_MOST_IDS = 100
+
+
+def save(
+    caller: Caller,
+    *,
+    text: Annotated[
+        str, Field(min_length=1, description="What happened or was said, in one or a few plain sentences.")
+    ],
+    project: ProjectName | None = None,
+    user: UserName | None = None,
+    agent: Annotated[str, Field(max_length=200, description="Which agent saves it.")] | None = None,
+    session: Annotated[
+        str, Field(max_length=200, description="The conversation it comes from: one independent source of evidence.")
+    ]
+    | None = None,
+    speaker: Annotated[str, Field(max_length=200, description="Who said it.")] | None = None,
+    source: Annotated[
+        Literal["human", "ai", "interaction", "ingest"],
+        Field(description="human: a person said it; ai: you concluded it; interaction: it came up between you."),
+    ] = "interaction",
+    occurred_at: Annotated[str, Field(description="RFC 3339 with an offset; now if left out.")] | None = None,
+    category: Category | None = None,
+    importance: Annotated[float, Field(ge=0, le=1)] | None = None,
+    tags: list[str] | None = None,
+    idempotency_key: Annotated[str, Field(max_length=200, description="The same key again stores nothing twice.")]
+    | None = None,
+    at_once: Annotated[
+        bool,
+        Field(description="True where a person wants it believed now: its facts become beliefs, or change some."),
+    ] = False,
+) -> Saved:
+    """Store an episode, once; and at once let its facts meet what is believed."""
+    line: dict[str, Any] = {
+        "text": text, "project": project, "user": user, "agent": agent, "session": session, "speaker": speaker,
+        "source": source, "occurred_at": occurred_at, "category": category, "importance": importance, "tags": tags,
+        "idempotency_key": idempotency_key,
+    }  # fmt: skip
+    arrival = Arrival(
+        workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
+    )
+    if at_once:
+        return _remember(line, arrival)
+    [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
+    if isinstance(outcome, Rejected):
+        raise Refused(outcome.detail)
+    return Saved(id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=outcome.is_forgotten)
+
+
+def _remember(line: dict[str, Any], arrival: Arrival) -> Saved:
+    remembered = remember(line=line, arrival=arrival)
+    if isinstance(remembered, Rejected):
+        raise Refused(remembered.detail)
+    return Saved(
+        id=remembered.episode_id,
+        deduplicated=remembered.is_duplicate,
+        forgotten=remembered.is_forgotten,
+        state=remembered.state,
+        reason=remembered.reason or None,
+        beliefs={one.id: one.action for one in remembered.beliefs},
+    )
+
+
+def forget(
+    caller: Caller,
+    *,
+    id: MemoryName,
+    reason: Annotated[str, Field(max_length=200, description="Why; kept in the history."), STORABLE] = "",
+) -> Forgotten:
+    """Forget an episode or a belief, or a turn that waits to be read."""
+    told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
+    key = caller.whole_id(id)
+    if is_turn_id(key):
+        forget_unread_turn(turn=caller.turn(key))
+        return Forgotten(id=key, recomputed=0, archived=0)
+    if is_episode_id(key):
+        gone = forget_episode(episode=caller.episode(key), **told)
+    else:
+        gone = forget_belief(belief=caller.belief_to_change(key), even_pinned=caller.may(Permission.CURATE), **told)
+    bereft, ids = gone.bereft, None
+    if caller.may(Permission.READ):
+        ids = sorted(bereft_in_sight(bereft=bereft, viewer=caller.viewer).beliefs)[:_MOST_IDS]
+    return Forgotten(
+        id=key,
+        recomputed=len(bereft.beliefs),
+        archived=len(bereft.archived),
+        belief_ids=ids,
+        merged=len(gone.along.merged),
+        summaries=len(gone.along.summaries),
+    )
+
+
+def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
+    """Say whether a memory was of use."""
+    memory = caller.memory(id)
+    return FeedbackTold(id=id, feedback=round(give_feedback(memory=memory, value=value), DIGITS))
+
+
+class NewStatus(StrEnum):
+    """What a curator may make of a belief's status."""
+
+    ACTIVE = "active"
+    CHALLENGED = "challenged"
+    ARCHIVED = "archived"
+
+
+_ACTS = {NewStatus.ACTIVE: Act.RESTORE, NewStatus.CHALLENGED: Act.CHALLENGE, NewStatus.ARCHIVED: Act.ARCHIVE}
+
+
+def correct(
+    caller: Caller,
+    *,
+    id: BeliefId,
+    reason: Reason,
+    statement: Annotated[
+        str, Field(min_length=1, max_length=1000, description="What is right instead: one short sentence."), STORABLE
+    ]
+    | None = None,
+    context: Annotated[str, Field(max_length=400, description="When that holds; general if always."), STORABLE]
+    | None = None,
+    timeframe: Literal["current", "past", "always"] | None = None,
+) -> Corrected:
+    """Say that a belief is wrong, and what is right instead."""
+    wording = None
+    if statement is not None:
+        held = Timeframe(timeframe) if timeframe else None
+        wording = Wording(statement=statement, context=context, timeframe=held)
+    author = Author(actor=caller.actor, reason=reason, now=caller.now)
+    return _corrected_answer(correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author))
+
+
+def pin(caller: Caller, *, id: BeliefId, reason: Reason, pinned: bool = True) -> BeliefTold:
+    """Pin a belief, or take the pin off."""
+    return _curate(caller, id, Act.PIN if pinned else Act.UNPIN, reason)
+
+
+def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Reason) -> BeliefTold:
+    """Set a belief's status by hand."""
+    return _curate(caller, id, _ACTS[status], reason)
+
+
+def _curate(caller: Caller, belief_id: str, act: Act, reason: str) -> BeliefTold:
+    belief = caller.belief_to_change(belief_id)
+    return belief_answer(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
+
+
+def _corrected_answer(reshaped: Reshaped) -> Corrected:
+    return Corrected(
+        made=[belief_answer(one) for one in reshaped.made], changed=[belief_answer(one) for one in reshaped.changed]
+    )
+
+
+def belief_answer(belief: Belief) -> BeliefTold:
+    """Tell a belief as it stands."""
+    return BeliefTold(
+        id=belief.pk,
+        statement=belief.statement,
+        confidence=round(belief.confidence, DIGITS),
+        status=belief.status,
+        is_pinned=belief.is_pinned,
+    )
+
+
+_MOST_LISTED = 100  # an agent that is told more reads nothing else any more
+Few = Annotated[int, Field(ge=1, le=100, description="Most of each kind that are listed.")]
+
+
+class Tidying(StrEnum):
+    """What may be done about all beliefs at once."""
+
+    PRUNE = "prune"
+    MERGE_DUPLICATES = "merge_duplicates"
+    MAKE_META_BELIEFS = "make_meta_beliefs"
+    BACKFILL_SUBJECTS = "backfill_subjects"
+    DISMISS_PAIR = "dismiss_pair"
+    REOPEN_PAIR = "reopen_pair"
+
+
+def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
+    """Look at all active beliefs."""
+    found = look_at_all(workspace=caller.workspace, now=caller.now, most=limit)
+    return Reflected(
+        beliefs=found.beliefs,
+        duplicate_count=found.duplicate_count,
+        duplicates=[_duplicate_answer(pair) for pair in found.duplicates],
+        faded_count=found.faded_count,
+        faded=[_faded_answer(one) for one in found.faded],
+    )
+
+
+def tidy(
+    caller: Caller,
+    *,
+    what: Tidying,
+    dry_run: Annotated[bool, Field(description="Of prune: only name what would be pruned.")] = False,
+    pair: Annotated[
+        int | None, Field(description="Of dismiss_pair and reopen_pair: a number of memory_find_contradictions.")
+    ] = None,
+) -> Tidied:
+    """Do one thing about all beliefs, or about one pair of them."""
+    if dry_run and what is not Tidying.PRUNE:
+        raise Refused("dry_run: Only prune can be tried without changing anything.")
+    if (pair is None) == (what in _PAIR_ACTIONS):
+        raise Refused("pair: It takes one to dismiss or reopen, and nothing else does.")
+    if what is Tidying.PRUNE:
+        return _prune(caller, dry_run)
+    return _TIDY_ACTIONS[what](caller) if pair is None else _decide_pair(caller, what, pair)
+
+
+def _prune(caller: Caller, is_rehearsal: bool) -> Tidied:
+    if is_rehearsal:
+        pruned = list_prunable(workspace=caller.workspace, now=caller.now)
+    else:
+        pruned = prune(workspace=caller.workspace, actor=caller.actor, now=caller.now)
+    return Tidied(count=len(pruned), dry_run=is_rehearsal, pruned=[_faded_answer(one) for one in pruned[:_MOST_LISTED]])
+
+
+def _merge_duplicates(caller: Caller) -> Tidied:
+    proposed = propose_merges(workspace=caller.workspace, now=caller.now)
+    return Tidied(count=len(proposed), proposed=[_duplicate_answer(pair) for pair in proposed[:_MOST_LISTED]])
+
+
+def _make_meta_beliefs(caller: Caller) -> Tidied:
+    author = Author(actor=caller.actor, reason=META_REASON, now=caller.now)
+    done = make_meta_beliefs(workspace=caller.workspace, author=author)
+    made = [belief_answer(belief) for belief in done.made]
+    return Tidied(count=len(made), groups=done.groups, made=made, unanswered=done.unanswered or None)
+
+
+def _backfill_subjects(caller: Caller) -> Tidied:
+    found = backfill_subjects(workspace=caller.workspace, actor=caller.actor, now=caller.now)
+    return Tidied(count=len(found), subjects=dict(list(found.items())[:_MOST_LISTED]))
+
+
+def _decide_pair(caller: Caller, what: Tidying, pair: int) -> Tidied:
+    rivals = standing_rivals(workspace=caller.workspace).filter(pk=pair)
+    count = _PAIR_ACTIONS[what](rivals=rivals)
+    rival = rivals.first()
+    if rival is None:
+        raise NothingThere(f"There is no pair {pair}. Numbers come from memory_find_contradictions.")
+    return Tidied(count=count, pair=_contradiction_answer(rival))
+
+
+_PAIR_ACTIONS: dict[Tidying, Callable[..., int]] = {
+    Tidying.DISMISS_PAIR: dismiss_rivals,
+    Tidying.REOPEN_PAIR: reopen_rivals,
+}
+
+_TIDY_ACTIONS: dict[Tidying, Callable[[Caller], Tidied]] = {
+    Tidying.MERGE_DUPLICATES: _merge_duplicates,
+    Tidying.MAKE_META_BELIEFS: _make_meta_beliefs,
+    Tidying.BACKFILL_SUBJECTS: _backfill_subjects,
+}
+
+
+def find_contradictions(
+    caller: Caller,
+    *,
+    check: Annotated[bool, Field(description="Have a model asked about pairs that nobody was asked about.")] = False,
+    again: Annotated[bool, Field(description="With check: also about those of which no model could tell.")] = False,
+    limit: Few = 20,
+) -> RivalsTold:
+    """List pairs of beliefs that may contradict each other."""
+    found = find_rivals(workspace=caller.workspace, now=caller.now, most=limit)
+    done = Checked(outcomes={}, stopped="")
+    if check:
+        seconds = settings.POLICY.remember.answer_seconds
+        done = check_rivals(workspace=caller.workspace, now=caller.now, seconds=seconds, most=limit, again=again)
+    rivals = list_rivals(workspace=caller.workspace)
+    return RivalsTold(
+        found=len(found),
+        outcomes=dict(done.outcomes),
+        stopped=done.stopped or None,
+        total=rivals.count(),
+        unasked=standing_rivals(workspace=caller.workspace).only_alike().count() or None,
+        pairs=[_contradiction_answer(rival) for rival in rivals[:limit]],
+    )
+
+
+def _duplicate_answer(pair: Duplicate) -> PairTold:
+    return PairTold(
+        ids=list(pair.ids),
+        statements=list(pair.statements),
+        similarity=round(pair.similarity, DIGITS),
+        passes_guard=pair.passes_guard,
+    )
+
+
+def _faded_answer(one: Faded) -> FadedTold:
+    return FadedTold(
+        id=one.id,
+        statement=one.statement,
+        effective_confidence=round(one.effective_confidence, DIGITS),
+        is_prunable=one.is_prunable,
+    )
+
+
+def _contradiction_answer(rival: Rival) -> PairTold:
+    return PairTold(
+        pair=rival.pk,
+        ids=[rival.first_id, rival.second_id],
+        statements=[rival.first.statement, rival.second.statement],
+        similarity=round(rival.similarity, DIGITS),
+        state=rival.state,
+        reason=rival.why or None,
+    )
