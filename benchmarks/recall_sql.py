@@ -40,7 +40,7 @@ class HybridSql:
         from django.utils import timezone
 
         from memory.models.fields import VectorKind
-        from memory.recall.search_plan import SearchPlanner
+        from memory.search.plan import SearchPlanner
         from memory.search.scope import SearchScope
 
         projects = None if self._scope.project_id is None else (self._scope.project_id,)
@@ -62,7 +62,7 @@ class HybridSql:
         """
         from django.conf import settings
 
-        from memory.recall.query_words import read_query_words
+        from memory.search.words import read_query_words
 
         began = time.perf_counter()
         words = read_query_words(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)

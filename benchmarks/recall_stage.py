@@ -84,8 +84,8 @@ def settle() -> None:
     from django.conf import settings
     from django.db import connection
 
-    from memory.recall.query_words import count_due_words
-    from memory.recall.search_plan import keep_indexes
+    from memory.search.plan import keep_indexes
+    from memory.search.words import count_due_words
 
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
 
-from memory.recall.search_plan import clear_sizes
+from memory.search.plan import clear_sizes
 from tests.emptying import empty_tables
 
 

@@ -36,10 +36,10 @@ from memory.ingest.turns.surprise import flush_surprising
 from memory.ingest.turns.waking import wake_conversations
 from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
-from memory.recall.query_words import count_due_words
-from memory.recall.search_plan import keep_indexes as keep_vector_indexes
 from memory.remembering.sweeping import wake_remembrances
 from memory.remembering.working import work_remembrance
+from memory.search.plan import keep_indexes as keep_vector_indexes
+from memory.search.words import count_due_words
 from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)

@@ -25,7 +25,7 @@ from memory.models import (
     Workspace,
 )
 from memory.models.cycles import OPEN_JOB_STATES
-from memory.recall.query_words import count_words
+from memory.search.words import count_words
 
 ERASED = "erased"  # why a structural job came to nothing, and what became of a job whose belief is gone
 

@@ -6,10 +6,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from memory.redaction.doors import redact_values
-from memory.redaction.findings import Redacted
-from memory.redaction.redact import redact
-
-__all__ = ["Redacted", "redact", "redact_lines"]
 
 _CHOSEN = {"project", "source", "category", "language", "role"}  # of lists or forms of their own; a slug is checked
 

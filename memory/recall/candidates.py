@@ -32,7 +32,6 @@ from memory.llm.model import CallFailed
 from memory.models import Source
 from memory.models.fields import TEXT_CONFIGURATIONS
 from memory.recall.query import MemoryType, RecallScope, search_scope_of
-from memory.recall.query_words import read_query_words
 from memory.recall.ranking import rank_episodes, take_best
 from memory.recall.retrievers import (
     ClaimMatches,
@@ -44,7 +43,6 @@ from memory.recall.retrievers import (
     TimeRetriever,
     match_claims,
 )
-from memory.recall.search_plan import SearchPlan, SearchPlanner
 from memory.search.hybrid import (
     BeliefCandidate,
     BufferedTurn,
@@ -56,11 +54,13 @@ from memory.search.hybrid import (
     search_past_beliefs,
     search_past_episodes,
 )
+from memory.search.plan import SearchPlan, SearchPlanner
 from memory.search.prepared import SearchFailed, TimedSearch
 from memory.search.related import FoundClaim, MemoryText, read_episode_candidates, walk_edges
 from memory.search.scope import SearchScope, VectorMethod
 from memory.search.statements import QueryWords, SearchQuery, TextMethod
 from memory.search.vectors import Vectors
+from memory.search.words import read_query_words
 
 log = structlog.get_logger(__name__)
 

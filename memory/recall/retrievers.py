@@ -20,7 +20,6 @@ from memory.domain.policy import RecallPolicy
 from memory.language.slots import slots_asked, slots_by_name
 from memory.language.times import Event, Order, Side, TimeAsked
 from memory.models.fields import VectorKind
-from memory.recall.search_plan import SearchPlan
 from memory.search.hybrid import (
     BeliefCandidate,
     Candidate,
@@ -29,6 +28,7 @@ from memory.search.hybrid import (
     search_claims,
     search_closed_beliefs,
 )
+from memory.search.plan import SearchPlan
 from memory.search.prepared import Result, SearchFailed, TimedSearch
 from memory.search.related import (
     FoundClaim,

@@ -16,7 +16,7 @@ from memory.ingest.json_text import NotJson, read_json
 from memory.ledger.confidence import find_drift, recompute_beliefs
 from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Project, Workspace
-from memory.recall.query_words import count_words
+from memory.search.words import count_words
 from memory.transfer.filling import BrokenFile, Filling
 from memory.transfer.header import HEADER, USER_FORMAT, VERSION, WORKSPACE_FORMAT, Header
 from memory.transfer.tables import Table, tables

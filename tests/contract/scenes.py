@@ -26,8 +26,8 @@ from memory.consolidation.cycle import open_cycle
 from memory.graph.linking import link_memories
 from memory.ingest.turns.extracting import extract_conversation
 from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, fields
-from memory.recall.search_plan import clear_sizes
 from memory.remembering.working import work_remembrance
+from memory.search.plan import clear_sizes
 from tests.api.caller import PREFIX
 from tests.consolidation.inline import run_to_end
 from tests.contract.callers import Callers

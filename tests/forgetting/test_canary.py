@@ -30,7 +30,7 @@ from memory.models import (
     Turn,
     TurnEpisode,
 )
-from memory.recall.query_words import count_words
+from memory.search.words import count_words
 from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
 from tests.faults.story import await_end

@@ -129,12 +129,12 @@ def test_line_that_the_database_refuses_takes_none_with_it(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Failures are isolated line by line."""
-    store = storing._store_batch
+    original = storing._store_batch
 
     def refuse_some(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
         if any(line.text == "bad" for line in lines):
             raise DataError("refused")
-        return store(lines, arrival)
+        return original(lines, arrival)
 
     monkeypatch.setattr(storing, "_store_batch", refuse_some)
     outcomes = take("one", "two", "bad", "four", "five", workspace=workspace)

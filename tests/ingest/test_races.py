@@ -78,13 +78,13 @@ def test_racing_lines_of_one_key_leave_one(workspace: Workspace) -> None:
 
 def test_writer_that_a_deadlock_picked_tries_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch is lost to chance."""
-    store, tries = storing._store_batch, []
+    original, tries = storing._store_batch, []
 
     def lose_once(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
         tries.append(len(lines))
         if len(tries) == 1:
             raise OperationalError("deadlock detected") from psycopg.errors.DeadlockDetected()
-        return store(lines, arrival)
+        return original(lines, arrival)
 
     monkeypatch.setattr(storing, "_store_batch", lose_once)
     (outcome,) = take("Tabs.", workspace=workspace)

@@ -12,7 +12,7 @@ from memory.llm.embeddings import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.episodes import ClaimEmbedding
 from memory.models.fields import VectorKind
-from memory.recall.search_plan import clear_sizes, keep_indexes
+from memory.search.plan import clear_sizes, keep_indexes
 from memory.search.scope import recount_vectors
 from memory.search.vectors import drop_index, stored_indexes
 from tests import factories

@@ -13,13 +13,13 @@ from django.db import connection
 from memory.llm.embeddings import static_embedder
 from memory.models import Project, Workspace
 from memory.models.fields import VectorKind
-from memory.recall.query_words import read_query_words
-from memory.recall.search_plan import SearchPlanner, choose_arm, choose_effort, choose_lookup, read_sizes
 from memory.search.hybrid import ContextShares, search_episodes
+from memory.search.plan import SearchPlanner, choose_arm, choose_effort, choose_lookup, read_sizes
 from memory.search.prepared import TimedSearch, raw_cursor
 from memory.search.scope import ScopeSize, SearchScope, VectorMethod, count_user_vectors, measure_scope, recount_vectors
 from memory.search.statements import SearchQuery, TextMethod, episodes_statement, search_parameters
 from memory.search.vectors import VectorIndex
+from memory.search.words import read_query_words
 from tests import factories
 from tests.factories import NOW
 from tests.recall.memories import ask, ids, remembered
@@ -277,7 +277,7 @@ def test_where_few_are_stored_one_plan_does(
 ) -> None:
     """B17: any way through few memories is faster than a look for the best; not so where there is an index to use."""
     size = ScopeSize(count=MANY, index=index, indexed=MANY, stored=stored)
-    monkeypatch.setattr("memory.recall.search_plan.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
+    monkeypatch.setattr("memory.search.plan.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
     reach = SearchScope(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
     ways = SearchPlanner(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
     assert ways.is_small == is_small
@@ -292,8 +292,8 @@ def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch
         asked.append(reach)
         return dict.fromkeys(VectorKind, ScopeSize(count=len(asked), index=VectorMethod.NONE, indexed=0, stored=0))
 
-    monkeypatch.setattr("memory.recall.search_plan.measure_reach", measure)
-    monkeypatch.setattr("memory.recall.search_plan.time", SimpleNamespace(monotonic=lambda: moment[0]))
+    monkeypatch.setattr("memory.search.plan.measure_reach", measure)
+    monkeypatch.setattr("memory.search.plan.time", SimpleNamespace(monotonic=lambda: moment[0]))
     whole = SearchScope(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
     others = [
         replace(whole, workspace_id=2),

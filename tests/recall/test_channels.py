@@ -14,8 +14,8 @@ from django.db import connection
 from memory.models import EpisodeAccess, Workspace
 from memory.recall.query import MemoryType
 from memory.recall.retrievers import Retrievers, Searches
-from memory.recall.search_plan import SearchPlan
 from memory.search.hybrid import SearchHits
+from memory.search.plan import SearchPlan
 from memory.search.prepared import TimedSearch
 from memory.search.scope import VectorMethod
 from memory.search.statements import SearchQuery, TextMethod

@@ -6,9 +6,9 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from memory.models import Episode, TermFrequency, TextStatistics, Workspace
-from memory.recall.query_words import count_due_words, count_words, read_query_words
 from memory.search.prepared import TimedSearch
 from memory.search.statements import QueryWords
+from memory.search.words import count_due_words, count_words, read_query_words
 from tests import factories
 from tests.recall.memories import ask, remembered
 

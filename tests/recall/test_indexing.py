@@ -12,7 +12,7 @@ from django.db import OperationalError, connection
 from memory.llm.embeddings import static_embedder
 from memory.models import EpisodeEmbedding, Workspace
 from memory.models.fields import VectorKind
-from memory.recall.search_plan import IndexBuilderBusy, keep_indexes, keep_indexes_after_others, wanted_indexes
+from memory.search.plan import IndexBuilderBusy, keep_indexes, keep_indexes_after_others, wanted_indexes
 from memory.search.scope import recount_vectors
 from memory.search.vectors import StoredIndex, VectorIndex, build_index, drop_index, filled_dimensions, stored_indexes
 from tests import factories
@@ -190,7 +190,7 @@ def test_what_cannot_be_counted_holds_up_no_other_kind(monkeypatch: pytest.Monke
             raise OperationalError("deadlock detected")
         recount_vectors(kind=kind)
 
-    monkeypatch.setattr("memory.recall.search_plan.recount_vectors", count)
+    monkeypatch.setattr("memory.search.plan.recount_vectors", count)
     assert _keep() == 1
     assert {index.name for index in stored_indexes(kind=VectorKind.BELIEF)} == {
         VectorIndex(kind=VectorKind.BELIEF, model=MODEL).name
@@ -242,7 +242,7 @@ def _fail_to_build(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OperationalError("could not resize shared memory segment")
         build_index(index=index, memory_megabytes=memory_megabytes)
 
-    monkeypatch.setattr("memory.recall.search_plan.build_index", build)
+    monkeypatch.setattr("memory.search.plan.build_index", build)
 
 
 def test_an_indexed_workspace_answers_as_before(with_numbers: Callable[..., None]) -> None:

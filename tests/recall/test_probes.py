@@ -8,7 +8,7 @@ import pytest
 
 from memory.models import Belief, Workspace
 from memory.recall.query import MemoryType, Recalled
-from memory.recall.query_words import count_words
+from memory.search.words import count_words
 from tests.recall.memories import ask
 from tests.test_sample_lived_through import cycles_in_process, live_through, read_history
 

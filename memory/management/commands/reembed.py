@@ -17,7 +17,7 @@ from memory.llm.onnx_folder import ModelUnavailable
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
-from memory.recall.search_plan import IndexBuilderBusy, keep_indexes_after_others
+from memory.search.plan import IndexBuilderBusy, keep_indexes_after_others
 
 WAIT_SECONDS = 600.0
 
