@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from beliefsite.typed_environment import read_choice
-from memory.redaction.logs import redact_event
+from memory.redaction.redact import redact_event
 
 _SERVERS = {"mcp", "runserver", "up"}  # commands that serve until they are ended
 _FORMATS = ("json", "console")

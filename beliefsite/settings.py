@@ -17,7 +17,7 @@ from beliefsite.typed_environment import read_count, read_flag, read_folder, rea
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 from memory.domain.signals import BadCue, load_cues
 from memory.domain.time_limits import task_limits
-from memory.redaction.custom import BadPattern, compile_patterns
+from memory.redaction.detectors import BadPattern, compile_patterns
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 

@@ -67,8 +67,8 @@ def main() -> int:
 
 def make_sample(*, drawn: list[Drawn], folder: Path) -> Sample:
     """Write episodes to a file, and import them once."""
+    from memory.export.exporter import export_workspace
     from memory.models import Cycle
-    from memory.transfer.writing import export_workspace
 
     path, template = folder / "episodes.jsonl", new_workspace(name="template")
     lines = (
@@ -125,7 +125,7 @@ def ready_export(*, sample: Sample, workspace: "Workspace", series: int) -> Call
     from django.utils import timezone
 
     from memory.domain.actor import Actor, ActorKind
-    from memory.transfer.reading import import_workspace
+    from memory.export.importer import import_workspace
 
     ids: dict[bytes, bytes] = {}
     file = _ID.sub(lambda match: ids.setdefault(match[0], id_of(series, len(ids)).encode()), sample.export)

@@ -135,7 +135,7 @@ def read_again(*, turns: "TurnQuerySet") -> int:
     """Do what beat's sweep does until some turns are read, for a while; return how many are not."""
     from django.utils import timezone
 
-    from memory.ingest.turns.waking import wake_conversations
+    from memory.ingest.scheduling import wake_conversations
 
     ends_by = time.monotonic() + READ_SECONDS
     while (left := turns.exclude(state__in=("extracted", "echo")).count()) and time.monotonic() < ends_by:

@@ -15,9 +15,8 @@ import pytest
 
 import memory
 from memory.domain.lifecycle import BeliefStatus
-from memory.ingest.arrival import Arrival
-from memory.ingest.files import ImportReport, read_file
-from memory.ingest.replay import replay_lines
+from memory.ingest.json_lines import ImportReport, read_file, replay_lines
+from memory.ingest.schemas import IngestContext
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode, Lineage, Workspace
 from tests import factories
@@ -42,7 +41,7 @@ NAMES = {
 @pytest.fixture(autouse=True)
 def cycles_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each cycle's steps where the replay would wait for workers."""
-    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", run_to_end)
+    monkeypatch.setattr("memory.ingest.json_lines.wait_for_cycle", run_to_end)
 
 
 def read_history() -> list[dict[str, Any]]:
@@ -52,7 +51,7 @@ def read_history() -> list[dict[str, Any]]:
 def live_through(lines: list[dict[str, Any]]) -> Workspace:
     """Replay lines into a workspace of their own."""
     workspace = factories.workspace()
-    arrival = Arrival(workspace=workspace, now=factories.NOW.replace(year=2027), file_name="history.jsonl")
+    arrival = IngestContext(workspace=workspace, now=factories.NOW.replace(year=2027), file_name="history.jsonl")
     stream = io.BytesIO("\n".join(json.dumps(line) for line in lines).encode())
     report = ImportReport()
     replay_lines(

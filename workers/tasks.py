@@ -30,10 +30,8 @@ from memory.consolidation.schedule import (
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.graph.linking import link_due_memories
-from memory.ingest.turns.extracting import extract_conversation
-from memory.ingest.turns.leasing import place_of_conversation
-from memory.ingest.turns.surprise import flush_surprising
-from memory.ingest.turns.waking import wake_conversations
+from memory.ingest.extract import extract_conversation, log_context_of
+from memory.ingest.scheduling import flush_surprising, wake_conversations
 from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
 from memory.remembering.sweeping import wake_remembrances
@@ -158,7 +156,7 @@ class Reading(Step):
     """A step that takes the id of a conversation."""
 
     abstract = True
-    place_of = staticmethod(place_of_conversation)
+    place_of = staticmethod(log_context_of)
 
 
 @shared_task(base=Reading, name="workers.extract_turns")

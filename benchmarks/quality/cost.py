@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.stage import set_up
 
 if TYPE_CHECKING:
-    from memory.ingest.files import FileLine
+    from memory.ingest.json_lines import FileLine
     from memory.models import Cycle, Workspace
 
 CALLS_BAR, TOKENS_BAR = 0.35, 350.0
@@ -124,13 +124,13 @@ def _without_limits(policy: Any) -> Any:
 def _consolidate(file: Path, *, is_limited: bool, is_replay: bool) -> Run:
     from django.utils import timezone
 
-    from memory.ingest.arrival import Arrival
-    from memory.ingest.files import read_file
+    from memory.ingest.json_lines import read_file
+    from memory.ingest.schemas import IngestContext
     from tests import factories
 
     now = timezone.now()
     workspace = factories.workspace(name=f"cost {now:%H:%M:%S.%f}", created_at=now)
-    arrival = Arrival(workspace=workspace, now=now, file_name=file.name, is_replay=True)  # waking nobody
+    arrival = IngestContext(workspace=workspace, now=now, file_name=file.name, is_replay=True)  # waking nobody
     with file.open("rb") as stream:
         lines = sorted(read_file(stream=stream, arrival=arrival), key=lambda line: _time_of(line, now))
     times = [_time_of(line, now) if is_replay else now for line in lines]
@@ -150,7 +150,7 @@ def _time_of(line: "FileLine", now: datetime) -> datetime:
 def _batches(times: Sequence[datetime]) -> list[range]:
     from django.conf import settings
 
-    from memory.ingest.replay import plan_replay
+    from memory.ingest.json_lines import plan_replay
 
     gap = timedelta(days=settings.POLICY.ingest.replay_gap_days)
     return plan_replay(times=times, every=settings.POLICY.consolidation.trigger_episodes, gap=gap)
@@ -158,7 +158,7 @@ def _batches(times: Sequence[datetime]) -> list[range]:
 
 def _take(lines: "Sequence[FileLine]", arrival: Any, *, at: datetime) -> None:
     """Store lines and run a cycle."""
-    from memory.ingest.files import ImportReport, store_file_lines
+    from memory.ingest.json_lines import ImportReport, store_file_lines
     from tests.consolidation.inline import run_cycle
 
     report = ImportReport()

@@ -22,9 +22,9 @@ from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, 
 from benchmarks.quality.reliability import Sample
 from memory.domain.gates import Reason
 from memory.domain.gates.decisions import LIVE
-from memory.ingest.arrival import Arrival, Stored
-from memory.ingest.episodes import take_episodes
-from memory.ingest.replay import plan_replay
+from memory.ingest.json_lines import plan_replay
+from memory.ingest.schemas import IngestContext, Stored
+from memory.ingest.store import store_raw_episodes
 from memory.models import Belief, Transition, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
@@ -224,6 +224,6 @@ def _store(
         }
         for one, history in told
     ]
-    arrival = Arrival(workspace=workspace, now=_time(told[-1][0].day), is_replay=True)
-    outcomes = take_episodes(raw_lines=lines, arrival=arrival)
+    arrival = IngestContext(workspace=workspace, now=_time(told[-1][0].day), is_replay=True)
+    outcomes = store_raw_episodes(raw_lines=lines, arrival=arrival)
     assert all(isinstance(outcome, Stored) and not outcome.is_duplicate for outcome in outcomes), outcomes

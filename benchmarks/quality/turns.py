@@ -108,7 +108,7 @@ def wake_and_count(workspace: "Workspace") -> int:
     """Do what beat's sweep does, and return how many turns wait."""
     from django.utils import timezone
 
-    from memory.ingest.turns.waking import wake_conversations
+    from memory.ingest.scheduling import wake_conversations
     from memory.models import Turn
 
     wake_conversations(now=timezone.now())

@@ -11,7 +11,7 @@ from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, passage
 from memory.admin.roles import rows_of_member
-from memory.ingest.turns.dead_letters import retry_dead_turns
+from memory.ingest.scheduling import retry_dead_turns
 from memory.models import Conversation, Role, Turn
 
 

@@ -7,8 +7,7 @@ from pydantic import BaseModel
 from rest_framework.response import Response
 
 from memory.api.problems import CONTENT_TYPE, problem, without_secrets
-from memory.ingest.arrival import Rejected
-from memory.ingest.lines import INGEST
+from memory.ingest.schemas import INGEST, Rejected
 
 
 class LineError(BaseModel):

@@ -14,9 +14,8 @@ from memory.api.bulk import LineError, answer_lines
 from memory.api.episodes_read import EpisodeListView
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
-from memory.ingest.arrival import Arrival, Stored
-from memory.ingest.episodes import take_episodes
-from memory.ingest.lines import INGEST, EpisodeLine
+from memory.ingest.schemas import INGEST, EpisodeLine, IngestContext, Stored
+from memory.ingest.store import store_raw_episodes
 from memory.models import Permission
 
 _BULK = "episodes"
@@ -105,7 +104,7 @@ class EpisodesView(EpisodeListView):
     )
     def post(self, request: Request) -> Response:
         holder = holder_of(request)
-        arrival = Arrival(
+        arrival = IngestContext(
             workspace=holder.workspace,
             now=timezone.now(),
             allowed_projects=allowed_projects(holder.key),
@@ -114,7 +113,7 @@ class EpisodesView(EpisodeListView):
         return answer_lines(
             body=request.data,
             name=_BULK,
-            take=lambda lines: take_episodes(raw_lines=lines, arrival=arrival),
+            take=lambda lines: store_raw_episodes(raw_lines=lines, arrival=arrival),
             as_json=_as_json,
             status=201,
         )

@@ -19,9 +19,8 @@ from memory.api.authentication import KeyHolder, holder_of
 from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
 from memory.api.schema import MEMORY_NAME, documented
 from memory.domain.ids import is_episode_id, is_turn_id, is_whole
-from memory.forgetting.conversations import forget_unread_turn
-from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.forgetting.forget import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
+from memory.erasure.erase import Erasure, erase_memories, erase_unread_turn, erase_user, erase_workspace
+from memory.forgetting import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
 from memory.recall.cards import find_turn
 
@@ -207,7 +206,7 @@ def _forget_turn(request: Request, memory_id: str) -> dict[str, Any]:
     turn = find_turn(memory_id=memory_id, viewer=viewer_from(request))
     if turn is None:
         raise Http404
-    forget_unread_turn(turn=turn)
+    erase_unread_turn(turn=turn)
     return {"id": memory_id, "status": "forgotten", "beliefs": {"recomputed": 0, "archived": 0}}
 
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from memory.ingest.json_text import NotJson, read_json
+from memory.ingest.json_lines import NotJson, read_json
 
 
 class BodyTooLarge(APIException):

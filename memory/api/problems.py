@@ -24,19 +24,19 @@ from memory.consolidation.held import NotUndone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.forgetting.conversations import TurnIsRead
+from memory.erasure.erase import TurnIsRead
+from memory.export.file_format import BrokenFile
+from memory.export.importer import IdTaken, WorkspaceNotEmpty
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
 from memory.recall.usage import NotACommitment
 from memory.redaction.redact import redact
-from memory.transfer.filling import BrokenFile, IdTaken
-from memory.transfer.reading import NotEmpty
 
 _CONFLICTS = (
     IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, NotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
+    SaidAlready, NotACommitment, WorkspaceNotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
     TurnIsRead,
 )  # fmt: skip
 # What services refuse of a body, by the field that it is about.

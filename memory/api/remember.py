@@ -17,8 +17,7 @@ from memory.api.problems import CONTENT_TYPE, problem, without_secrets
 from memory.api.requests import sendable
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
-from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.lines import Name, Slug, Time
+from memory.ingest.schemas import IngestContext, Name, Rejected, Slug, Time
 from memory.models import Permission
 from memory.remembering.remember import Remembered, remember
 
@@ -105,7 +104,7 @@ class RememberView(APIView):
     )
     def post(self, request: Request) -> Response:
         holder = holder_of(request)
-        arrival = Arrival(
+        arrival = IngestContext(
             workspace=holder.workspace,
             now=timezone.now(),
             allowed_projects=allowed_projects(holder.key),

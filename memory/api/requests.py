@@ -15,7 +15,7 @@ from rest_framework.settings import api_settings
 from memory.access import Viewer, changeable_beliefs, describe_unknown_project, find_project, viewer_of
 from memory.api.authentication import holder_of
 from memory.models import Belief, Project
-from memory.redaction.doors import redact_values
+from memory.redaction.service import redact_values
 
 MAX_NAME = 200
 

@@ -19,10 +19,10 @@ from memory.api.authentication import holder_of
 from memory.api.parsers import BodyTooLarge
 from memory.api.requests import StrictSerializer, name_field, read_query
 from memory.api.schema import documented
+from memory.export.exporter import ExportBlock, export_workspace
+from memory.export.file_format import BrokenFile
+from memory.export.importer import import_workspace
 from memory.models import Permission
-from memory.transfer.filling import BrokenFile
-from memory.transfer.reading import import_workspace
-from memory.transfer.writing import Block, export_workspace
 
 JSON_LINES = "application/x-ndjson"
 
@@ -127,7 +127,7 @@ class ExportView(APIView):
         return response
 
 
-def _data_of(first: Block, blocks: Iterator[Block]) -> Iterator[bytes]:
+def _data_of(first: ExportBlock, blocks: Iterator[ExportBlock]) -> Iterator[bytes]:
     yield first.data
     for block in blocks:
         yield block.data

@@ -14,10 +14,8 @@ from memory.api.authentication import holder_of
 from memory.api.bulk import LineError, answer_lines
 from memory.api.schema import documented
 from memory.domain.signals import Signal
-from memory.ingest.arrival import Arrival
-from memory.ingest.lines import INGEST
-from memory.ingest.turns.accepting import Accepted, take_turns
-from memory.ingest.turns.lines import TurnLine
+from memory.ingest.buffer import BufferedTurn, buffer_raw_turns
+from memory.ingest.schemas import INGEST, IngestContext, TurnLine
 from memory.models import Permission
 
 
@@ -110,7 +108,7 @@ class TurnsView(APIView):
     )
     def post(self, request: Request) -> Response:
         holder = holder_of(request)
-        arrival = Arrival(
+        arrival = IngestContext(
             workspace=holder.workspace,
             now=timezone.now(),
             allowed_projects=allowed_projects(holder.key),
@@ -119,13 +117,13 @@ class TurnsView(APIView):
         return answer_lines(
             body=request.data,
             name="turns",
-            take=lambda lines: take_turns(raw_lines=lines, arrival=arrival),
+            take=lambda lines: buffer_raw_turns(raw_lines=lines, arrival=arrival),
             as_json=_as_json,
             status=202,
         )
 
 
-def _as_json(accepted: Accepted) -> dict[str, Any]:
+def _as_json(accepted: BufferedTurn) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "signal": accepted.signal,
         "buffered": accepted.buffered,

@@ -13,7 +13,7 @@ from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_status, lock_existing_beliefs
 from memory.models import Belief, Cycle, Lineage
-from memory.redaction.doors import redact_for
+from memory.redaction.service import redact_for
 
 
 class Act(StrEnum):

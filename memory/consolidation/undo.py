@@ -24,7 +24,7 @@ from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, UndoneEvidence, UndoneLineage
 from memory.models.cycles import UNDONE
-from memory.redaction.doors import redact_for
+from memory.redaction.service import redact_for
 
 log = structlog.get_logger(__name__)
 

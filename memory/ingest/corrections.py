@@ -6,13 +6,13 @@ from django.db import transaction
 
 from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
 from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
-from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext, Rejected
+from memory.ingest.store import store_raw_episodes
 from memory.ledger.beliefs import StatementVector
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.transactions import Author
 from memory.models import Belief, Episode, Source
-from memory.redaction.doors import redact_for, redact_values
+from memory.redaction.service import redact_for, redact_values
 
 _CATEGORY = "correction"
 
@@ -62,8 +62,8 @@ def _record(belief: Belief, *, text: str, author: Author) -> str:
         "source": Source.HUMAN.value,
         "category": _CATEGORY,
     }
-    arrival = Arrival(workspace=belief.workspace, now=author.now, actor=author.actor)
-    [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
+    arrival = IngestContext(workspace=belief.workspace, now=author.now, actor=author.actor)
+    [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise CannotStand(outcome.detail)
     if Episode.objects.filter(pk=outcome.id, status__in=WITHDRAWN_STATUSES).exists():

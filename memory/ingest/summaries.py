@@ -1,28 +1,158 @@
-"""A conversation is summed up now and then, as an episode that is recalled and never evidence (R8)."""
+"""Sum up conversations once they are read, as episodes that are recalled and never evidence (R8).
+
+`summarize_due_stretches` sums up the stretches of a conversation that are due and retries later what fails;
+`summarize_stretch` asks a model about one stretch and stores the summary.
+"""
+
+from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
+import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import ExpressionWrapper
+from django.db.models.functions import Now
 
+from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import budget_policy
+from memory.domain.actor import READING
 from memory.domain.conversation import SaidTurn, Talk
 from memory.domain.entities import find_entities
 from memory.domain.refusals import says_nothing
 from memory.domain.summaries import is_summary_due
 from memory.domain.user_names import name_of_user
-from memory.ingest.arrival import Arrival, Outcome, Stored
-from memory.ingest.episodes import store_episodes
-from memory.ingest.facts import as_turn_texts
-from memory.ingest.lines import read_extracted_line
-from memory.llm.budget import CallBudget, LeaseLost
+from memory.ending import is_ending
+from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
+from memory.ingest.store import store_episodes
+from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
+from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.llm.calls import Answer, Ask, answer_asks
 from memory.llm.ledger import CallScope, note_episodes
-from memory.llm.model import CallFailed, language_model
+from memory.llm.model import CallFailed, FailureKind, language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
-from memory.models import Episode, ModelCall, Source
+from memory.models import Conversation, Episode, ModelCall, Source, Turn
+
+log = structlog.get_logger(__name__)
+
+_UNREADABLE = (
+    FailureKind.MALFORMED,
+    FailureKind.BAD_REQUEST,
+    FailureKind.OWN_ERROR,
+)  # asked again, it would fail again
+
+
+def summarize_due_stretches(*, conversation_id: int, now: datetime) -> None:
+    """Sum up the stretches of a conversation that are read and were not; what fails is tried again later."""
+    mine = Conversation.objects.filter(pk=conversation_id)
+    alone = settings.POLICY.extraction.seconds + settings.POLICY.turns.resend_seconds
+    if not mine.filter(sum_due_at__lte=Now()).update(sum_due_at=database_now(plus=alone)):
+        return
+    budget = extraction_budget()
+    try:
+        while end := _next_end(conversation_id, now):
+            _summarize_up_to(mine.select_related("workspace", "project").get(), end, budget, now)
+            mine.update(summed_up=end, sum_tries=0)
+    except MustWait as wait:
+        mine.update(sum_due_at=database_now(plus=wait.seconds))
+    except DailyCapReached:
+        mine.update(sum_due_at=database_now(plus=settings.POLICY.turns.cap_minutes * 60))
+    except (CallFailed, OutOfBudget, LeaseLost) as failure:
+        log.warning("not_summed_up", conversation=conversation_id, reason=str(failure))
+        _retry_later(conversation_id, is_blamed=not (is_ending() or isinstance(failure, LeaseLost)))
+
+
+def when_quiet() -> ExpressionWrapper[Any]:
+    """Return when a conversation to which nothing comes any more is looked at again, by the database's clock."""
+    return database_now(plus=_quiet().total_seconds())
+
+
+def _quiet() -> timedelta:
+    return timedelta(minutes=settings.POLICY.turns.age_minutes)
+
+
+@transaction.atomic
+def _next_end(conversation_id: int, now: datetime) -> int | None:
+    """Return the last turn of the next stretch that can be summed up; where there is none, note when to look again.
+
+    A stretch is a full one, or what is left at the end of a conversation that has been quiet for a while.
+    """
+    held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
+    if held is None:
+        return None
+    policy = settings.POLICY.extraction
+    later = range(held.summed_up + 1, held.turn_count + 1)
+    waiting = Turn.objects.waiting().filter(conversation=held)
+    end = next((number for number in later if is_summary_due(turns=number, policy=policy)), None)
+    if end is None and held.turn_count >= policy.summary_least and later and not waiting.exists():
+        if held.last_turn_at <= now - _quiet():
+            return int(held.turn_count)
+        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=when_quiet())
+        return None
+    if end is None or waiting.filter(number=end).exists():
+        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=None)
+        return None
+    return end
+
+
+def _summarize_up_to(conversation: Conversation, end: int, budget: CallBudget, now: datetime) -> None:
+    """Sum up the stretch that ends with a turn; one that no answer can be had for is left so."""
+    policy = settings.POLICY.extraction
+    numbers = range(max(conversation.summed_up, end - policy.summary_turns) + 1, end + 1)
+    seen = range(numbers.start - policy.summary_beside, end + policy.summary_beside + 1)
+    turns = Turn.objects.filter(conversation=conversation, number__gte=seen.start, number__lt=seen.stop)
+    shown = list(turns.order_by("number"))
+    told = _tellable(shown)
+    try:
+        summarize_stretch(
+            turns=[to_said_turn(turn) if turn.pk in told else replace(to_said_turn(turn), text="") for turn in shown],
+            numbers=numbers,
+            talk=talk_of(conversation),
+            arrival=IngestContext(workspace=conversation.workspace, now=now, actor=READING),
+            budget=budget,
+            fence=lambda: _may_still_be_told(conversation.pk, told),
+            conversation_id=conversation.pk,
+            on_stored=lambda episode_id: link_turns(pairs=[(turn, episode_id) for turn in shown if turn.pk in told]),
+        )
+    except CallFailed as failure:
+        if failure.kind not in _UNREADABLE:
+            raise
+        log.warning("not_summed_up", conversation=conversation.pk, turn=end, reason=str(failure))
+        return
+
+
+def _tellable(stretch: Iterable[Turn]) -> set[int]:
+    """Return which of some turns may be told: not those out of which something was read that was forgotten (B19)."""
+    rows = Turn.objects.tellable().filter(pk__in=[turn.pk for turn in stretch])
+    return set(rows.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _may_still_be_told(conversation_id: int, told: set[int]) -> bool:
+    """Tell whether turns may still be told, none being erased or forgotten; a transaction keeps it so."""
+    Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).exists()
+    return Turn.objects.tellable().filter(pk__in=told).count() == len(told)
+
+
+@transaction.atomic
+def _retry_later(conversation_id: int, *, is_blamed: bool) -> None:
+    """Have a stretch wait longer with each failure; after too many the next one is taken."""
+    held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
+    if held is None:
+        return
+    policy, tries = budget_policy(), held.sum_tries + is_blamed
+    if tries >= policy.job_claims:
+        stretch = settings.POLICY.extraction.summary_turns
+        held.summed_up, tries = (held.summed_up // stretch + 1) * stretch, 0
+    seconds = policy.cooldown_minutes * 60 * 2**tries if is_blamed else 0.0
+    Conversation.objects.filter(pk=conversation_id).update(
+        summed_up=held.summed_up, sum_tries=tries, sum_due_at=database_now(plus=seconds)
+    )
 
 
 def _always() -> bool:
@@ -33,11 +163,11 @@ def _tell_nobody(_: str) -> None:
     """Do nothing with a summary's id."""
 
 
-def summarize_conversation(
+def summarize_stretch(
     *,
     turns: Sequence[SaidTurn],
     talk: Talk,
-    arrival: Arrival,
+    arrival: IngestContext,
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
@@ -56,7 +186,7 @@ def summarize_conversation(
     if not stretch:
         return None
     key = _key_of(talk, last=stretch[-1].number)
-    if standing := _standing(key, arrival):
+    if standing := _find_stored(key, arrival):
         return standing
     scope = CallScope(workspace_id=arrival.workspace.pk, conversation_id=conversation_id)
     shown = _shown(turns, stretch)
@@ -95,7 +225,7 @@ def _key_of(talk: Talk, *, last: int) -> str:
     return f"summary:{whose}:{last}"
 
 
-def _standing(key: str, arrival: Arrival) -> Outcome | None:
+def _find_stored(key: str, arrival: IngestContext) -> Outcome | None:
     episodes = Episode.objects.for_workspace(arrival.workspace.pk).filter(idempotency_key=key)
     found = episodes.values_list("pk", flat=True).first()
     return Stored(id=found, is_duplicate=True) if found else None
@@ -121,7 +251,7 @@ def _ask(
 
 
 def _store(
-    summary: str, call_id: int, *, key: str, stretch: Sequence[SaidTurn], talk: Talk, arrival: Arrival
+    summary: str, call_id: int, *, key: str, stretch: Sequence[SaidTurn], talk: Talk, arrival: IngestContext
 ) -> Outcome:  # fmt: skip
     known = {turn.speaker for turn in stretch if turn.speaker}
     raw = {

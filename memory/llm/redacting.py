@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from memory.llm.requests import Request
-from memory.redaction.doors import redact_all
+from memory.redaction.service import redact_all
 
 Asked = TypeVar("Asked", bound=Request)
 

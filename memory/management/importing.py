@@ -12,10 +12,9 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memory.domain.actor import Actor, ActorKind
-from memory.ingest.arrival import Arrival
-from memory.ingest.importers.found import Found
-from memory.ingest.importers.importing import TurnReport, import_turns
-from memory.ingest.lines import is_slug
+from memory.ingest.conversation_files import TurnReport, import_turns
+from memory.ingest.conversation_formats import ImportItem
+from memory.ingest.schemas import IngestContext, is_slug
 from memory.management.failures import named_workspace, usage_error
 from memory.management.waiting import ending_on_interrupt
 from memory.management.wording import counted
@@ -34,7 +33,7 @@ def add_import_arguments(parser: CommandParser) -> None:
 
 def run_import(
     *,
-    read: Callable[[Callable[[int], object]], Iterable[Found]],
+    read: Callable[[Callable[[int], object]], Iterable[ImportItem]],
     size: int,
     command: str,
     out: OutputWrapper,
@@ -45,7 +44,7 @@ def run_import(
     project = options["project"]
     if project is not None and not is_slug(project):
         raise usage_error(f"--project: {project!r} cannot name a project; letters, digits, - and _ can, no key.")
-    arrival = Arrival(
+    arrival = IngestContext(
         workspace=named_workspace(options["workspace"]),
         now=timezone.now(),
         default_project=project,

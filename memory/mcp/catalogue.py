@@ -11,16 +11,16 @@ from memory.consolidation.by_hand import SaidAlready
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.forgetting.conversations import TurnIsRead
-from memory.forgetting.forget import PinnedBelief
+from memory.erasure.erase import TurnIsRead
+from memory.forgetting import PinnedBelief
 from memory.ingest.corrections import WasForgotten
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.mcp import read_tools, write_tools
 from memory.mcp.interface import NotAllowed, NothingThere, Refused, ToolAnswer, admit
 from memory.models import Permission
-from memory.redaction.doors import redact_values
 from memory.redaction.redact import redact
+from memory.redaction.service import redact_values
 
 INSTRUCTIONS = (
     "Engram is a memory that outlives conversations. It keeps episodes (ep_…: what happened or was said) and, made of "

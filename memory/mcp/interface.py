@@ -27,7 +27,7 @@ from memory.access import (
 )
 from memory.domain.actor import Actor
 from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id
-from memory.ingest.lines import STORABLE
+from memory.ingest.schemas import STORABLE
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
 from memory.recall.cards import find_turn
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memory.domain.ids import is_episode_id, is_turn_id
 from memory.domain.knowledge import RecallMode
-from memory.ingest.lines import STORABLE, Time
+from memory.ingest.schemas import STORABLE, Time
 from memory.mcp.interface import (
     DIGITS,
     BudgetTold,

@@ -13,12 +13,11 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Wording
 from memory.domain.category import Category
 from memory.domain.ids import is_episode_id, is_turn_id
-from memory.forgetting.conversations import forget_unread_turn
-from memory.forgetting.forget import bereft_in_sight, forget_belief, forget_episode
-from memory.ingest.arrival import Arrival, Rejected
+from memory.erasure.erase import erase_unread_turn
+from memory.forgetting import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.corrections import correct_belief
-from memory.ingest.episodes import take_episodes
-from memory.ingest.lines import STORABLE
+from memory.ingest.schemas import STORABLE, IngestContext, Rejected
+from memory.ingest.store import store_raw_episodes
 from memory.ledger.transactions import Author
 from memory.mcp.interface import (
     DIGITS,
@@ -98,18 +97,18 @@ def save(
         "source": source, "occurred_at": occurred_at, "category": category, "importance": importance, "tags": tags,
         "idempotency_key": idempotency_key,
     }  # fmt: skip
-    arrival = Arrival(
+    arrival = IngestContext(
         workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
     )
     if at_once:
         return _remember(line, arrival)
-    [outcome] = take_episodes(raw_lines=[line], arrival=arrival)
+    [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise Refused(outcome.detail)
     return Saved(id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=outcome.is_forgotten)
 
 
-def _remember(line: dict[str, Any], arrival: Arrival) -> Saved:
+def _remember(line: dict[str, Any], arrival: IngestContext) -> Saved:
     remembered = remember(line=line, arrival=arrival)
     if isinstance(remembered, Rejected):
         raise Refused(remembered.detail)
@@ -133,7 +132,7 @@ def forget(
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
     key = caller.whole_id(id)
     if is_turn_id(key):
-        forget_unread_turn(turn=caller.turn(key))
+        erase_unread_turn(turn=caller.turn(key))
         return Forgotten(id=key, recomputed=0, archived=0)
     if is_episode_id(key):
         gone = forget_episode(episode=caller.episode(key), **told)

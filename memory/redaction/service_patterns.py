@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from memory.redaction.findings import SecretKind
+from memory.redaction.detectors import SecretKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call
-from memory.ingest.arrival import Arrival, Rejected, Stored
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext, Rejected, Stored
+from memory.ingest.store import store_raw_episodes
 from memory.llm.model import FailureKind, language_model
 from memory.models import Lineage, LineageKind, RememberedFact, Remembrance, RemembranceState, RivalOutcome, Workspace
 from memory.models.conversations import REASON_CONTRADICTED
@@ -45,13 +45,13 @@ class Remembered:
     reason: str = ""  # why beliefs are still to come, where something stands in their way
 
 
-def remember(*, line: Mapping[str, object], arrival: Arrival) -> Remembered | Rejected:
+def remember(*, line: Mapping[str, object], arrival: IngestContext) -> Remembered | Rejected:
     """Store a text as an episode, and let its facts meet what is believed; the same text again changes nothing more.
 
     With no model to ask now, the answer is *queued*, and a worker goes on.
     """
     with transaction.atomic():
-        [outcome] = take_episodes(raw_lines=[dict(line)], arrival=arrival)
+        [outcome] = store_raw_episodes(raw_lines=[dict(line)], arrival=arrival)
         if isinstance(outcome, Rejected):
             return outcome
         remembrance = _take_down(outcome, arrival)
@@ -60,7 +60,7 @@ def remember(*, line: Mapping[str, object], arrival: Arrival) -> Remembered | Re
     return _answer(outcome, remembrance)
 
 
-def _begin(remembrance: Remembrance, arrival: Arrival) -> None:
+def _begin(remembrance: Remembrance, arrival: IngestContext) -> None:
     """Work while the caller waits, or tell a worker: also where a call may take longer than a caller waits."""
     seconds = settings.POLICY.remember.answer_seconds
     if not may_ask_now(workspace=arrival.workspace):
@@ -87,7 +87,7 @@ def may_ask_now(*, workspace: Workspace) -> bool:
     return not language_model().is_offline and find_pause(workspace=workspace) is None
 
 
-def _take_down(outcome: Stored, arrival: Arrival) -> Remembrance | None:
+def _take_down(outcome: Stored, arrival: IngestContext) -> Remembrance | None:
     """Note that an episode's facts are wanted, once; nothing is wanted of what was forgotten."""
     if outcome.is_forgotten or not arrival.workspace.keeps_beliefs:
         return None

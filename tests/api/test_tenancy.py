@@ -15,6 +15,7 @@ from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from memory.export.file_format import header_of
 from memory.models import (
     Belief,
     Claim,
@@ -30,7 +31,6 @@ from memory.models import (
     Workspace,
 )
 from memory.models.tenancy import WorkspaceQuerySet
-from memory.transfer.header import header_of
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 from tests.recall.memories import believed, remembered

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.ingest.vectors import embed_matters
+from memory.ingest.store import embed_episodes
 from memory.models import Claim, ClaimEmbedding, Episode, Evidence, TurnEpisode, Workspace
 from tests import factories
 from tests.consolidation.telling import Teller
@@ -27,7 +27,7 @@ def pooled(workspace: Workspace, text: str, **given: Any) -> Episode:
     """Store what a cycle of before put into the pool."""
     fields = {**HELD, "state": "pooled", "pooled_at": factories.NOW, **given}
     episode = factories.episode(workspace=workspace, text=text, **fields)
-    embed_matters(workspace_id=workspace.pk, matters={episode.pk: text})
+    embed_episodes(workspace_id=workspace.pk, matters={episode.pk: text})
     return episode
 
 

@@ -15,9 +15,8 @@ from memory.consolidation.schedule import (
     open_rested_cycles,
 )
 from memory.consolidation.sweep import sweep
-from memory.ingest.arrival import Arrival
-from memory.ingest.files import ImportReport, read_file
-from memory.ingest.replay import replay_lines
+from memory.ingest.json_lines import ImportReport, read_file, replay_lines
+from memory.ingest.schemas import IngestContext
 from memory.models import Cycle, Episode, Pause, Remembrance, Trigger, Workspace
 from memory.recall.prompt_lines import recollect
 from memory.recall.query import MemoryType, RecallQuery, RecallScope
@@ -96,7 +95,7 @@ def test_recall_and_recollections_have_episodes_alone(workspace: Workspace) -> N
 
 def test_what_is_remembered_is_stored_and_no_more(workspace: Workspace) -> None:
     """R1."""
-    arrival = Arrival(workspace=workspace, now=factories.NOW)
+    arrival = IngestContext(workspace=workspace, now=factories.NOW)
     told = remember(line={"text": "Mara prefers tabs over spaces."}, arrival=arrival)
     assert (getattr(told, "state", None), Remembrance.objects.count()) == ("done", 0)
     assert Episode.objects.filter(text="Mara prefers tabs over spaces.").exists()
@@ -121,7 +120,7 @@ def test_a_cycle_that_was_open_is_cancelled(settings: Settings) -> None:
 def test_a_replay_stores_its_history_without_cycles(off: dict[str, bool]) -> None:
     workspace = factories.workspace(**off)
     report = ImportReport()
-    arrival = Arrival(workspace=workspace, now=factories.NOW)
+    arrival = IngestContext(workspace=workspace, now=factories.NOW)
     line = b'{"text": "The mill stands.", "occurred_at": "2026-01-01T00:00:00Z"}'
     lines = list(read_file(stream=BytesIO(line), arrival=arrival))
     replay_lines(lines=lines, arrival=arrival, report=report, on_batch=lambda _: None)

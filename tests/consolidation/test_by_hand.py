@@ -22,7 +22,7 @@ from memory.consolidation.undo import undo_cycle
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
-from memory.forgetting.forget import forget_episode
+from memory.forgetting import forget_episode
 from memory.ingest.corrections import WasForgotten, correct_belief
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.confidence import find_drift

@@ -7,9 +7,9 @@ import pytest
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
-from memory.ingest.arrival import Arrival
+from memory.erasure.erase import erase_memories
+from memory.forgetting import forget_episode
+from memory.ingest.schemas import IngestContext
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, Remembrance
 from memory.remembering.remember import remember
@@ -217,7 +217,7 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
     said, day = "From March 20 Jo collects the kids.", datetime(2026, 3, 20, tzinfo=UTC)
     if is_remembered:
         line = {"text": said, "user": "mara", "source": "human", "session": "a"}
-        remember(line=line, arrival=Arrival(workspace=mara.workspace, now=mara.now))
+        remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
         work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=mara.now)
     else:
         mara.cycle(said)
@@ -241,7 +241,7 @@ def remembered(mara: Teller, text: str, *, session: str, at: datetime | None = N
     line = {"text": text, "user": "mara", "source": "human", "session": session}
     if at:
         line["occurred_at"] = at.isoformat()
-    remember(line=line, arrival=Arrival(workspace=mara.workspace, now=mara.now))
+    remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
     for one in Remembrance.objects.queued():
         work_remembrance(remembrance_id=one.pk, now=mara.now)
 

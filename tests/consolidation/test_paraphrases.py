@@ -15,7 +15,7 @@ from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.undo import undo_cycle
 from memory.domain.verdicts import Verdict
-from memory.forgetting.erase import erase_memories
+from memory.erasure.erase import erase_memories
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from memory.consolidation import reembedding
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
-from memory.ingest.vectors import embed_anew, embed_matters
+from memory.ingest.store import embed_changed_episodes, embed_episodes
 from memory.llm.embeddings import Embedded, Embedder, local_embedder, static_embedder
 from memory.llm.workspace_model import embedder_of
 from memory.models import (
@@ -181,7 +181,7 @@ def test_what_comes_meanwhile_is_taken_along(workspace: Workspace, new: Watched)
         if not came:
             episode = factories.episode(workspace=workspace, text="Lunch was late.")
             came.append(episode.pk)
-            embed_matters(workspace_id=workspace.pk, matters={episode.pk: episode.text})
+            embed_episodes(workspace_id=workspace.pk, matters={episode.pk: episode.text})
             assert EpisodeEmbedding.objects.get(episode=episode).model == OLD
 
     new.after = store
@@ -212,7 +212,7 @@ def test_a_matter_that_changes_after_it_was_moved_is_moved_again(workspace: Work
         move(workspace, new)
     episode = Episode.objects.filter(workspace=workspace).first()
     assert episode is not None
-    embed_anew(workspace_id=workspace.pk, matters={episode.pk: "another matter"}, waiting={episode.pk})
+    embed_changed_episodes(workspace_id=workspace.pk, matters={episode.pk: "another matter"}, waiting={episode.pk})
     assert list(EpisodeEmbedding.objects.filter(episode=episode).values_list("model", flat=True)) == [OLD]
 
 

@@ -7,8 +7,8 @@ import pytest
 from pytest_django import Settings
 
 from memory.domain.verdicts import Verdict
-from memory.ingest.arrival import Arrival
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext
+from memory.ingest.store import store_raw_episodes
 from memory.models import Episode, Evidence
 from tests import factories
 from tests.consolidation.inline import run_cycle
@@ -54,7 +54,7 @@ def test_a_workspace_may_count_every_repeat_in_full(world: World) -> None:
 def take(world: World, text: str, sessions: list[str]) -> None:
     """Take one sentence in from each session, as the API would."""
     lines = [{"text": text, "session": session, "language": "en"} for session in sessions]
-    take_episodes(raw_lines=lines, arrival=Arrival(workspace=world.workspace, now=world.now, is_replay=True))
+    store_raw_episodes(raw_lines=lines, arrival=IngestContext(workspace=world.workspace, now=world.now, is_replay=True))
 
 
 def test_the_same_sentence_twenty_times_in_one_session_is_one_episode(world: World) -> None:

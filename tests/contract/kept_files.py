@@ -11,10 +11,10 @@ from django.db import connection
 
 from beliefsite.backups import write_backup
 from memory.domain.actor import Actor, ActorKind
+from memory.export.exporter import export_workspace
+from memory.export.importer import ImportResult, import_workspace
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Conversation, Cycle, Episode, Evidence, Lineage, Workspace
-from memory.transfer.reading import Imported, import_workspace
-from memory.transfer.writing import export_workspace
 from tests.beliefsite.backups.databases import create_database, drop_databases, inside_database
 from tests.contract.callers import WORKSPACE
 from tests.contract.keeping import RECORDED, SCENES
@@ -44,7 +44,7 @@ def write_small_backup() -> None:
         BACKUP.chmod(0o644)
 
 
-def read_export() -> tuple[Workspace, Imported]:
+def read_export() -> tuple[Workspace, ImportResult]:
     """Read the recorded export into a new workspace."""
     workspace = Workspace.objects.create(name="Read In", created_at=OPENING)
     stream = io.BytesIO(EXPORT.read_bytes())

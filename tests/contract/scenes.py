@@ -24,7 +24,7 @@ from django.test import Client, override_settings
 
 from memory.consolidation.cycle import open_cycle
 from memory.graph.linking import link_memories
-from memory.ingest.turns.extracting import extract_conversation
+from memory.ingest.extract import extract_conversation
 from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, fields
 from memory.remembering.working import work_remembrance
 from memory.search.plan import clear_sizes

@@ -10,10 +10,10 @@ from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from beliefsite.backups import inspect_backup, restore_backup
+from memory.export.exporter import export_workspace
 from memory.models import Belief, Workspace
 from memory.recall.query import RecallQuery
 from memory.recall.recall import recall
-from memory.transfer.writing import export_workspace
 from tests.beliefsite.backups.databases import EMPTY
 from tests.contract import kept_files
 from tests.contract.callers import WORKSPACE

@@ -13,7 +13,7 @@ from memory.api.recall import ContextRequest, RecallRequest, RecollectionRequest
 from memory.api.remember import RememberRequest
 from memory.api.urls import urlpatterns
 from memory.domain.knowledge import RecallMode, categories_of
-from memory.ingest.lines import EpisodeLine
+from memory.ingest.schemas import EpisodeLine
 from memory.mcp.catalogue import TOOLS
 from tests.docs.pages import ROOT
 

@@ -84,7 +84,7 @@ def test_the_ends_of_a_long_text_are_scanned() -> None:
 
 def texts_of_any_length() -> dict[str, list[str]]:
     """Draw turns as they are, and the longest, among them what backtracking could be caught by."""
-    source = (Path(__file__).parents[2] / "memory/transfer/reading.py").read_text("utf-8")
+    source = (Path(__file__).parents[2] / "memory/export/importer.py").read_text("utf-8")
     prose = (Path(__file__).parents[2] / "docs/operations.md").read_text("utf-8")
     words = " ".join(phrase["text"] for phrase in PHRASES).split()
     drawn = random.Random(7)

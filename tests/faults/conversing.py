@@ -4,9 +4,9 @@ from collections import Counter
 
 from django.utils import timezone
 
-from memory.ingest.arrival import Arrival
-from memory.ingest.turns.accepting import take_turns
-from memory.ingest.turns.waking import wake_conversations
+from memory.ingest.buffer import buffer_raw_turns
+from memory.ingest.scheduling import wake_conversations
+from memory.ingest.schemas import IngestContext
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 from tests.consolidation.world import World
 from tests.faults.waiting import wait_until
@@ -24,7 +24,7 @@ def converse(world: World, *sayings: str) -> Conversation:
     for text in sayings:
         world.directions.place(text, {text: 1.0})
     lines = [{"session": "s", "role": "user", "content": text, "turn_id": text} for text in sayings]
-    take_turns(raw_lines=lines, arrival=Arrival(workspace=world.workspace, now=timezone.now()))
+    buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=world.workspace, now=timezone.now()))
     found: Conversation = Conversation.objects.get(workspace=world.workspace)
     return found
 

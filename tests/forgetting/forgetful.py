@@ -5,7 +5,7 @@ from typing import Any
 
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
+from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode
 from tests.consolidation.world import World

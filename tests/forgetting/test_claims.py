@@ -3,8 +3,8 @@
 import pytest
 
 from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.forgetting.erase import Erasure, erase_memories, erase_workspace
-from memory.forgetting.forget import Forgotten, forget_episode
+from memory.erasure.erase import Erasure, erase_memories, erase_workspace
+from memory.forgetting import Forgotten, forget_episode
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, JobVerdict
 from tests import factories

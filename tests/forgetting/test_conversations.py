@@ -8,8 +8,8 @@ import pytest
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
-from memory.forgetting.erase import erase_memories, erase_user, erase_workspace
-from memory.ingest.turns import extracting
+from memory.erasure.erase import erase_memories, erase_user, erase_workspace
+from memory.ingest import extract
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.factories import NOW
@@ -32,8 +32,8 @@ def workspace() -> Workspace:
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     reader = Reader()
-    monkeypatch.setattr(extracting, "ask_for_facts", reader)
-    monkeypatch.setattr(extracting, "sum_up", lambda **_: None)
+    monkeypatch.setattr(extract, "ask_for_facts", reader)
+    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
     return reader
 
 

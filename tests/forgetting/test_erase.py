@@ -10,9 +10,9 @@ from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
 from memory.domain.content_hash import content_hash
 from memory.domain.verdicts import Verdict
-from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.forgetting.forget import forget_belief, forget_episode
-from memory.ingest.arrival import Rejected, Stored
+from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
+from memory.forgetting import forget_belief, forget_episode
+from memory.ingest.schemas import Rejected, Stored
 from memory.llm.ledger import settle_call
 from memory.llm.model import Completion
 from memory.models import (

@@ -7,7 +7,7 @@ import pytest
 from memory.consolidation.undo import undo_cycle
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.domain.verdicts import Verdict
-from memory.forgetting.forget import PinnedBelief, forget_belief, forget_episode
+from memory.forgetting import PinnedBelief, forget_belief, forget_episode
 from memory.models import Belief, BeliefEvent, Episode, EpisodeEmbedding, Evidence, StructuralJob, Transition
 from tests.consolidation.generated import History
 from tests.consolidation.test_rebuild import live_a_year, rebuild

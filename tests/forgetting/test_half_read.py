@@ -6,8 +6,8 @@ import pytest
 
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
-from memory.forgetting.erase import erase_memories
-from memory.ingest.turns import extracting
+from memory.erasure.erase import erase_memories
+from memory.ingest import extract
 from memory.models import Episode, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.factories import NOW
@@ -36,7 +36,7 @@ def half(turns: Sequence[SaidTurn]) -> FactsFound:
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     reader = Reader(does=half)
-    monkeypatch.setattr(extracting, "ask_for_facts", reader)
+    monkeypatch.setattr(extract, "ask_for_facts", reader)
     return reader
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from memory.consolidation.cycle import open_cycle
 from memory.domain.verdicts import Verdict
-from memory.forgetting.forget import forget_episode
+from memory.forgetting import forget_episode
 from memory.models import Belief, Cycle, Episode, Evidence, JobVerdict, StructuralJob, Trigger
 from tests.consolidation.steps import steps_of
 from tests.consolidation.test_scripted_year import EARLY, FIVE, SIX, STORM, script, state

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from memory.forgetting.erase import Erasure, erase_memories
-from memory.forgetting.forget import forget_episode
+from memory.erasure.erase import Erasure, erase_memories
+from memory.forgetting import forget_episode
 from memory.models import Episode, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.api.caller import caller

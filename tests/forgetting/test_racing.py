@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from memory.domain.category import Category
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
+from memory.erasure.erase import erase_memories
+from memory.forgetting import forget_episode
 from memory.ledger import transactions
 from memory.mcp.catalogue import TOOLS, ToolRefused
 from memory.models import Belief, Episode

@@ -7,9 +7,9 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from memory.forgetting.forget import Forgotten, forget_episode
-from memory.ingest.summaries import summarize_conversation
-from memory.ingest.turns import extracting, summing_up
+from memory.forgetting import Forgotten, forget_episode
+from memory.ingest import extract, summaries
+from memory.ingest.summaries import summarize_stretch
 from memory.ledger.confidence import find_drift
 from memory.models import Conversation, Episode, Transition, Turn, TurnEpisode, Workspace
 from tests import factories
@@ -29,7 +29,7 @@ TALK = [PIER, *(f"The tide of day {n} is low at the west pier." for n in range(4
 
 @pytest.fixture(autouse=True)
 def _reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extracting, "ask_for_facts", Reader())
+    monkeypatch.setattr(extract, "ask_for_facts", Reader())
 
 
 @pytest.fixture
@@ -101,8 +101,8 @@ def test_a_belief_that_leans_on_either_is_computed_anew(workspace: Workspace) ->
 
 def test_what_was_forgotten_is_not_summed_up_later(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """R8: a stretch that is summed up after the forgetting leaves the turn out."""
-    sum_up = summing_up.sum_up
-    monkeypatch.setattr(extracting, "sum_up", lambda **_: None)
+    sum_up = summaries.summarize_due_stretches
+    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
     talk(workspace)
     forget()
     sum_up(conversation_id=Conversation.objects.get().pk, now=NOW)
@@ -115,7 +115,7 @@ def test_what_is_forgotten_while_it_is_summed_up_is_not_stored(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R8: the summary is made again without it."""
-    really_summarize, calls = summarize_conversation, list[object]()
+    really_summarize, calls = summarize_stretch, list[object]()
 
     def forgotten_meanwhile(**given: object) -> object:
         calls.append(given)
@@ -123,11 +123,11 @@ def test_what_is_forgotten_while_it_is_summed_up_is_not_stored(
             forget()
         return really_summarize(**given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(summing_up, "summarize_conversation", forgotten_meanwhile)
+    monkeypatch.setattr(summaries, "summarize_stretch", forgotten_meanwhile)
     talk(workspace)
     assert not Episode.objects.filter(is_derived=True).exists()
     Conversation.objects.update(sum_due_at=timezone.now())
-    summing_up.sum_up(conversation_id=Conversation.objects.get().pk, now=NOW)
+    summaries.summarize_due_stretches(conversation_id=Conversation.objects.get().pk, now=NOW)
     assert "rotten" not in Episode.objects.get(is_derived=True).text
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.forgetting.erase import erase_memories, erase_workspace
+from memory.erasure.erase import erase_memories, erase_workspace
 from memory.graph.linking import link_memories
 from memory.models import Box, Edge, Entity, Episode, Mention, Upkeep, Workspace
 from tests import factories

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from memory.ingest.arrival import Arrival, Outcome, Stored
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext, Outcome, Stored
+from memory.ingest.store import store_raw_episodes
 from memory.models import Episode, Workspace
 from tests.factories import NOW
 
@@ -12,7 +12,7 @@ from tests.factories import NOW
 def take(*lines: dict[str, Any] | str, workspace: Workspace, now: datetime = NOW, **given: Any) -> list[Outcome]:
     """Take lines, or bare texts, in one batch."""
     raw = [{"text": line} if isinstance(line, str) else line for line in lines]
-    return take_episodes(raw_lines=raw, arrival=Arrival(workspace=workspace, now=now, **given))
+    return store_raw_episodes(raw_lines=raw, arrival=IngestContext(workspace=workspace, now=now, **given))
 
 
 def say(*texts: str, workspace: Workspace, session: str = "s", now: datetime = NOW) -> list[Episode]:

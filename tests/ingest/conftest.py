@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory.ingest.turns import extracting
+from memory.ingest import extract
 from memory.models import Workspace
 from memory.signals import cycle_ready, turns_due
 from tests import factories
@@ -30,6 +30,6 @@ def workspace() -> Workspace:
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     """Have a reader in the place of a model, and no summaries."""
     reader = Reader()
-    monkeypatch.setattr(extracting, "ask_for_facts", reader)
-    monkeypatch.setattr(extracting, "sum_up", lambda **_: None)
+    monkeypatch.setattr(extract, "ask_for_facts", reader)
+    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
     return reader

@@ -8,10 +8,10 @@ from typing import Any
 from memory.consolidation.clock import database_now
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
-from memory.ingest.arrival import Arrival
-from memory.ingest.turns.accepting import TurnAnswer, take_turns
-from memory.ingest.turns.extracting import extract_conversation
-from memory.ingest.turns.waking import wake_conversations
+from memory.ingest.buffer import TurnAnswer, buffer_raw_turns
+from memory.ingest.extract import extract_conversation
+from memory.ingest.scheduling import wake_conversations
+from memory.ingest.schemas import IngestContext
 from memory.models import Conversation, Turn, Workspace
 from tests.factories import NOW
 
@@ -22,7 +22,7 @@ HIGH = "Never moor at the east pier."
 def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **given: Any) -> list[TurnAnswer]:
     """Take turns of one session in one batch."""
     lines = [{"session": "s", "role": "user", "content": content, **given} for content in contents]
-    return take_turns(raw_lines=lines, arrival=Arrival(workspace=workspace, now=NOW + after))
+    return buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=workspace, now=NOW + after))
 
 
 def read(*, after: timedelta = timedelta()) -> bool:

@@ -6,9 +6,8 @@ from typing import Any
 
 from memory.domain.category import Category
 from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
-from memory.ingest.arrival import Arrival, Outcome
-from memory.ingest.facts import ask_for_facts, extraction_budget
-from memory.ingest.turns.episodes import find_telling_turns, store_turns
+from memory.ingest.schemas import IngestContext, Outcome
+from memory.ingest.turn_facts import ask_for_facts, extraction_budget, find_informative_turns, store_turns
 from memory.models import Episode, Workspace
 from tests.factories import NOW
 from tests.ingest.arriving import episode_of
@@ -42,9 +41,9 @@ def store(
     found: FactsFound, *, turns: Sequence[SaidTurn], workspace: Workspace, talk: Talk = TALK, now: datetime = NOW
 ) -> list[Outcome]:  # fmt: skip
     """Store the turns that say something, by what was found in them."""
-    telling, broken = find_telling_turns(found=found, turns=turns, user=talk.user)
+    telling, broken = find_informative_turns(found=found, turns=turns, user=talk.user)
     assert not broken
-    arrival = Arrival(workspace=workspace, now=now)
+    arrival = IngestContext(workspace=workspace, now=now)
     return [one.outcome for one in store_turns(telling=telling, talk=talk, arrival=arrival)]
 
 

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from django.db import DataError
 
-from memory.ingest import episodes as storing
-from memory.ingest.arrival import Arrival, Outcome, Rejected, Stored
-from memory.ingest.drafts import Draft
-from memory.ingest.lines import EpisodeLine
+from memory.ingest import store
+from memory.ingest.schemas import Draft, EpisodeLine, IngestContext, Outcome, Rejected, Stored
 from memory.models import Cycle, Episode, EpisodeEmbedding, Workspace
 from memory.search.vectors import read_episode_vectors
 from tests import factories
@@ -129,14 +127,14 @@ def test_line_that_the_database_refuses_takes_none_with_it(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Failures are isolated line by line."""
-    original = storing._store_batch
+    original = store._store_batch
 
-    def refuse_some(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
+    def refuse_some(lines: Sequence[EpisodeLine], arrival: IngestContext) -> list[Outcome]:
         if any(line.text == "bad" for line in lines):
             raise DataError("refused")
         return original(lines, arrival)
 
-    monkeypatch.setattr(storing, "_store_batch", refuse_some)
+    monkeypatch.setattr(store, "_store_batch", refuse_some)
     outcomes = take("one", "two", "bad", "four", "five", workspace=workspace)
     assert [isinstance(outcome, Stored) for outcome in outcomes] == [True, True, False, True, True]
     assert Episode.objects.count() == 4

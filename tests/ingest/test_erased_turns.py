@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from memory.forgetting.erase import erase_memories, erase_user
-from memory.ingest.arrival import ERASED, Arrival
-from memory.ingest.turns import accepting
-from memory.ingest.turns.accepting import Accepted, TurnAnswer, take_turns
-from memory.ingest.turns.rows import hold_conversations
+from memory.erasure.erase import erase_memories, erase_user
+from memory.ingest import buffer
+from memory.ingest.buffer import BufferedTurn, TurnAnswer, buffer_raw_turns, lock_conversations
+from memory.ingest.schemas import ERASED, IngestContext
 from memory.models import Conversation, Episode, Erased, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.factories import NOW
@@ -53,7 +52,7 @@ def test_a_replay_of_an_erased_turn_is_refused(workspace: Workspace) -> None:
         {"session": "s", "role": "user", "content": content, "turn_id": turn_id}
         for turn_id, content in (("m-1", PIER), ("m-1", "Other words."), ("m-2", PIER))
     ]
-    answers = take_turns(raw_lines=lines, arrival=Arrival(workspace=workspace, now=NOW + MINUTE))
+    answers = buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=workspace, now=NOW + MINUTE))
     assert refused(answers) == [True, True, False]
     assert list(Turn.objects.values_list("turn_id", flat=True)) == ["m-2"]
 
@@ -154,13 +153,13 @@ def test_a_replay_that_waits_for_the_first_erasure_is_refused(
     episode = factories.episode(workspace=workspace)
     TurnEpisode.objects.create(workspace=workspace, turn=Turn.objects.get(number=1), episode=episode)
     erase_memories(workspace=workspace, episodes=Episode.objects.filter(pk=episode.pk), actor=LENA, now=NOW)
-    really_hold, stale = hold_conversations, [False, True]
+    really_hold, stale = lock_conversations, [False, True]
 
     def hold_as_it_was(**given: Any) -> Any:
         held = really_hold(**given)
         return {place: one._replace(erasure_key=None) for place, one in held.items()} if stale.pop() else held
 
-    monkeypatch.setattr(accepting, "hold_conversations", hold_as_it_was)
+    monkeypatch.setattr(buffer, "lock_conversations", hold_as_it_was)
     assert refused(say(PIER, workspace=workspace, occurred_at=AT)) == [True]
     assert (Turn.objects.count(), stale) == (1, [])
 
@@ -171,5 +170,5 @@ def test_a_turn_that_is_known_is_answered_as_known(workspace: Workspace) -> None
     erase_all_turns(workspace)
     for _ in range(2):
         [answer] = say("The tide is low.", workspace=workspace, turn_id="m-2")
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, BufferedTurn)
     assert answer.is_duplicate

@@ -142,7 +142,7 @@ def test_the_age_valve_is_kept_by_the_sweep(workspace: Workspace, reader: Reader
 
 def test_a_lost_message_is_sent_again(workspace: Workspace, reader: Reader) -> None:
     """L2: not at once, for queues may be long."""
-    from memory.ingest.turns.waking import wake_conversations
+    from memory.ingest.scheduling import wake_conversations
 
     say(HIGH, workspace=workspace)
     assert wake_conversations(now=NOW) == 0

@@ -6,8 +6,8 @@ import pytest
 
 from memory.consolidation.clock import database_now
 from memory.domain.conversation import SaidTurn
-from memory.ingest.turns import extracting, summing_up
-from memory.ingest.turns.summing_up import sum_up
+from memory.ingest import extract, summaries
+from memory.ingest.summaries import summarize_due_stretches
 from memory.llm.budget import DailyCapReached, MustWait, OutOfBudget
 from memory.llm.model import CallFailed, FailureKind
 from memory.models import Conversation, Episode, Workspace
@@ -25,8 +25,8 @@ def summing(monkeypatch: pytest.MonkeyPatch, *stops: Exception | None) -> list[i
         if len(tried) <= len(stops) and (stop := stops[len(tried) - 1]):
             raise stop
 
-    monkeypatch.setattr(extracting, "sum_up", sum_up)
-    monkeypatch.setattr(summing_up, "summarize_conversation", summarize)
+    monkeypatch.setattr(extract, "summarize_due_stretches", summarize_due_stretches)
+    monkeypatch.setattr(summaries, "summarize_stretch", summarize)
     return tried
 
 
@@ -85,8 +85,8 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[int]]]:
     def summarize(*, turns: list[SaidTurn], numbers: range, **_: object) -> None:
         told.append((list(numbers), [turn.number for turn in turns]))
 
-    monkeypatch.setattr(extracting, "sum_up", sum_up)
-    monkeypatch.setattr(summing_up, "summarize_conversation", summarize)
+    monkeypatch.setattr(extract, "summarize_due_stretches", summarize_due_stretches)
+    monkeypatch.setattr(summaries, "summarize_stretch", summarize)
     return told
 
 

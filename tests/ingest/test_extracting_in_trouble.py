@@ -18,7 +18,7 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import rest_workspace
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
 from memory.domain.fact_reading import find_facts
-from memory.ingest.turns import extracting
+from memory.ingest import extract
 from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
 from memory.models import Conversation, Episode, Pause, PauseReason, Turn, Workspace
 from tests import factories
@@ -183,7 +183,7 @@ def test_a_worker_that_ends_blames_nobody(
         raise OutOfBudget("the deadline is too near for another call")
 
     reader.does = end
-    monkeypatch.setattr(extracting, "is_ending", lambda: True)
+    monkeypatch.setattr(extract, "is_ending", lambda: True)
     assert read() is False
     assert (conversation().claims, conversation().not_before) == (0, None)
 
@@ -236,7 +236,7 @@ def test_a_turn_out_of_which_rules_cannot_read_a_claim_is_a_dead_letter(
     def break_down(**_: Any) -> None:
         raise ValueError("invalid literal: '99:99'")
 
-    monkeypatch.setattr("memory.ingest.turns.episodes.read_claims", break_down)
+    monkeypatch.setattr("memory.ingest.turn_facts.read_claims", break_down)
     say("The gate of the lab is on 99:99.", HIGH, workspace=workspace)
     reader.does = lambda turns: facts_of(turns[1:])
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.ingest.arrival import Arrival, Stored
-from memory.ingest.facts import extraction_budget
-from memory.ingest.summaries import summarize_conversation
+from memory.ingest.schemas import IngestContext, Stored
+from memory.ingest.summaries import summarize_stretch
+from memory.ingest.turn_facts import extraction_budget
 from memory.llm.model import CallFailed
 from memory.llm.openai_model import DIALECTS
 from memory.models import Episode, ModelCall, Workspace
@@ -111,13 +111,13 @@ def test_roles_and_days_are_told_to_a_server(server: ModelServer, workspace: Wor
 def test_a_summary_that_failed_is_tried_again(server: ModelServer, workspace: Workspace) -> None:
     """R8: a reply that is none is no small talk."""
     turns = said(*(f"I read {n} books on bees." for n in range(2, 7)))
-    arrival = Arrival(workspace=workspace, now=NOW)
+    arrival = IngestContext(workspace=workspace, now=NOW)
     server.script = lambda asked: garbage()
     with pytest.raises(CallFailed):
-        summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+        summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
 
     server.script = lambda asked: None
-    outcome = summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+    outcome = summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
 
     assert isinstance(outcome, Stored)
     assert Episode.objects.get().text.startswith("I read 2 books on bees.")
@@ -127,9 +127,9 @@ def test_a_blank_summary_is_small_talk_and_paid_for_once(server: ModelServer, wo
     """R8: nothing is stored, and the same turns are not asked about again."""
     turns = said(*(f"I read {n} books on bees." for n in range(2, 7)))
     server.script = lambda asked: {"summary": ""}
-    arrival = Arrival(workspace=workspace, now=NOW)
+    arrival = IngestContext(workspace=workspace, now=NOW)
     for _ in range(2):
-        assert summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget()) is None
+        assert summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget()) is None
 
     assert not Episode.objects.exists()
     assert ModelCall.objects.count() == len(server.log) == 1

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.forget import forget_episode
-from memory.ingest.arrival import Stored
+from memory.forgetting import forget_episode
+from memory.ingest.schemas import Stored
 from memory.models import Episode, Workspace
 from tests import factories
 from tests.factories import NOW

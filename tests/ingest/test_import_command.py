@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.domain.pieces import split_text
-from memory.ingest import files, replay
+from memory.ingest import json_lines
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps, run_to_end
@@ -41,7 +41,7 @@ def report(file: Path, *options: str) -> tuple[int, Any]:
 
 def test_file_is_imported_once(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """L4: importing the same file again adds nothing."""
-    monkeypatch.setattr(files, "BATCH", 10)
+    monkeypatch.setattr(json_lines, "BATCH", 10)
     file = write_history(tmp_path, count=25)
     common = {"forgotten": 0, "split": 0, "rejected": [], "cycles": []}
     assert report(file) == (0, {"stored": 25, "deduplicated": 0, **common})
@@ -116,7 +116,7 @@ def test_project_is_of_lines_that_name_none(workspace: Workspace, tmp_path: Path
 
 def test_replay_runs_cycles(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock: --replay lives through the file and names its cycles."""
-    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", run_to_end)
     code, answer = report(write_history(tmp_path, count=5), "--replay")
     assert (code, answer["stored"]) == (0, 5)
     assert answer["cycles"] == [Cycle.objects.get().pk]
@@ -134,7 +134,7 @@ def test_replay_that_no_worker_serves_says_what_it_waits_for(
         run_steps(cycle)
 
     monkeypatch.setattr("memory.management.waiting._HINT_SECONDS", -1.0)
-    monkeypatch.setattr(replay, "wait_for_cycle", look_twice)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", look_twice)
     _, _, err = run(write_history(tmp_path, count=5), "--replay")
     assert err.count("No worker has taken cycle") == 1
     assert "`make up` in another terminal starts the workers." in err
@@ -146,7 +146,7 @@ def test_an_interrupted_import_keeps_what_it_has_and_says_so(
     def interrupt(_: str, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(replay, "wait_for_cycle", interrupt)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", interrupt)
     code, _, err = run(write_history(tmp_path, count=5), "--replay")
     assert code == 130
     assert err == "Stopped. What was imported stays, and the same command goes on where this one stopped.\n"
@@ -253,7 +253,7 @@ def test_a_secret_at_the_border_is_no_secret_s_half(workspace: Workspace, tmp_pa
 
 
 def test_replay_lives_through_all_parts(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", run_to_end)
     line = {"text": PAGES, "occurred_at": "2026-01-02T10:00:00Z"}
     code, out, _ = run(write_lines(tmp_path, json.dumps(line)), "--replay")
     assert (code, out) == (0, "1 episode stored, 0 known already, 1 split into parts, 1 cycle run.\n")

@@ -3,9 +3,9 @@
 import pytest
 
 from memory.domain.lifecycle import EpisodeStatus
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
-from memory.ingest.arrival import ERASED, Stored
+from memory.erasure.erase import erase_memories
+from memory.forgetting import forget_episode
+from memory.ingest.schemas import ERASED, Stored
 from memory.ledger.transactions import change_episode_status
 from memory.models import Episode, Erased, Workspace
 from tests import factories

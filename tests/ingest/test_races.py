@@ -7,9 +7,8 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from memory.ingest import episodes as storing
-from memory.ingest.arrival import Arrival, Outcome, Stored
-from memory.ingest.lines import EpisodeLine
+from memory.ingest import store
+from memory.ingest.schemas import EpisodeLine, IngestContext, Outcome, Stored
 from memory.models import Episode, Project, Workspace
 from tests import factories
 from tests.ingest.arriving import take
@@ -78,15 +77,15 @@ def test_racing_lines_of_one_key_leave_one(workspace: Workspace) -> None:
 
 def test_writer_that_a_deadlock_picked_tries_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch is lost to chance."""
-    original, tries = storing._store_batch, []
+    original, tries = store._store_batch, []
 
-    def lose_once(lines: Sequence[EpisodeLine], arrival: Arrival) -> list[Outcome]:
+    def lose_once(lines: Sequence[EpisodeLine], arrival: IngestContext) -> list[Outcome]:
         tries.append(len(lines))
         if len(tries) == 1:
             raise OperationalError("deadlock detected") from psycopg.errors.DeadlockDetected()
         return original(lines, arrival)
 
-    monkeypatch.setattr(storing, "_store_batch", lose_once)
+    monkeypatch.setattr(store, "_store_batch", lose_once)
     (outcome,) = take("Tabs.", workspace=workspace)
     assert isinstance(outcome, Stored)
     assert tries == [1, 1]

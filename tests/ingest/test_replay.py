@@ -9,10 +9,9 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.ingest import replay
-from memory.ingest.arrival import Arrival
-from memory.ingest.files import ImportReport, read_file
-from memory.ingest.replay import plan_replay, replay_lines
+from memory.ingest import json_lines
+from memory.ingest.json_lines import ImportReport, plan_replay, read_file, replay_lines
+from memory.ingest.schemas import IngestContext
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps, run_to_end
@@ -60,12 +59,12 @@ def workspace(db: None) -> Workspace:
 @pytest.fixture(autouse=True)
 def _steps_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a cycle's steps in this process instead of waiting for a worker."""
-    monkeypatch.setattr(replay, "wait_for_cycle", run_to_end)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", run_to_end)
 
 
 def live_through(file: Path, *, workspace: Workspace) -> ImportReport:
     report = ImportReport()
-    arrival = Arrival(workspace=workspace, now=timezone.now(), file_name=file.name)
+    arrival = IngestContext(workspace=workspace, now=timezone.now(), file_name=file.name)
     with file.open("rb") as stream:
         lines = list(read_file(stream=stream, arrival=arrival))
     replay_lines(lines=lines, arrival=arrival, report=report, on_batch=lambda _: None)
@@ -103,7 +102,7 @@ def test_broken_off_replay_goes_on_where_it_stopped(
 
     file = write_history(tmp_path, count=25)
     with monkeypatch.context() as patch:
-        patch.setattr(replay, "wait_for_cycle", fail)
+        patch.setattr(json_lines, "wait_for_cycle", fail)
         with pytest.raises(KeyboardInterrupt):
             live_through(file, workspace=workspace)
     workspace.refresh_from_db()
@@ -125,7 +124,7 @@ def test_other_wake_ups_are_off_meanwhile(
         seen.append(workspace.next_cycle_held_until)
         run_steps(Cycle.objects.get(pk=cycle_id))
 
-    monkeypatch.setattr(replay, "wait_for_cycle", look)
+    monkeypatch.setattr(json_lines, "wait_for_cycle", look)
     live_through(write_history(tmp_path, count=5), workspace=workspace)
     workspace.refresh_from_db()
     assert [until > timezone.now() for until in seen] == [True]

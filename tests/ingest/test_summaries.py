@@ -4,9 +4,9 @@ import pytest
 
 from memory.domain.conversation import SaidTurn
 from memory.domain.lifecycle import ConsolidationState
-from memory.ingest.arrival import Arrival, Outcome, Stored
-from memory.ingest.facts import extraction_budget
-from memory.ingest.summaries import summarize_conversation
+from memory.ingest.schemas import IngestContext, Outcome, Stored
+from memory.ingest.summaries import summarize_stretch
+from memory.ingest.turn_facts import extraction_budget
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest
 from memory.models import Episode, ModelCall, Workspace
@@ -31,8 +31,8 @@ def workspace() -> Workspace:
 
 
 def _sum_up(turns: list[SaidTurn], workspace: Workspace) -> Outcome | None:
-    arrival = Arrival(workspace=workspace, now=NOW)
-    return summarize_conversation(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+    arrival = IngestContext(workspace=workspace, now=NOW)
+    return summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
 
 
 def test_five_turns_are_summed_up_as_a_derived_episode(workspace: Workspace) -> None:
@@ -68,7 +68,7 @@ def test_between_the_fifth_turns_nothing_is_summed_up(workspace: Workspace) -> N
 
 def test_what_stands_beside_a_stretch_is_shown_and_not_summed_up(workspace: Workspace) -> None:
     """R8, E5: it says what others mean."""
-    arrival, turns = Arrival(workspace=workspace, now=NOW), said(*TEXTS, "My brother Ben keeps bees in Graz.")
+    arrival, turns = IngestContext(workspace=workspace, now=NOW), said(*TEXTS, "My brother Ben keeps bees in Graz.")
     bodies: list[SummaryRequest] = []
 
     def answer(request: SummaryRequest) -> Summary:
@@ -77,7 +77,7 @@ def test_what_stands_beside_a_stretch_is_shown_and_not_summed_up(workspace: Work
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("memory.llm.offline._answer", answer)
-        outcome = summarize_conversation(
+        outcome = summarize_stretch(
             turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget(), numbers=range(3, 6)
         )
     assert isinstance(outcome, Stored)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from memory.ingest.turns.surprise import flush_surprising
+from memory.ingest.scheduling import flush_surprising
 from memory.models import Conversation, Turn, Workspace
 from tests import factories
 from tests.ingest.arriving import take

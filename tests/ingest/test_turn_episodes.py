@@ -11,8 +11,8 @@ from memory.domain.category import Category
 from memory.domain.conversation import FactsFound, Role, SaidTurn, Talk
 from memory.domain.kinds import Kind
 from memory.domain.lifecycle import EpisodeStatus
-from memory.ingest.arrival import Rejected, Stored
-from memory.ingest.turns.episodes import find_telling_turns
+from memory.ingest.schemas import Rejected, Stored
+from memory.ingest.turn_facts import find_informative_turns
 from memory.language.claims import read_claims
 from memory.llm.budget import OutOfBudget
 from memory.models import CallOutcome, Claim, Episode, ModelCall, Source, Transition, Workspace
@@ -239,10 +239,10 @@ def test_a_turn_that_breaks_the_rules_is_named(workspace: Workspace, monkeypatch
             raise ValueError("invalid literal: '99:99'")
         return read_claims(text=text, **given)
 
-    monkeypatch.setattr("memory.ingest.turns.episodes.read_claims", break_over_one)
+    monkeypatch.setattr("memory.ingest.turn_facts.read_claims", break_over_one)
     turns = said("The gate of the lab is on 99:99.", "My manager is Dana.")
 
-    telling, broken = find_telling_turns(found=FactsFound(facts=()), turns=turns, user="mara")
+    telling, broken = find_informative_turns(found=FactsFound(facts=()), turns=turns, user="mara")
 
     assert [one.matter for one in telling] == ["My manager is Dana."]
     assert broken == {1: "our own error: ValueError: invalid literal: '99:99'"}
@@ -250,7 +250,7 @@ def test_a_turn_that_breaks_the_rules_is_named(workspace: Workspace, monkeypatch
 
 def test_without_time_nothing_is_asked(workspace: Workspace) -> None:
     """B9: and nothing is lost: the turns stay where they are."""
-    from memory.ingest.facts import ask_for_facts, extraction_budget
+    from memory.ingest.turn_facts import ask_for_facts, extraction_budget
 
     budget = extraction_budget()
     budget.deadline -= 1_000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from memory.ingest.arrival import Arrival, Rejected
-from memory.ingest.turns.accepting import Accepted, TurnAnswer, take_turns
+from memory.ingest.buffer import BufferedTurn, TurnAnswer, buffer_raw_turns
+from memory.ingest.schemas import IngestContext, Rejected
 from memory.models import Conversation, Project, Turn, Workspace
 from memory.signals import turns_due
 from tests import factories
@@ -41,11 +41,11 @@ def told() -> Iterator[list[list[int]]]:
 def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **given: Any) -> list[TurnAnswer]:
     """Take turns of one session in one batch."""
     lines = [{"session": "s", "role": "user", "content": content, **given} for content in contents]
-    return take_turns(raw_lines=lines, arrival=Arrival(workspace=workspace, now=NOW + after))
+    return buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=workspace, now=NOW + after))
 
 
-def good(answers: list[TurnAnswer]) -> list[Accepted]:
-    return [answer for answer in answers if isinstance(answer, Accepted)]
+def good(answers: list[TurnAnswer]) -> list[BufferedTurn]:
+    return [answer for answer in answers if isinstance(answer, BufferedTurn)]
 
 
 def queued(answers: list[TurnAnswer]) -> list[bool]:
@@ -81,12 +81,12 @@ def test_a_replay_adds_nothing(workspace: Workspace) -> None:
 def test_a_turn_id_with_other_content_is_a_conflict(workspace: Workspace) -> None:
     """L2: within a batch as well as later; in another conversation it is another turn."""
     first, second = say("Port.", "Starboard.", workspace=workspace, turn_id="m-1")
-    assert isinstance(first, Accepted)
+    assert isinstance(first, BufferedTurn)
     assert isinstance(second, Rejected)
     [third] = say("Port.", workspace=workspace, turn_id="m-1", role="assistant")
     assert isinstance(third, Rejected)
     assert (second.status, third.status) == (409, 409)
-    assert isinstance(say("Starboard.", workspace=workspace, turn_id="m-1", session="other")[0], Accepted)
+    assert isinstance(say("Starboard.", workspace=workspace, turn_id="m-1", session="other")[0], BufferedTurn)
     assert [turn.content for turn in Turn.objects.order_by("pk")] == ["Port.", "Starboard."]
 
 
@@ -148,7 +148,7 @@ def test_time_since_the_last_extraction_makes_the_buffer_due(workspace: Workspac
 def test_a_batch_tells_workers_once(workspace: Workspace, told: list[list[int]]) -> None:
     """L2: one message at most for each conversation that became due."""
     lines = [{"session": f"s-{n % 3}", "role": "user", "content": f"Boat {n}."} for n in range(30)]
-    take_turns(raw_lines=lines, arrival=Arrival(workspace=workspace, now=NOW))
+    buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=workspace, now=NOW))
     assert sorted(told[0]) == sorted(Conversation.objects.values_list("pk", flat=True))
     assert (len(told), len(told[0])) == (1, 3)
 

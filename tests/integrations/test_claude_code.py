@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.erase import erase_memories
+from memory.erasure.erase import erase_memories
 from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
 from memory.models.audit import Surfaced
 from tests import factories

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.ingest.importers.claude_code import project_of_folder
+from memory.ingest.conversation_formats import project_of_folder
 from memory.models import Conversation
 from tests.api.caller import Caller
 from tests.integrations.client import TALK, ClaudeCode

@@ -25,14 +25,15 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
 from memory.domain.verdicts import Verdict
-from memory.forgetting.erase import erase_memories, erase_workspace
-from memory.forgetting.forget import forget_episode
-from memory.ingest.arrival import Arrival
+from memory.erasure.erase import erase_memories, erase_workspace
+from memory.export.exporter import export_workspace
+from memory.export.importer import import_workspace
+from memory.forgetting import forget_episode
+from memory.ingest.buffer import buffer_raw_turns
 from memory.ingest.corrections import WasForgotten, correct_belief
-from memory.ingest.episodes import store_episodes, take_episodes
-from memory.ingest.lines import read_extracted_line
-from memory.ingest.turns.accepting import take_turns
-from memory.ingest.turns.extracting import extract_conversation
+from memory.ingest.extract import extract_conversation
+from memory.ingest.schemas import IngestContext, read_extracted_line
+from memory.ingest.store import store_episodes, store_raw_episodes
 from memory.ledger.confidence import compute_numbers
 from memory.ledger.transactions import Author
 from memory.models import (
@@ -48,8 +49,6 @@ from memory.models import (
 )
 from memory.remembering.remember import Remembered, remember
 from memory.remembering.working import work_remembrance
-from memory.transfer.reading import import_workspace
-from memory.transfer.writing import export_workspace
 from tests import factories
 from tests.consolidation.inline import run_cycle
 
@@ -95,10 +94,10 @@ class Anything(RuleBasedStateMachine):
         self.ingest(said=[("My manager is Ravi.", "a"), ("I drink tea.", "b"), *[(KILN, one) for one in "def"]], ago=0)
         self.cycle(after=1)
 
-    def arrival(self) -> Arrival:
+    def arrival(self) -> IngestContext:
         """Come a minute later."""
         self.now += timedelta(minutes=1)
-        return Arrival(workspace=self.workspace, now=self.now, actor=LENA, is_replay=True)
+        return IngestContext(workspace=self.workspace, now=self.now, actor=LENA, is_replay=True)
 
     def author(self) -> Author:
         self.now += timedelta(minutes=1)
@@ -131,7 +130,7 @@ class Anything(RuleBasedStateMachine):
     def ingest(self, said: list[tuple[str, str]], ago: int) -> None:
         """Store episodes, of now or of long ago."""
         arrival = self.arrival()
-        take_episodes(raw_lines=[self.line(text, session, ago) for text, session in said], arrival=arrival)
+        store_raw_episodes(raw_lines=[self.line(text, session, ago) for text, session in said], arrival=arrival)
         self.end_arrival()
 
     @rule(session=sessions, is_remembered=st.booleans())
@@ -145,7 +144,7 @@ class Anything(RuleBasedStateMachine):
             if is_remembered:
                 self.have_remembered(line)
             else:
-                take_episodes(raw_lines=[line], arrival=self.arrival())
+                store_raw_episodes(raw_lines=[line], arrival=self.arrival())
                 self.end_arrival()
 
     @rule(after=days)
@@ -211,7 +210,7 @@ class Anything(RuleBasedStateMachine):
     def talk(self, said: list[str], session: str) -> None:
         """Say something in a conversation, and have it read."""
         lines = [{"session": f"talk {session}", "role": "user", "content": text, "user": "mara"} for text in said]
-        take_turns(raw_lines=lines, arrival=self.arrival())
+        buffer_raw_turns(raw_lines=lines, arrival=self.arrival())
         for conversation in Conversation.objects.for_workspace(self.workspace.pk):
             extract_conversation(conversation_id=conversation.pk, now=self.now)
         self.end_arrival()

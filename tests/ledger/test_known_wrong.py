@@ -10,11 +10,11 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.remembering import Course, Near, choose_course
 from memory.domain.verdicts import Verdict
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
-from memory.ingest.arrival import Arrival, Stored
+from memory.erasure.erase import erase_memories
+from memory.forgetting import forget_episode
 from memory.ingest.corrections import correct_belief
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext, Stored
+from memory.ingest.store import store_raw_episodes
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift
 from memory.ledger.transactions import Author
@@ -226,7 +226,7 @@ def test_what_is_believed_is_borne_out_before_what_is_archived() -> None:
 def test_a_summarys_own_words_found_nothing(world: World) -> None:
     """What is derived is never evidence, whoever has it remembered."""
     line = {"text": TABS, "session": "chat"}
-    [summary] = take_episodes(raw_lines=[line], arrival=Arrival(workspace=world.workspace, now=world.now))
+    [summary] = store_raw_episodes(raw_lines=[line], arrival=IngestContext(workspace=world.workspace, now=world.now))
     Episode.objects.update(is_derived=True)
 
     told = tell(world, TABS, session="chat")

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.domain.lifecycle import CycleState
-from memory.ingest.arrival import Arrival
-from memory.ingest.episodes import take_episodes
+from memory.ingest.schemas import IngestContext
+from memory.ingest.store import store_raw_episodes
 from memory.models import Belief, Cycle, Episode, ModelCall, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps
@@ -22,7 +22,7 @@ def acme() -> Workspace:
     """A workspace whose user said one thing in three sessions."""
     made = factories.workspace(name="acme")
     lines = [{"text": "Mara deploys the shop on Tuesday morning.", "session": str(n)} for n in range(3)]
-    take_episodes(raw_lines=lines, arrival=Arrival(workspace=made, now=factories.NOW))
+    store_raw_episodes(raw_lines=lines, arrival=IngestContext(workspace=made, now=factories.NOW))
     return made
 
 

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memory.domain.pieces import split_text
-from memory.forgetting.erase import erase_user
-from memory.ingest.importers import importing
+from memory.erasure.erase import erase_user
+from memory.ingest import conversation_files
 from memory.models import Conversation, Turn, Workspace
 from tests import factories
 from tests.forgetting.forgetful import LENA
@@ -125,7 +125,7 @@ def test_bad_lines_are_named_and_the_good_are_kept(tmp_path: Path) -> None:
 def test_a_rehearsal_says_what_would_come_in_and_stores_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "BATCH", 2)
+    monkeypatch.setattr(conversation_files, "BATCH", 2)
     file = write_lines(tmp_path / "turns.jsonl", *LINES, LINES[0], {"session": "s", "role": "cat", "content": "x"})
     code, answer = report("import_conversations", file, "--dry-run", "--project", "new")
     assert (code, answer["stored"], answer["known"]) == (1, {"assistant": 1, "user": 3}, 1)
@@ -314,7 +314,7 @@ def test_a_long_message_comes_in_as_turns_of_its_session(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bad input, B1: in order, with nothing lost, counted as one, and once however often it is imported."""
-    monkeypatch.setattr(importing, "BATCH", 1)
+    monkeypatch.setattr(conversation_files, "BATCH", 1)
     command, path = long_export(tmp_path, form)
     assert report(command, path, "--dry-run")[1]["stored"] == {"user": 2}
     assert report(command, path) == (0, told(conversations=1, stored={"user": 2}, split=1))

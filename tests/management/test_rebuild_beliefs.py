@@ -29,7 +29,7 @@ def believed(workspace: Workspace) -> list[dict[str, Any]]:
 @pytest.fixture
 def sample(monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """The sample history, lived through by the models of this machine."""
-    monkeypatch.setattr("memory.ingest.replay.wait_for_cycle", run_to_end)
+    monkeypatch.setattr("memory.ingest.json_lines.wait_for_cycle", run_to_end)
     return live_through(read_history())
 
 

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from memory.domain.ids import turn_id_of
 from memory.domain.knowledge import RecallMode
 from memory.domain.matter import matter_of
-from memory.forgetting.conversations import forget_unread_turn
+from memory.erasure.erase import erase_unread_turn
 from memory.ledger.transactions import NotFound
 from memory.mcp.catalogue import ToolRefused
 from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
@@ -245,7 +245,7 @@ def test_a_turn_that_is_gone_meanwhile_is_not_there(workspace: Workspace, dog: T
     Conversation.objects.all().delete()
 
     with pytest.raises(NotFound):
-        forget_unread_turn(turn=dog)
+        erase_unread_turn(turn=dog)
 
 
 def test_what_a_system_is_told_has_no_card(workspace: Workspace) -> None:

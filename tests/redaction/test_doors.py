@@ -244,7 +244,7 @@ def test_each_is_counted_by_kind(world: World, mine: Caller) -> None:
 
 
 def test_a_place_s_own_patterns_hold_at_the_doors(world: World, mine: Caller, settings: Any) -> None:
-    from memory.redaction.custom import compile_patterns
+    from memory.redaction.detectors import compile_patterns
 
     settings.ENGRAM_REDACTION_PATTERNS = compile_patterns({"badge number": r"BADGE-\d{6}"})
     made = mine.post("/episodes", {"text": "Let BADGE-123456 in."}).json()["episodes"][0]["id"]
@@ -254,7 +254,7 @@ def test_a_place_s_own_patterns_hold_at_the_doors(world: World, mine: Caller, se
 
 def test_anchored_patterns_hold_in_each_text(world: World, mine: Caller, settings: Any) -> None:
     """Redaction: a pattern that asks for the whole text finds it, however many fields a line has."""
-    from memory.redaction.custom import compile_patterns
+    from memory.redaction.detectors import compile_patterns
 
     settings.ENGRAM_REDACTION_PATTERNS = compile_patterns({"badge number": r"^EMP\d{6}$"})
     made = mine.post("/episodes", {"text": "EMP123456", "tags": ["mill", "EMP654321"]}).json()["episodes"][0]["id"]

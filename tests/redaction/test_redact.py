@@ -8,9 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from memory.redaction.cards import is_card_number
-from memory.redaction.custom import BadPattern, compile_patterns
-from memory.redaction.findings import MARKER, Redacted
+from memory.redaction.detectors import MARKER, BadPattern, Redacted, compile_patterns, is_card_number
 from memory.redaction.redact import redact
 from tests.redaction.planted import ORDINARY, PLANTED, RANDOM, Planted
 

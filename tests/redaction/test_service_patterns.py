@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.redaction.detector import find_known_shapes
-from memory.redaction.redact import redact
+from memory.redaction.redact import find_service_keys, redact
 from memory.redaction.service_patterns import LONG, SHORT, entropy_of
 
 CORPUS = [json.loads(line) for line in Path(__file__).with_name("service_secrets.jsonl").read_text().splitlines()]
@@ -20,7 +19,7 @@ CORPUS = [json.loads(line) for line in Path(__file__).with_name("service_secrets
 
 def test_what_was_found_before_is_found_now_to_the_character() -> None:
     texts = [row["text"].replace("·", "") for row in CORPUS]
-    found = [sorted([one.start, one.end, one.kind] for one in find_known_shapes(text)) for text in texts]
+    found = [sorted([one.start, one.end, one.kind] for one in find_service_keys(text)) for text in texts]
     wrong = [
         (text, row["found"], now) for text, row, now in zip(texts, CORPUS, found, strict=True) if now != row["found"]
     ]

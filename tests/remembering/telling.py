@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from memory.domain.actor import Actor, ActorKind
-from memory.ingest.arrival import Arrival
+from memory.ingest.schemas import IngestContext
 from memory.models import Belief, Evidence, Link, Remembrance
 from memory.remembering.remember import Remembered, remember
 from memory.remembering.sweeping import wake_remembrances
@@ -22,7 +22,7 @@ TELLER = Actor(kind=ActorKind.KEY, name="engram_ab12")
 def tell(world: World, text: str, *, limited_to: list[int] | None = None, **line: Any) -> Remembered:
     """Remember a text in a world, in a session of its own unless one is given."""
     line = {"text": text, "session": f"of: {text}"} | line
-    arrival = Arrival(workspace=world.workspace, now=world.now, actor=TELLER, allowed_projects=limited_to)
+    arrival = IngestContext(workspace=world.workspace, now=world.now, actor=TELLER, allowed_projects=limited_to)
     remembered = remember(line=line, arrival=arrival)
     assert isinstance(remembered, Remembered)
     return remembered

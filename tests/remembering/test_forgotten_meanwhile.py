@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.forget import forget_episode
+from memory.forgetting import forget_episode
 from memory.models import (
     Belief,
     BeliefEmbedding,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.schemas import IngestContext, Rejected
 from memory.models import (
     Belief,
     Episode,
@@ -74,7 +74,7 @@ def test_the_same_words_again_change_nothing(world: World) -> None:
 def test_the_same_key_with_other_words_is_a_conflict(world: World) -> None:
     """R1, L4."""
     tell(world, TABS, idempotency_key="k")
-    arrival = Arrival(workspace=world.workspace, now=world.now, actor=TELLER)
+    arrival = IngestContext(workspace=world.workspace, now=world.now, actor=TELLER)
     refused = remember(line={"text": SPACES, "idempotency_key": "k"}, arrival=arrival)
     assert isinstance(refused, Rejected)
     assert refused.status == 409

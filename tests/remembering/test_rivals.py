@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from memory.forgetting.erase import erase_memories
+from memory.erasure.erase import erase_memories
 from memory.models import Belief, Episode, ModelCall, Rival, RivalState
 from memory.remembering.rivals import check_rivals, dismiss_rivals, find_rivals, list_rivals, reopen_rivals
 from tests import factories

@@ -5,8 +5,8 @@ import pytest
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
+from memory.erasure.erase import erase_memories
+from memory.forgetting import forget_episode
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode, Lineage, ModelCall, RememberedFact
 from tests.consolidation.world import World

@@ -7,9 +7,9 @@ from typing import Any
 
 from memory.access import remove_workspace
 from memory.domain.actor import Actor, ActorKind
+from memory.export.exporter import export_workspace
+from memory.export.importer import ImportResult, import_workspace
 from memory.models import Workspace
-from memory.transfer.reading import Imported, import_workspace
-from memory.transfer.writing import export_workspace
 from tests import factories
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
@@ -20,7 +20,7 @@ def exported(workspace: Workspace, *, user: str | None = None) -> bytes:
     return b"".join(block.data for block in export_workspace(workspace=workspace, user=user))
 
 
-def imported(file: bytes, *, workspace: Workspace) -> Imported:
+def imported(file: bytes, *, workspace: Workspace) -> ImportResult:
     """Read a file into a workspace."""
     return import_workspace(workspace=workspace, stream=io.BytesIO(file), actor=LENA, now=factories.NOW)
 

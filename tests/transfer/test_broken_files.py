@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from memory.export.file_format import BrokenFile
+from memory.export.importer import IdTaken, WorkspaceNotEmpty
 from memory.ledger.confidence import recompute_beliefs
 from memory.models import Cycle, Episode, Project, Workspace
-from memory.transfer.filling import BrokenFile, IdTaken
-from memory.transfer.reading import NotEmpty
 from tests import factories
 from tests.recall.memories import believed, remembered
 from tests.transfer.files import edited, exported, imported
@@ -145,7 +145,7 @@ def test_of_two_bad_lines_the_first_is_named(
     file: bytes, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R14: though the database is still at the first, and refuses it, when the second turns out to be bad."""
-    monkeypatch.setattr("memory.transfer.filling._BATCH", 1)
+    monkeypatch.setattr("memory.export.importer._BATCH", 1)
 
     def spoil(lines: Lines) -> None:
         of(lines, "episode", 0)["importance"] = 1.5
@@ -182,7 +182,7 @@ def test_a_file_that_breaks_off_in_a_line_is_refused(file: bytes, workspace: Wor
 def test_a_memory_is_read_into_an_empty_workspace_only(file: bytes, workspace: Workspace) -> None:
     """R14: whatever it has; an episode is enough."""
     remembered("Tabs.", workspace=workspace)
-    with pytest.raises(NotEmpty, match=workspace.name):
+    with pytest.raises(WorkspaceNotEmpty, match=workspace.name):
         imported(file, workspace=workspace)
     assert Episode.objects.count() == 1
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.export.file_format import BrokenFile
 from memory.models import Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, Workspace
-from memory.transfer.filling import BrokenFile
 from tests import factories
 from tests.consolidation.telling import Teller
 from tests.transfer.files import edited, exported, imported, moved

@@ -13,8 +13,10 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
-from memory.forgetting.erase import erase_memories
-from memory.forgetting.forget import forget_episode
+from memory.erasure.erase import erase_memories
+from memory.export import exporter
+from memory.export.file_format import BrokenFile, tables
+from memory.forgetting import forget_episode
 from memory.graph.linking import link_memories
 from memory.history.as_of import beliefs_as_of
 from memory.models import (
@@ -34,9 +36,6 @@ from memory.models import (
 )
 from memory.models.conversations import Remembrance
 from memory.search.vectors import read_episode_vectors
-from memory.transfer import writing
-from memory.transfer.filling import BrokenFile
-from memory.transfer.tables import tables
 from tests import factories
 from tests.consolidation.test_rebuild import live_a_year
 from tests.consolidation.world import World
@@ -106,8 +105,8 @@ def test_it_is_the_same_to_the_last_byte_after_a_move(
     world: World, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R14: exported, read into an empty workspace, exported again; however many rows are on their way at once."""
-    monkeypatch.setattr("memory.transfer.filling._BATCH", at_once)
-    monkeypatch.setattr("memory.transfer.filling._KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr("memory.export.importer._BATCH", at_once)
+    monkeypatch.setattr("memory.export.importer._KEYS_AT_ONCE", at_once)
     live(world)
     file, fresh = moved(world.workspace)
     assert exported(fresh) == file
@@ -292,6 +291,6 @@ def test_conversations_move_with_what_was_read_out_of_them() -> None:
 def test_what_is_exported_is_held_in_small_parts(world: World) -> None:
     """R14: a block for so many rows."""
     world.say_all([f"Note {n}." for n in range(450)], about="x")
-    blocks = list(writing.export_workspace(workspace=world.workspace))
-    assert max(block.rows for block in blocks) <= writing._BATCH
+    blocks = list(exporter.export_workspace(workspace=world.workspace))
+    assert max(block.rows for block in blocks) <= exporter._BATCH
     assert sum(block.rows for block in blocks) == blocks[0].of == 450

@@ -11,7 +11,7 @@ from memory.access import Viewer
 from memory.management.failures import named_project, named_workspace, usage_error
 from memory.recall.prompt_lines import gather_context
 from memory.recall.query import RecallScope
-from memory.redaction.doors import redact_name
+from memory.redaction.service import redact_name
 
 
 class Command(BaseCommand):

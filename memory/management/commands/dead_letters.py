@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
-from memory.ingest.turns.dead_letters import list_dead_turns, retry_dead_turns
+from memory.ingest.scheduling import list_dead_turns, retry_dead_turns
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.remembering.failed import list_failed, retry_failed

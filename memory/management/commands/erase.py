@@ -12,13 +12,13 @@ from tqdm import tqdm
 
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.domain.actor import Actor, ActorKind
-from memory.forgetting.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.forgetting.vacuum import StillSeen, scrub_tables, tables_to_scrub
+from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
+from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.management.failures import named_workspace, usage_error
 from memory.management.naming import named_memory
 from memory.management.wording import counted
 from memory.models import Belief, Episode, Workspace
-from memory.redaction.doors import redact_name
+from memory.redaction.service import redact_name
 
 WAIT_SECONDS = 60.0
 
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         if any(done.values()) or not is_scrubbed:
             self.stdout.write(_in_words(done))
         if is_scrubbed:
-            self.stdout.write(f"{counted(len(tables_to_scrub()), 'table')} written anew.")
+            self.stdout.write(f"{counted(len(tables_to_rewrite()), 'table')} written anew.")
 
 
 def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> None:
@@ -121,9 +121,9 @@ def _ids(erasures: list[Erasure]) -> dict[str, list[str]]:
 
 
 def _scrub(wait_seconds: float, *, show: bool) -> None:
-    tables, is_quiet = scrub_tables(wait_seconds=wait_seconds), not (show and sys.stderr.isatty())
+    tables, is_quiet = rewrite_tables(wait_seconds=wait_seconds), not (show and sys.stderr.isatty())
     try:
-        for _ in tqdm(tables, total=len(tables_to_scrub()), unit="table", disable=is_quiet):
+        for _ in tqdm(tables, total=len(tables_to_rewrite()), unit="table", disable=is_quiet):
             pass
     except StillSeen as error:
         message = f"{error} All is erased, and no file is scrubbed: see to its end, then `erase --scrub` again."

@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.export.exporter import export_workspace
 from memory.management.failures import named_workspace, usage_error
 from memory.management.waiting import ending_on_interrupt
 from memory.management.wording import counted
 from memory.models import Workspace
-from memory.redaction.doors import redact_name
-from memory.transfer.writing import export_workspace
+from memory.redaction.service import redact_name
 
 _STDOUT = "-"
 

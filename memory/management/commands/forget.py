@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.forgetting.forget import Forgotten, forget_belief, forget_episode
+from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.transactions import NotFound
 from memory.management.naming import named_memory
 from memory.management.wording import counted

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memory.ingest.importers.claude_code import list_transcripts, read_transcript
-from memory.ingest.importers.found import Found
+from memory.ingest.conversation_formats import ImportItem, list_transcripts, read_transcript
 from memory.management.failures import usage_error
 from memory.management.importing import add_import_arguments, existing_path, run_import
 
@@ -36,7 +35,7 @@ class Command(BaseCommand):
         if not files:
             raise usage_error(f"{folder}: It holds no transcripts (*.jsonl).")
 
-        def read(on_read: Callable[[int], object]) -> Iterator[Found]:
+        def read(on_read: Callable[[int], object]) -> Iterator[ImportItem]:
             for file in files:
                 with file.open("rb") as stream:
                     place = str(file.relative_to(folder))

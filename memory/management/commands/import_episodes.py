@@ -10,10 +10,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.ingest.arrival import Arrival
-from memory.ingest.files import ImportReport, read_batches, read_file, store_file_lines
-from memory.ingest.lines import is_slug
-from memory.ingest.replay import replay_lines
+from memory.ingest.json_lines import ImportReport, read_batches, read_file, replay_lines, store_file_lines
+from memory.ingest.schemas import IngestContext, is_slug
 from memory.management.failures import named_workspace, usage_error
 from memory.management.waiting import WorkerHint, ending_on_interrupt
 from memory.management.wording import counted
@@ -43,7 +41,7 @@ class Command(BaseCommand):
     def handle(
         self, *, file: Path, workspace: str, project: str | None, replay: bool, as_json: bool, **options: Any
     ) -> None:
-        arrival = Arrival(
+        arrival = IngestContext(
             workspace=named_workspace(workspace),
             now=timezone.now(),
             default_project=_checked_project(project),
@@ -85,7 +83,7 @@ def _open(file: Path) -> IO[bytes]:
         raise usage_error(f"{file}: {error.strerror}") from None
 
 
-def _import(stream: IO[bytes], arrival: Arrival, *, size: int) -> ImportReport:
+def _import(stream: IO[bytes], arrival: IngestContext, *, size: int) -> ImportReport:
     """Store a file batch by batch, however long it is."""
     report = ImportReport()
     with tqdm(total=size, unit="B", unit_scale=True, desc="importing", disable=None) as bar:
@@ -95,7 +93,7 @@ def _import(stream: IO[bytes], arrival: Arrival, *, size: int) -> ImportReport:
     return report
 
 
-def _replay(stream: IO[bytes], arrival: Arrival, *, on_look: Callable[[Cycle], None]) -> ImportReport:
+def _replay(stream: IO[bytes], arrival: IngestContext, *, on_look: Callable[[Cycle], None]) -> ImportReport:
     """Live through a file, which is read as a whole: what happened first may stand last."""
     report = ImportReport()
     lines = list(read_file(stream=stream, arrival=arrival))

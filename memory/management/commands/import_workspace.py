@@ -11,12 +11,12 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memory.domain.actor import Actor, ActorKind
+from memory.export.file_format import BrokenFile
+from memory.export.importer import IdTaken, ImportResult, WorkspaceNotEmpty, import_workspace
 from memory.management.failures import named_workspace, usage_error
 from memory.management.waiting import ending_on_interrupt
 from memory.management.wording import counted
 from memory.models import Workspace
-from memory.transfer.filling import BrokenFile, IdTaken
-from memory.transfer.reading import Imported, NotEmpty, import_workspace
 
 _STOPPED = "Stopped. Nothing was read."
 
@@ -39,12 +39,12 @@ class Command(BaseCommand):
                 done = _read(place, stream, size=file.stat().st_size, show=not as_json)
         except OSError as error:
             raise usage_error(f"{file}: {error.strerror}") from None
-        except (BrokenFile, IdTaken, NotEmpty) as error:
+        except (BrokenFile, IdTaken, WorkspaceNotEmpty) as error:
             raise CommandError(f"{str(error).removesuffix('.')}. Nothing was read.", returncode=1) from None
         self.stdout.write(json.dumps(done.counts) if as_json else _told(done))
 
 
-def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> Imported:
+def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> ImportResult:
     actor = Actor(kind=ActorKind.COMMAND, name=f"import_workspace of {getpass.getuser()}")
     hidden = not (show and sys.stderr.isatty())
     with tqdm(total=size, unit="B", unit_scale=True, desc=workspace.name, disable=hidden, leave=False) as bar:
@@ -53,7 +53,7 @@ def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> 
         )
 
 
-def _told(done: Imported) -> str:
+def _told(done: ImportResult) -> str:
     found = done.counts
     told = [counted(found[f"{noun}s"], noun) for noun in ("episode", "belief", "cycle")]
     recomputed = f" {counted(found['recomputed'], 'belief')} computed anew." if found["recomputed"] else ""

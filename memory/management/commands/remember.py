@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.ingest.arrival import Arrival, Rejected
+from memory.ingest.schemas import IngestContext, Rejected
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.remembering.remember import Remembered, remember
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, text: str, workspace: str, as_json: bool, **options: Any) -> None:
-        arrival = Arrival(workspace=named_workspace(workspace), now=timezone.now(), actor=acting("remember"))
+        arrival = IngestContext(workspace=named_workspace(workspace), now=timezone.now(), actor=acting("remember"))
         line = {"text": text} | {field: options[field] for field in _FIELDS if options[field] is not None}
         outcome = remember(line=line, arrival=arrival)
         if isinstance(outcome, Rejected):

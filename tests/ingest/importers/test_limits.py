@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memory.ingest import json_text
-from memory.ingest.importers.claude_code import read_transcript
-from memory.ingest.importers.conversations import ConversationFile
-from memory.ingest.importers.found import Found, FoundTurn, Unreadable
-from memory.ingest.json_text import BoundedJson, NotJson, read_lines
-from memory.ingest.parts import in_batches
+from memory.ingest import json_lines
+from memory.ingest.conversation_files import ConversationFile
+from memory.ingest.conversation_formats import ImportedTurn, ImportItem, Unreadable, read_transcript
+from memory.ingest.json_lines import BoundedJson, NotJson, in_batches, read_lines
 from tests.ingest.importers.exports import claude_conversation, claude_message, code_line
 
 
-def refusals(found: Iterator[Found]) -> dict[str, str]:
+def refusals(found: Iterator[ImportItem]) -> dict[str, str]:
     return {item.place: item.rejected.detail for item in found if isinstance(item, Unreadable)}
 
 
@@ -42,11 +40,11 @@ def test_a_conversation_without_an_end_is_read_so_far_and_no_further(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came before it is kept."""
-    monkeypatch.setattr(json_text, "LONGEST", 2**18)
+    monkeypatch.setattr(json_lines, "LONGEST", 2**18)
     many = [said(f"Loaf {n}.") for n in range(3000)]
     file, read = export(tmp_path / "conversations.json", *many, said("x" * 2**20)), list[int]()
     found = list(ConversationFile(path=file).read(read.append))
-    assert sum(isinstance(item, FoundTurn) for item in found) == 3000
+    assert sum(isinstance(item, ImportedTurn) for item in found) == 3000
     assert refusals(iter(found)) == {file.name: "From here on it is not read: it is longer than 64 MiB."}
     assert sum(read) < len(b",".join(many)) + 2**19
 
@@ -56,32 +54,32 @@ def test_a_text_without_an_end_is_read_so_far_and_no_further(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
     """A text of 2 GB took 100 s, and one of 64 MiB 24 s: the parser reads it anew with every block."""
-    monkeypatch.setattr(json_text, "LONGEST_TEXT", 2**17)
+    monkeypatch.setattr(json_lines, "LONGEST_TEXT", 2**17)
     file = export(tmp_path / "conversations.json", b'{"name": "' + text)
     found = ConversationFile(path=file).read(lambda _: None)
     assert refusals(found) == {file.name: "From here on it is not read: a text in it is longer than 16 MiB."}
 
 
 def test_many_texts_together_may_be_longer_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "LONGEST_TEXT", 2**16)
+    monkeypatch.setattr(json_lines, "LONGEST_TEXT", 2**16)
     file = export(tmp_path / "conversations.json", *(said("x" * 60_000) for _ in range(5)))
     assert not refusals(ConversationFile(path=file).read(lambda _: None))
 
 
 def test_a_line_that_is_too_long_is_named_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "LONGEST", 1000)
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
     turns = [{"session": "s", "role": "user", "content": text} for text in ("Rye.", "x" * 5000, "Oats.")]
     file = tmp_path / "turns.jsonl"
     file.write_text("\n".join(json.dumps(turn) for turn in turns))
     found = list(ConversationFile(path=file).read(lambda _: None))
-    assert [item.line["content"] for item in found if isinstance(item, FoundTurn)] == ["Rye.", "Oats."]
+    assert [item.line["content"] for item in found if isinstance(item, ImportedTurn)] == ["Rye.", "Oats."]
     assert refusals(iter(found)) == {"line 2": "The line is not JSON; it is longer than 64 MiB."}
 
 
 def test_a_line_of_a_transcript_that_is_too_long_is_not_taken_for_one_still_being_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(json_text, "LONGEST", 1000)
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
     long = json.dumps(code_line("1", "user", "x" * 5000)).encode()
     for end in (b"\n", b""):
         found = read_transcript(stream=io.BytesIO(long + end), place="t")
@@ -93,7 +91,7 @@ def test_a_line_of_a_transcript_that_is_too_long_is_not_taken_for_one_still_bein
 def test_lines_are_cut_and_counted_however_long_they_are(
     monkeypatch: pytest.MonkeyPatch, length: int, end: bytes
 ) -> None:
-    monkeypatch.setattr(json_text, "LONGEST", 10)
+    monkeypatch.setattr(json_lines, "LONGEST", 10)
     lines = list(read_lines(io.BytesIO(b"a\n" + b"x" * (length - 1) + b"\nb" + end)))
     assert (len(lines), lines[0], lines[2]) == (3, b"a\n", b"b" + end)
     assert (len(lines[1]) > 10) == (length > 10)

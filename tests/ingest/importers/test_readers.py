@@ -7,11 +7,18 @@ from collections.abc import Iterable
 
 import pytest
 
-from memory.ingest.importers.chatgpt import read_chatgpt
-from memory.ingest.importers.claude import read_claude
-from memory.ingest.importers.claude_code import project_of_folder, read_transcript
-from memory.ingest.importers.found import Found, FoundTurn, LeftOut, Reason, Unreadable
-from memory.ingest.lines import is_slug
+from memory.ingest.conversation_formats import (
+    ImportedTurn,
+    ImportItem,
+    Skipped,
+    SkipReason,
+    Unreadable,
+    project_of_folder,
+    read_chatgpt,
+    read_claude,
+    read_transcript,
+)
+from memory.ingest.schemas import is_slug
 from tests.ingest.importers.exports import (
     Json,
     chatgpt_conversation,
@@ -23,25 +30,27 @@ from tests.ingest.importers.exports import (
 )
 
 
-def told(found: Iterable[Found]) -> list[tuple[object, object, object]]:
+def told(found: Iterable[ImportItem]) -> list[tuple[object, object, object]]:
     return [
-        (item.line["role"], item.line["content"], item.line["turn_id"]) for item in found if isinstance(item, FoundTurn)
+        (item.line["role"], item.line["content"], item.line["turn_id"])
+        for item in found
+        if isinstance(item, ImportedTurn)
     ]
 
 
-def left_out(found: Iterable[Found]) -> Counter[Reason]:
-    return Counter(item.reason for item in found if isinstance(item, LeftOut))
+def left_out(found: Iterable[ImportItem]) -> Counter[SkipReason]:
+    return Counter(item.reason for item in found if isinstance(item, Skipped))
 
 
-def from_chatgpt(conversation: Json) -> list[Found]:
+def from_chatgpt(conversation: Json) -> list[ImportItem]:
     return list(read_chatgpt(conversation=conversation, place="it"))
 
 
-def from_claude(conversation: Json) -> list[Found]:
+def from_claude(conversation: Json) -> list[ImportItem]:
     return list(read_claude(conversation=conversation, place="it"))
 
 
-def from_code(*lines: object) -> list[Found]:
+def from_code(*lines: object) -> list[ImportItem]:
     stream = io.BytesIO("\n".join(json.dumps(line) for line in lines).encode())
     return list(read_transcript(stream=stream, place="it"))
 
@@ -65,29 +74,29 @@ def test_chatgpt_the_branch_last_shown_is_read_in_order() -> None:
     )
     found = from_chatgpt(conversation)
     assert told(found) == [("user", "I bake rye bread.", "a"), ("assistant", "Rye needs sourdough.", "b")]
-    assert left_out(found) == {Reason.OTHER_BRANCH: 1}
+    assert left_out(found) == {SkipReason.OTHER_BRANCH: 1}
 
 
 def test_chatgpt_session_and_time_are_kept() -> None:
     [turn] = from_chatgpt(chatgpt_conversation(chatgpt_message("a", "root", "user", "Hello."), current="a"))
-    assert isinstance(turn, FoundTurn)
+    assert isinstance(turn, ImportedTurn)
     assert (turn.line["session"], turn.line["occurred_at"]) == ("c-1", "2026-01-02T10:00:00.250000+00:00")
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"author": {"role": "tool"}}, Reason.TOOL),
-        ({"author": {"role": "system"}}, Reason.SYSTEM),
-        ({"recipient": "python"}, Reason.TOOL),
-        ({"metadata": {"is_visually_hidden_from_conversation": True}}, Reason.HIDDEN),
-        ({"content": {"content_type": "thoughts", "thoughts": []}}, Reason.THOUGHT),
-        ({"content": {"content_type": "code", "text": "x = 1"}}, Reason.TOOL),
-        ({"content": {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}]}}, Reason.ATTACHMENT),
-        ({"content": {"content_type": "text", "parts": [""]}}, Reason.NO_TEXT),
+        ({"author": {"role": "tool"}}, SkipReason.TOOL),
+        ({"author": {"role": "system"}}, SkipReason.SYSTEM),
+        ({"recipient": "python"}, SkipReason.TOOL),
+        ({"metadata": {"is_visually_hidden_from_conversation": True}}, SkipReason.HIDDEN),
+        ({"content": {"content_type": "thoughts", "thoughts": []}}, SkipReason.THOUGHT),
+        ({"content": {"content_type": "code", "text": "x = 1"}}, SkipReason.TOOL),
+        ({"content": {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}]}}, SkipReason.ATTACHMENT),
+        ({"content": {"content_type": "text", "parts": [""]}}, SkipReason.NO_TEXT),
     ],
 )
-def test_chatgpt_what_nobody_said_is_left_out(change: Json, reason: Reason) -> None:
+def test_chatgpt_what_nobody_said_is_left_out(change: Json, reason: SkipReason) -> None:
     found = from_chatgpt(chatgpt_conversation(chatgpt_message("a", "root", "user", "x", **change), current="a"))
     assert (told(found), left_out(found)) == ([], {reason: 1})
 
@@ -96,13 +105,13 @@ def test_chatgpt_text_beside_a_picture_is_read() -> None:
     content = {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "My loaf."]}
     node = chatgpt_message("a", "root", "user", "", content=content)
     found = from_chatgpt(chatgpt_conversation(node, current="a"))
-    assert (told(found), left_out(found)) == ([("user", "My loaf.", "a")], {Reason.ATTACHMENT: 1})
+    assert (told(found), left_out(found)) == ([("user", "My loaf.", "a")], {SkipReason.ATTACHMENT: 1})
 
 
 def test_chatgpt_files_beside_a_text_are_counted() -> None:
     node = chatgpt_message("a", "root", "user", "Read these.", metadata={"attachments": [{"id": "x"}, {"id": "y"}]})
     found = from_chatgpt(chatgpt_conversation(node, current="a"))
-    assert (told(found), left_out(found)) == ([("user", "Read these.", "a")], {Reason.ATTACHMENT: 2})
+    assert (told(found), left_out(found)) == ([("user", "Read these.", "a")], {SkipReason.ATTACHMENT: 2})
 
 
 def test_chatgpt_a_tree_that_leads_in_a_circle_cannot_be_read() -> None:
@@ -127,7 +136,12 @@ def test_claude_text_is_read_and_thoughts_and_tools_are_not() -> None:
         ("assistant", "Rye needs\n\nsourdough.", "b"),
         ("user", "Read this.", "d"),
     ]
-    assert left_out(found) == {Reason.THOUGHT: 1, Reason.TOOL: 1, Reason.ATTACHMENT: 2, Reason.NO_TEXT: 1}
+    assert left_out(found) == {
+        SkipReason.THOUGHT: 1,
+        SkipReason.TOOL: 1,
+        SkipReason.ATTACHMENT: 2,
+        SkipReason.NO_TEXT: 1,
+    }
 
 
 def test_claude_a_message_of_nobody_is_named() -> None:
@@ -148,22 +162,22 @@ def test_claude_code_person_and_agent_are_read() -> None:
         code_line("g", "user", "Caveat: The messages below were generated by the user.", isMeta=True),
     )
     assert told(found) == [("user", "Build the oven page.", "a"), ("assistant", "Done.", "b")]
-    assert left_out(found) == {Reason.TOOL: 2, Reason.THOUGHT: 1, Reason.SYSTEM: 3, Reason.SUBAGENT: 1}
+    assert left_out(found) == {SkipReason.TOOL: 2, SkipReason.THOUGHT: 1, SkipReason.SYSTEM: 3, SkipReason.SUBAGENT: 1}
 
 
 def test_claude_code_a_picture_beside_a_text_is_counted() -> None:
     found = from_code(code_line("a", "user", [{"type": "image", "source": {}}, said("Like this.")]))
-    assert (told(found), left_out(found)) == ([("user", "Like this.", "a")], {Reason.ATTACHMENT: 1})
+    assert (told(found), left_out(found)) == ([("user", "Like this.", "a")], {SkipReason.ATTACHMENT: 1})
 
 
-def from_raw(raw: bytes, *, by_folder: bool = False) -> list[Found]:
+def from_raw(raw: bytes, *, by_folder: bool = False) -> list[ImportItem]:
     return list(read_transcript(stream=io.BytesIO(raw), place="it", by_folder=by_folder))
 
 
 def test_claude_code_a_last_line_that_is_being_written_is_no_error() -> None:
     """A session may go on while its folder is imported."""
     found = from_raw(json.dumps(code_line("a", "user", "Hello.")).encode() + b'\n{"type": "us\xc3')
-    assert (told(found), left_out(found)) == ([("user", "Hello.", "a")], {Reason.BROKEN_OFF: 1})
+    assert (told(found), left_out(found)) == ([("user", "Hello.", "a")], {SkipReason.BROKEN_OFF: 1})
 
 
 def test_claude_code_any_other_line_that_cannot_be_read_is_named() -> None:
@@ -176,9 +190,9 @@ def test_claude_code_a_session_is_of_the_folder_that_it_began_in() -> None:
     """Wherever it went from there; without being asked for, of none."""
     lines = [code_line("a", "user", "Hi.", cwd="/home/mia/My Oven.js"), code_line("b", "user", "Ho.", cwd="/tmp")]
     raw = "\n".join(json.dumps(line) for line in lines).encode()
-    projects = [item.line.get("project") for item in from_raw(raw, by_folder=True) if isinstance(item, FoundTurn)]
+    projects = [item.line.get("project") for item in from_raw(raw, by_folder=True) if isinstance(item, ImportedTurn)]
     assert projects == ["my-oven-js", "my-oven-js"]
-    assert all("project" not in item.line for item in from_raw(raw) if isinstance(item, FoundTurn))
+    assert all("project" not in item.line for item in from_raw(raw) if isinstance(item, ImportedTurn))
 
 
 @pytest.mark.parametrize(

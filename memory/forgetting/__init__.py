@@ -1,1 +1,0 @@
-"""What is forgotten, and what is erased so that nothing of it is left (B19)."""

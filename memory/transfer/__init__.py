@@ -1,1 +1,0 @@
-"""A workspace on its way out of a database and into another."""
