@@ -43,14 +43,14 @@ def start_services(**_: Any) -> None:
     """Start what is embedded before the first connection is tried."""
     from beliefsite.services import ensure_services
     from beliefsite.starting import refuse_unfit_limits
-    from memory.llm.embeddings import preload
+    from memory.llm.registry import preload_models
 
     try:
         refuse_unfit_limits()
     except ImproperlyConfigured as error:  # a signal's exceptions are logged and forgotten; this is none
         sys.exit(f"Engram: {error}")
     ensure_services()
-    preload()  # in the parent, so that its children share the memory
+    preload_models()  # in the parent, so that its children share the memory
     gc.freeze()  # what is loaded by now stays: children need not go through it in every collection
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.people import UNJUDGEABLE, UNREADABLE
-from memory.llm.model import CallFailed, Completion, FailureKind
+from memory.llm.registry import CallFailed, Completion, FailureKind
 from memory.llm.requests import Request
 
 Complete = Callable[..., Completion]
@@ -21,8 +21,7 @@ Embed = Callable[..., NDArray[np.float32]]
 
 def spoil_models() -> None:
     """Let the models of this process choke from here on."""
-    from memory.llm.offline import OfflineModel
-    from memory.llm.static_embeddings import StaticEmbedder
+    from memory.llm.offline import OfflineModel, StaticEmbedder
 
     OfflineModel.complete = choking_model(OfflineModel.complete)  # type: ignore[method-assign]
     StaticEmbedder.embed = choking_embedder(StaticEmbedder.embed)  # type: ignore[method-assign]

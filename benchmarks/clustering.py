@@ -170,7 +170,7 @@ def _load_what_a_worker_holds() -> None:
     import django.contrib.admin  # noqa: F401
     import rest_framework  # noqa: F401
 
-    from memory.llm.static_embeddings import StaticEmbedder
+    from memory.llm.offline import StaticEmbedder
 
     StaticEmbedder()
 

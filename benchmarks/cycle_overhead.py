@@ -116,7 +116,7 @@ def _fill_workspace() -> "Workspace":
     from django.utils import timezone
 
     from memory.ledger.beliefs import hash_statement
-    from memory.llm.embeddings import embedder
+    from memory.llm.registry import default_embedder
     from memory.models import BeliefAccess
     from memory.search.vectors import store_belief_vectors
     from tests import factories
@@ -133,8 +133,8 @@ def _fill_workspace() -> "Workspace":
             given = {"subject": words[0], "statement_hash": hash_statement(statement, words[0])}
             belief = factories.belief(workspace=workspace, statement=statement, **given, **times)
             BeliefAccess.objects.create(belief=belief, workspace=workspace)
-            vectors = {belief.pk: embedder().embed([statement])[0]}
-            store_belief_vectors(workspace_id=workspace.pk, model=embedder().name, vectors=vectors)
+            vectors = {belief.pk: default_embedder().embed([statement])[0]}
+            store_belief_vectors(workspace_id=workspace.pk, model=default_embedder().name, vectors=vectors)
     return workspace
 
 

@@ -21,9 +21,8 @@ from memory.domain.time_limits import (
     task_limits,
 )
 from memory.environment import OF_CALLERS, PREFIX, known_names
-from memory.llm.local_embeddings import read_sentence_model
-from memory.llm.onnx_folder import THE_EXTRA, ModelUnavailable
-from memory.llm.pair_models import read_classifier, read_reranker
+from memory.llm.local import read_sentence_model
+from memory.llm.onnx_models import INSTALL_EXTRA, ModelUnavailable, read_classifier, read_reranker
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
 
 _LANGUAGE_MODELS = ("openai", "offline")
@@ -71,7 +70,7 @@ def _check_folders() -> list[CheckMessage]:
     folders = [(read, named) for is_asked, read, named in asked if is_asked]
     if folders and not find_spec("onnxruntime"):
         message = "A model in a folder is asked for, but the extra `local` is missing."
-        return [Error(message, hint=THE_EXTRA, id="engram.E008")]
+        return [Error(message, hint=INSTALL_EXTRA, id="engram.E008")]
     return [error for read, named in folders for error in _check_folder(read, named)]
 
 

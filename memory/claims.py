@@ -26,12 +26,11 @@ from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.modes import EVIDENCE, Mode
 from memory.language.since import holds_since
 from memory.language.wording import tell_of
-from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.ledger import CallScope
+from memory.llm.call_log import CallScope
+from memory.llm.embeddings import embed_for_workspace, embedder_of
 from memory.llm.prompts import VERSIONS
 from memory.llm.replies import OTHER, ClaimsReply, StatedClaim
 from memory.llm.requests import ClaimsRequest, KnownPerson, MessageText, Purpose
-from memory.llm.workspace_model import embedder_of
 from memory.models import Claim, Episode, Source, TurnEpisode, Workspace
 from memory.search.vectors import store_claim_vectors
 
@@ -458,7 +457,7 @@ def _embed_missing_claims(workspace: Workspace) -> None:
     keys = list(sentences)
     for start in range(0, len(keys), _CATCH_UP_BATCH):
         batch = keys[start : start + _CATCH_UP_BATCH]
-        vectors = embed_in_ledger(
+        vectors = embed_for_workspace(
             scope=CallScope(workspace_id=workspace.pk),
             model=model,
             texts=[sentences[key] for key in batch],

@@ -13,12 +13,11 @@ from memory.consolidation.backlog import Backlog, read_backlog
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState
 from memory.graph.edges import count_unlinked
-from memory.llm.caps import cap_reached, recall_token_cap, recall_tokens_today, spent_today
-from memory.llm.model import language_model
-from memory.llm.onnx_folder import ModelUnavailable
-from memory.llm.pair_models import reranker_name
+from memory.llm.call_log import reached_cap, recall_token_cap, recall_tokens_today, spent_today
+from memory.llm.embeddings import embedder_of
+from memory.llm.onnx_models import ModelUnavailable, reranker_name
+from memory.llm.registry import language_model
 from memory.llm.requests import Purpose
-from memory.llm.workspace_model import embedder_of
 from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
 from memory.models.episodes import PENDING_STATES
 from memory.models.fields import count_about
@@ -187,7 +186,7 @@ def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
     spent = spent_today(workspace_id=workspace.pk)
     return Budget(
         is_cap_reached=(pause is not None and pause.reason == PauseReason.CAP)
-        or bool(cap_reached(workspace=workspace, spent=spent)),
+        or bool(reached_cap(workspace=workspace, spent=spent)),
         recall_tokens_today=recall_tokens_today(workspace_id=workspace.pk),
         daily_recall_token_cap=recall_token_cap(workspace=workspace),
         tokens_today=spent.tokens,

@@ -16,13 +16,13 @@ from memory.llm.prompts import (
     MERGE,
     META,
     PERSON,
+    READING,
     REMEMBER,
     REVISION,
     SPLIT,
     SUMMARY,
     SYNTHESIS,
 )
-from memory.llm.reading_prompt import READING
 
 PURPOSES = {
     SYNTHESIS: "synthesize",

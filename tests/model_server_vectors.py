@@ -34,7 +34,7 @@ def mapped_vectors(mapping: Mapping[str, NDArray[np.float32]]) -> Embed:
 
 def offline_vectors(texts: Sequence[str], dimensions: int) -> NDArray[np.float32]:
     """Hand out the vectors of the model that ships with the project."""
-    from memory.llm.static_embeddings import StaticEmbedder
+    from memory.llm.offline import StaticEmbedder
 
     return StaticEmbedder().embed(texts)[:, :dimensions]
 

@@ -29,13 +29,13 @@ from memory.consolidation.schedule import (
 )
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
+from memory.facts.job import send_due_jobs
+from memory.facts.remember import run_remember_job
 from memory.graph.linking import link_due_memories
 from memory.ingest.extract import extract_conversation, log_context_of
 from memory.ingest.scheduling import flush_surprising, wake_conversations
 from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
-from memory.remembering.sweeping import wake_remembrances
-from memory.remembering.working import work_remembrance
 from memory.search.plan import keep_indexes as keep_vector_indexes
 from memory.search.words import count_due_words
 from workers.canvas import apply_early, end_cycle, judge_jobs
@@ -173,7 +173,7 @@ class Direct(Step):
 
 @shared_task(base=Direct, name="workers.remember")
 def remember(remembrance_id: int) -> None:
-    work_remembrance(remembrance_id=remembrance_id, now=timezone.now())
+    run_remember_job(remembrance_id=remembrance_id, now=timezone.now())
 
 
 @shared_task(base=Step, name="workers.sweep")
@@ -183,7 +183,7 @@ def sweep() -> None:
     open_rested_cycles(now=timezone.now())
     open_missed_cycles(now=timezone.now())
     open_backlog_cycles(now=timezone.now())
-    wake_remembrances()
+    send_due_jobs()
     flush_surprising()  # last: it asks a model, and nothing else waits for one that fails
 
 

@@ -9,8 +9,8 @@ from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, link_to
 from memory.admin.roles import rows_of_member, workspaces_of
+from memory.facts.job import retry_failed
 from memory.models import Belief, Episode, RememberedFact, Remembrance, Role
-from memory.remembering.failed import retry_failed
 
 
 class FactsOfRemembrance(AuditInline[RememberedFact, Remembrance]):

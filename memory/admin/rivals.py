@@ -11,8 +11,8 @@ from memory.admin.by_membership import AuditAdmin, OfMyWorkspaces
 from memory.admin.paginator import PagesWithoutCount
 from memory.admin.presentation import badge, link_to
 from memory.admin.roles import rows_of_member, workspaces_of
+from memory.facts.contradictions import dismiss_contradiction_candidates, reopen_contradiction_candidates
 from memory.models import Belief, ModelCall, Rival, Role
-from memory.remembering.rivals import dismiss_rivals, reopen_rivals
 
 
 @admin.register(Rival)
@@ -63,12 +63,12 @@ class RivalAdmin(AuditAdmin[Rival]):
     @admin.action(description="Dismiss: take off the list for good", permissions=["curate"])
     def dismiss(self, request: HttpRequest, pairs: models.QuerySet[Rival]) -> None:
         """Take the chosen pairs off the list, as far as they are the person's to judge."""
-        self._settle(request, pairs, dismiss_rivals, "dismissed")
+        self._settle(request, pairs, dismiss_contradiction_candidates, "dismissed")
 
     @admin.action(description="Open again: the next check asks about them", permissions=["curate"])
     def reopen(self, request: HttpRequest, pairs: models.QuerySet[Rival]) -> None:
         """Let the next check ask about the chosen pairs, as far as they are the person's to judge."""
-        self._settle(request, pairs, reopen_rivals, "opened again")
+        self._settle(request, pairs, reopen_contradiction_candidates, "opened again")
 
     def _settle(self, request: HttpRequest, pairs: models.QuerySet[Rival], act: Callable[..., int], what: str) -> None:
         mine = list(rows_of_member(pairs, request=request, at_least=Role.CURATOR))

@@ -17,19 +17,22 @@ from memory.api.reflection import FEW, MOST
 from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
-from memory.models import Permission, Rival, RivalState, Workspace
-from memory.remembering.rivals import (
-    Checked,
-    check_rivals,
-    dismiss_rivals,
-    find_rivals,
-    list_rivals,
-    reopen_rivals,
-    standing_rivals,
+from memory.facts.contradictions import (
+    CheckOutcome,
+    believed_candidates,
+    check_contradiction_candidates,
+    dismiss_contradiction_candidates,
+    find_contradiction_candidates,
+    list_contradiction_candidates,
+    reopen_contradiction_candidates,
 )
+from memory.models import Permission, Rival, RivalState, Workspace
 
 # What a curator may say of a pair.
-SETTLINGS: dict[str, Callable[..., int]] = {"dismiss": dismiss_rivals, "reopen": reopen_rivals}
+SETTLINGS: dict[str, Callable[..., int]] = {
+    "dismiss": dismiss_contradiction_candidates,
+    "reopen": reopen_contradiction_candidates,
+}
 
 _PAIR = {
     "id": 31,
@@ -156,18 +159,20 @@ class ContradictionsView(APIView):
     def post(self, request: Request) -> Response:
         asked, workspace = read_body(ContradictionRequest, request), holder_of(request).workspace
         most: int = asked["limit"]
-        found = len(find_rivals(workspace=workspace, now=timezone.now(), most=most))
-        checked = Checked(outcomes={}, stopped="")
+        found = len(find_contradiction_candidates(workspace=workspace, now=timezone.now(), most=most))
+        checked = CheckOutcome(outcomes={}, stopped="")
         if asked["check"]:
             seconds, again = settings.POLICY.remember.answer_seconds, asked["again"]
-            checked = check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=most, again=again)
+            checked = check_contradiction_candidates(
+                workspace=workspace, now=timezone.now(), seconds=seconds, most=most, again=again
+            )
         told = {"found": found, "outcomes": checked.outcomes, "stopped": checked.stopped}
         return Response(ContradictionLookSerializer(_listed(workspace, most) | told).data)
 
 
 def _listed(workspace: Workspace, most: int, state: str | None = None) -> dict[str, Any]:
-    rivals = list_rivals(workspace=workspace, state=RivalState(state) if state else None)
-    unasked = standing_rivals(workspace=workspace).only_alike().count()
+    rivals = list_contradiction_candidates(workspace=workspace, state=RivalState(state) if state else None)
+    unasked = believed_candidates(workspace=workspace).only_alike().count()
     return {"total": rivals.count(), "unasked": unasked, "pairs": rivals[:most]}
 
 
@@ -186,7 +191,7 @@ class ContradictionView(APIView):
     )
     def post(self, request: Request, pair_id: int, settling: str) -> Response:
         read_body(Nothing, request)
-        rivals = standing_rivals(workspace=holder_of(request).workspace).filter(pk=pair_id)
+        rivals = believed_candidates(workspace=holder_of(request).workspace).filter(pk=pair_id)
         get_object_or_404(rivals)
         SETTLINGS[settling](rivals=rivals)
         return Response(ContradictionSerializer(get_object_or_404(rivals)).data)  # a belief may have gone meanwhile

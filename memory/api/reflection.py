@@ -15,11 +15,10 @@ from memory.api.beliefs import BeliefSerializer
 from memory.api.requests import Nothing, StrictSerializer, read_body, read_query
 from memory.api.rounding import RoundedField
 from memory.api.schema import documented
+from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
+from memory.facts.reflection import DuplicatePair, backfill_subjects, list_prunable, propose_merges, prune, reflect
 from memory.ledger.transactions import Author
 from memory.models import Permission
-from memory.remembering.meta import META_REASON, make_meta_beliefs
-from memory.remembering.reflecting import Duplicate, list_prunable, propose_merges, prune, reflect
-from memory.remembering.subjects import backfill_subjects
 
 MOST = 1_000
 FEW = 100
@@ -179,7 +178,7 @@ class MergesView(APIView):
     )
     def post(self, request: Request) -> Response:
         read_body(Nothing, request)
-        proposed: list[Duplicate] = propose_merges(workspace=holder_of(request).workspace, now=timezone.now())
+        proposed: list[DuplicatePair] = propose_merges(workspace=holder_of(request).workspace, now=timezone.now())
         return Response({"proposed": DuplicateSerializer([asdict(pair) for pair in proposed], many=True).data})
 
 

@@ -17,9 +17,9 @@ from memory.api.problems import CONTENT_TYPE, problem, without_secrets
 from memory.api.requests import sendable
 from memory.api.schema import documented
 from memory.domain.ids import IdKind, id_pattern
+from memory.facts.remember import Remembered, remember
 from memory.ingest.schemas import IngestContext, Name, Rejected, Slug, Time
 from memory.models import Permission
-from memory.remembering.remember import Remembered, remember
 
 _ACTIONS = Literal["created", "reinforced", "weakened", "superseded"]
 

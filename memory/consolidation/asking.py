@@ -16,13 +16,18 @@ from memory.consolidation.setting_aside import BrokenBy
 from memory.domain.breaking import describe_own
 from memory.domain.time_limits import holds_a_call
 from memory.ending import is_ending
-from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.calls import BACKOFF_SECONDS, HOPELESS, Answer, Ask, Failure, answer_asks
-from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.embeddings import Embedder
-from memory.llm.ledger import CallScope, abandon_calls
-from memory.llm.model import CallFailed, FailureKind, language_model
-from memory.llm.workspace_model import embedder_of
+from memory.llm.call_log import (
+    CallBudget,
+    CallScope,
+    DailyCapReached,
+    LeaseLost,
+    OutOfBudget,
+    RetryLater,
+    abandon_calls,
+)
+from memory.llm.embeddings import embed_for_workspace, embedder_of
+from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
+from memory.llm.runner import BACKOFF_SECONDS, FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.models import ClusterJob, StructuralJob
 
 log = structlog.get_logger(__name__)
@@ -31,10 +36,12 @@ Vector = NDArray[np.float32]
 
 SERVER_IS_BUSY = "a model server asks to wait longer than the cycle lasts"
 
-_NEVER_BETTER = {*HOPELESS, FailureKind.BAD_REQUEST}
+_NEVER_BETTER = {*FATAL_KINDS, FailureKind.BAD_REQUEST}
 
 
-def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Sequence[Answer]], None]) -> bool:
+def ask_models(
+    *, lease: JobLease[Any], asks: Sequence[ModelRequest], store: Callable[[Sequence[ModelAnswer]], None]
+) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
     if not asks:
         return True
@@ -45,7 +52,7 @@ def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Se
     of_cycle = seconds_left(cycle_id=lease.cycle_id)
     of_step = lease.seconds_left()
     try:
-        failures = answer_asks(
+        failures = run_requests(
             asks=asks,
             scope=scope,
             budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=budget_policy()),
@@ -53,7 +60,7 @@ def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Se
             store=store,
             fence=lease.renew,
         )
-    except MustWait as wait:
+    except RetryLater as wait:
         _wait(lease=lease, seconds=wait.seconds)
         return False
     except DailyCapReached as spent:
@@ -70,7 +77,7 @@ def ask_models(*, lease: JobLease[Any], asks: Sequence[Ask], store: Callable[[Se
     return not failures
 
 
-def _raise_if_ours(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
+def _raise_if_ours(lease: JobLease[Any], failures: Sequence[FailedRequest]) -> None:
     """Raise what rules on this machine broke over, and nothing that a server may have had a part in."""
     ours = [failure for failure in failures if failure.kind is FailureKind.OWN_ERROR]
     if not ours or not language_model().is_offline or not isinstance(lease.job, ClusterJob):
@@ -83,13 +90,13 @@ def _raise_if_ours(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
     raise BrokenBy(ours[0].message, reasons=alone)
 
 
-def _fail(lease: JobLease[Any], failures: Sequence[Failure]) -> None:
+def _fail(lease: JobLease[Any], failures: Sequence[FailedRequest]) -> None:
     """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls.
 
     What nothing but a key was wrong with is carried over with the cycle's other structural jobs, and no claim counted.
     """
     reason = f"{failures[0].kind}: {failures[0].message}"
-    if failures[0].kind in HOPELESS:
+    if failures[0].kind in FATAL_KINDS:
         spend_budget(cycle_id=lease.cycle_id, reason=reason)
         if isinstance(lease.job, StructuralJob):
             return
@@ -124,7 +131,7 @@ def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
         if failure.retry_after is not None:
             _wait(lease=lease, seconds=failure.retry_after)
         else:
-            if failure.kind in HOPELESS:
+            if failure.kind in FATAL_KINDS:
                 spend_budget(cycle_id=lease.cycle_id, reason=f"embedding: {failure.kind}")
             fail_job(lease=lease, reason=f"embedding: {failure.kind}")
         return None
@@ -147,7 +154,7 @@ def embed_patiently(
     policy, ends_at = budget_policy(), time.monotonic() + seconds
     for pauses in range(policy.call_attempts):
         try:
-            return embed_in_ledger(
+            return embed_for_workspace(
                 scope=scope, model=model, texts=texts, timeout=policy.call_seconds, episodes=episodes
             )
         except CallFailed as failure:

@@ -19,7 +19,7 @@ from memory.language.modes import Mode
 from memory.ledger.beliefs import BeliefDraft, BeliefSource, CreationOutcome, StatementVector, create_belief
 from memory.ledger.confidence import confidence_policy
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import Claim, ClusterJob, Cycle, FactType, JobKind, JobVerdict, LineageKind
 
 TOO_FEW_SUPPORTS = "too_few_supports"

@@ -6,8 +6,8 @@ of whatever happened to be asked about.
 
 from collections.abc import Collection, Sequence
 
-from memory.llm.calls import Failure
-from memory.llm.model import FailureKind
+from memory.llm.registry import FailureKind
+from memory.llm.runner import FailedRequest
 from memory.models import Blame, CallOutcome, ClusterMember, ModelCall
 
 _BLAME = {
@@ -20,7 +20,7 @@ _BLAME = {
 }
 
 
-def blame_episodes(*, job_id: int, failures: Sequence[Failure]) -> None:
+def blame_episodes(*, job_id: int, failures: Sequence[FailedRequest]) -> None:
     """Mark the episodes of the calls that failed for good; a refused key or a rate limit is nobody's fault."""
     for failure in failures:
         if blame := _BLAME.get(failure.kind):

@@ -30,8 +30,8 @@ from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import confidence_policy, read_evidence_rows
 from memory.ledger.gates import challenge_belief, is_challenged
 from memory.ledger.transactions import Author, lock_beliefs
-from memory.llm.model import language_model
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import language_model
 from memory.models import (
     Basis,
     Belief,

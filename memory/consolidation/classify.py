@@ -36,12 +36,12 @@ from memory.ledger.beliefs import (
     read_beliefs_with_vectors,
     supports_by_guard,
 )
-from memory.llm.calls import Answer, Ask
-from memory.llm.embeddings import Embedder
+from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
+from memory.llm.registry import Embedder
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest
-from memory.llm.workspace_model import embedder_of
+from memory.llm.runner import ModelAnswer, ModelRequest
 from memory.models import Basis, Belief, ClusterJob, JobKind, JobVerdict
 from memory.models.fields import insert_new
 from memory.search.vectors import Vectors
@@ -188,7 +188,7 @@ def judge(*, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targ
 
 def asks_about_beliefs(
     *, job: ClusterJob, members: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
-) -> list[Ask]:
+) -> list[ModelRequest]:
     """Return what a job would ask about the beliefs that are there already; nothing is written."""
     targets = _existing_targets(job=job, members=members, vectors=vectors, model=model)
     known = _verdicts_without_asking(job=job, members=members, targets=targets)
@@ -257,7 +257,9 @@ def _may_concern(*, member: EpisodeSource, target: Target) -> bool:
     return may_be_related(episode=member.claim, statement=target.belief.claim, similarity=target.likeness[member.id])
 
 
-def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waiting: Mapping[str, set[str]]) -> list[Ask]:
+def _asks(
+    *, members: Sequence[EpisodeSource], targets: Sequence[Target], waiting: Mapping[str, set[str]]
+) -> list[ModelRequest]:
     """Return the calls for what waits: of at most twelve episodes, about the statements that wait for the same ones."""
     policy = settings.POLICY.consolidation
     by_id, said = {target.belief.id: target for target in targets}, {member.id: member for member in members}
@@ -265,7 +267,9 @@ def _asks(*, members: Sequence[EpisodeSource], targets: Sequence[Target], waitin
     batch = gather_pairs if is_gathered else partial(batch_pairs, most_statements=policy.classify_statements)
     batches = batch(waiting=waiting, texts=list(said), most_texts=policy.classify_episodes)
     return [
-        Ask(key=str(number), request=_request([by_id[key] for key in one.statements], [said[key] for key in one.texts]))
+        ModelRequest(
+            key=str(number), request=_request([by_id[key] for key in one.statements], [said[key] for key in one.texts])
+        )
         for number, one in enumerate(batches)
     ]
 
@@ -280,7 +284,7 @@ def _request(targets: Sequence[Target], members: Sequence[EpisodeSource]) -> Cla
 
 
 def _store_answers(
-    job: ClusterJob, targets: Mapping[str, Target], waiting: Mapping[str, set[str]], answers: Sequence[Answer]
+    job: ClusterJob, targets: Mapping[str, Target], waiting: Mapping[str, set[str]], answers: Sequence[ModelAnswer]
 ) -> None:
     """Store what was waited for; a pair that was judged before and asked about beside others stays as it was."""
     rows = []

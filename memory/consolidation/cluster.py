@@ -27,9 +27,8 @@ from memory.consolidation.sources import EpisodeSource, each_once, hash_members,
 from memory.domain.breaking import OWN_ERRORS
 from memory.domain.clustering import centrality, cluster, rank_clusters
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.llm.embeddings import Embedder
-from memory.llm.model import language_model
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import Embedder, language_model
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from memory.search.vectors import Vectors
 

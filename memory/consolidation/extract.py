@@ -33,12 +33,10 @@ from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.lifecycle import ConsolidationState
 from memory.domain.matter import matter_of
 from memory.domain.time_limits import holds_a_call, step_seconds
-from memory.llm.budget import DailyCapReached
-from memory.llm.calls import HOPELESS
-from memory.llm.embeddings import Embedder
-from memory.llm.ledger import CallScope
-from memory.llm.model import CallFailed, FailureKind, language_model
-from memory.llm.workspace_model import embedder_of
+from memory.llm.call_log import CallScope, DailyCapReached
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
+from memory.llm.runner import FATAL_KINDS
 from memory.models import Claim, Cycle, CycleStep, Episode
 from memory.search.vectors import store_claim_vectors, store_episode_vectors
 
@@ -201,7 +199,7 @@ class _Embedding:
                 return
             except CallFailed as failure:
                 if not self._is_about_texts(batch, failure):
-                    if failure.kind in HOPELESS:
+                    if failure.kind in FATAL_KINDS:
                         spend_budget(cycle_id=self.cycle.pk, reason=f"embedding: {failure.kind}")
                     self._fail([*batch, *chain.from_iterable(batches)], failure)
                     return

@@ -11,11 +11,9 @@ from memory.domain.refusals import Refusal, refuse_statement
 from memory.domain.verdicts import Verdict
 from memory.ledger.beliefs import BeliefDraft, EmbeddingUnavailable, StatementVector, draft_successor
 from memory.ledger.evidence import EvidenceInput
-from memory.llm.budget import DailyCapReached
-from memory.llm.embedding_calls import embed_in_ledger
-from memory.llm.ledger import CallScope
-from memory.llm.model import CallFailed
-from memory.llm.workspace_model import embedder_of
+from memory.llm.call_log import CallScope, DailyCapReached
+from memory.llm.embeddings import embed_for_workspace, embedder_of
+from memory.llm.registry import CallFailed
 from memory.models import Belief, EvidenceKind
 from memory.models.beliefs import Timeframe
 
@@ -61,7 +59,7 @@ def embed_wordings(
     scope, timeout = CallScope(workspace_id=workspace_id), seconds or budget_policy().call_seconds
     model = embedder_of(workspace_id)
     try:
-        vectors = embed_in_ledger(scope=scope, model=model, texts=statements, timeout=timeout)
+        vectors = embed_for_workspace(scope=scope, model=model, texts=statements, timeout=timeout)
     except CallFailed as failure:  # what a server says of it stands in the ledger, from where erasing takes it
         raise EmbeddingUnavailable(
             f"The embedding model does not answer: {failure.kind.replace('_', ' ')}"

@@ -7,7 +7,7 @@ from memory.consolidation.singles import find_unheard
 from memory.consolidation.sources import read_episodes
 from memory.consolidation.touched import undoing_of
 from memory.domain.lifecycle import ConsolidationState, JobState
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import Belief, ClusterMember, Cycle, Episode, Evidence, StructuralJob, StructuralKind
 
 _HOLDABLE = (

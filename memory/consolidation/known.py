@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.domain.verdicts import Verdict
-from memory.llm.model import language_model
 from memory.llm.prompts import CLASSIFICATION_VERSION
+from memory.llm.registry import language_model
 from memory.llm.requests import Purpose
 from memory.models import Basis, ChildVerdict, Evidence, JobVerdict
 

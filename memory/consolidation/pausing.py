@@ -16,8 +16,8 @@ from django.db.models.functions import Now, TruncDay
 
 from memory.domain.breaking import OURS
 from memory.domain.lifecycle import CycleState, JobState
-from memory.llm.budget import CAP_REASONS
-from memory.llm.fingerprint import fingerprint_models
+from memory.llm.call_log import CAP_REASONS
+from memory.llm.registry import fingerprint_models
 from memory.models import CallOutcome, ClusterJob, Cycle, ModelCall, Pause, PauseReason, Workspace
 
 log = structlog.get_logger(__name__)

@@ -18,9 +18,9 @@ from memory.domain.lifecycle import JobState
 from memory.domain.refusals import refuse_statement
 from memory.domain.user_names import name_of_user
 from memory.ledger.beliefs import hash_statement
-from memory.llm.calls import Answer, Ask
 from memory.llm.replies import Division, Reply, Statement, Synthesis, Union
 from memory.llm.requests import MergeRequest, Request, RevisionRequest, SplitRequest, StatedBelief
+from memory.llm.runner import ModelAnswer, ModelRequest
 from memory.models import Belief, StructuralChild, StructuralJob, StructuralKind
 
 NO_DIVISION = "no_division"
@@ -47,8 +47,8 @@ class Proposed:
 
 def propose(*, lease: JobLease[StructuralJob]) -> bool:
     """Ask what is to be believed instead and store it as the job's children; false if there is no answer to go on."""
-    job, answers = lease.job, list[Answer]()
-    asks = [Ask(key=job.kind, request=_request(job))]
+    job, answers = lease.job, list[ModelAnswer]()
+    asks = [ModelRequest(key=job.kind, request=_request(job))]
     if not ask_models(lease=lease, asks=asks, store=answers.extend):
         return False
     reply = answers[0].reply

@@ -18,12 +18,11 @@ from memory.consolidation.cycle import TIME_IS_UP, budget_policy, renew_unless_c
 from memory.consolidation.settling import UNREAD, fail_unread
 from memory.domain.policy import BudgetPolicy
 from memory.ending import is_ending
-from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.calls import HOPELESS, Answer, Ask, Failure, answer_asks
-from memory.llm.ledger import CallScope
-from memory.llm.model import language_model
+from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
+from memory.llm.registry import language_model
 from memory.llm.replies import ClaimsReply
 from memory.llm.requests import ClaimsRequest
+from memory.llm.runner import FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.models import Cycle
 from memory.models.episodes import EpisodeQuerySet
 
@@ -38,17 +37,17 @@ def read_speech(*, cycle: Cycle, attempt: int, episodes: EpisodeQuerySet, began:
         now=cycle.now,
         alone=set(failed_before.values_list("pk", flat=True)),
     )
-    asks = [Ask(key=str(number), request=request) for number, request in enumerate(requests)]
+    asks = [ModelRequest(key=str(number), request=request) for number, request in enumerate(requests)]
     if asks:
         _ask(cycle=cycle, attempt=attempt, asks=asks, began=began)
 
 
-def _ask(*, cycle: Cycle, attempt: int, asks: Sequence[Ask], began: float) -> None:
+def _ask(*, cycle: Cycle, attempt: int, asks: Sequence[ModelRequest], began: float) -> None:
     """Answer all asks, storing what each tells; whatever stops that is in the cycle's row by then."""
     of_cycle = seconds_left(cycle_id=cycle.pk)
     of_step = _seconds_of_step(began)
     try:
-        failures = answer_asks(
+        failures = run_requests(
             asks=asks,
             scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
             budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=_policy(asks)),
@@ -56,7 +55,7 @@ def _ask(*, cycle: Cycle, attempt: int, asks: Sequence[Ask], began: float) -> No
             store=partial(_store, cycle=cycle),
             fence=lambda: renew_unless_cancelled(cycle_id=cycle.pk, attempt=attempt),
         )
-    except MustWait:
+    except RetryLater:
         spend_budget(cycle_id=cycle.pk, reason=SERVER_IS_BUSY)
     except DailyCapReached as spent:
         spend_budget(cycle_id=cycle.pk, reason=str(spent))
@@ -75,14 +74,14 @@ def _seconds_of_step(began: float) -> float:
     return policy.last_call_seconds + policy.call_seconds - (time.monotonic() - began)
 
 
-def _policy(asks: Sequence[Ask]) -> BudgetPolicy:
+def _policy(asks: Sequence[ModelRequest]) -> BudgetPolicy:
     """Return the budget of calls that read: longer ones, and attempts enough to corner a bad text in each batch."""
     policy = budget_policy()
     seconds = max(policy.call_seconds, settings.POLICY.reading.seconds)
     return replace(policy, call_seconds=seconds, call_attempts=policy.call_attempts * len(asks))
 
 
-def _store(answers: Sequence[Answer], *, cycle: Cycle) -> None:
+def _store(answers: Sequence[ModelAnswer], *, cycle: Cycle) -> None:
     reader = reader_of(model_for=language_model().model_for)
     for answer in answers:
         if not isinstance(answer.request, ClaimsRequest) or not isinstance(answer.reply, ClaimsReply):
@@ -90,10 +89,10 @@ def _store(answers: Sequence[Answer], *, cycle: Cycle) -> None:
         store_model_claims(request=answer.request, reply=answer.reply, reader=reader, now=cycle.now)
 
 
-def _set_aside(cycle: Cycle, failures: Sequence[Failure]) -> None:
+def _set_aside(cycle: Cycle, failures: Sequence[FailedRequest]) -> None:
     """Mark what no model could read; one that failed alone is to blame for it, a refused key ends the cycle's calls."""
     for failure in failures:
-        if failure.kind in HOPELESS:
+        if failure.kind in FATAL_KINDS:
             spend_budget(cycle_id=cycle.pk, reason=f"{UNREAD}{failure.kind}")
         ids = [message.id for message in failure.request.read] if isinstance(failure.request, ClaimsRequest) else []
         is_blamed = len(ids) == 1 and is_to_blame(cycle_id=cycle.pk, kind=failure.kind)

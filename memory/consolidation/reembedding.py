@@ -17,9 +17,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from memory.consolidation.asking import embed_patiently
 from memory.domain.matter import matter_of
 from memory.ledger.transactions import lock_workspace
-from memory.llm.embeddings import Embedder, WrongDimensions
-from memory.llm.ledger import CallScope
-from memory.llm.model import CallFailed, FailureKind
+from memory.llm.call_log import CallScope
+from memory.llm.registry import CallFailed, Embedder, FailureKind, WrongDimensions
 from memory.models import Belief, BeliefEmbedding, Claim, ClaimEmbedding, Cycle, Episode, EpisodeEmbedding, Workspace
 from memory.search.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
 

@@ -14,11 +14,11 @@ from memory.domain.batches import batch_pairs
 from memory.domain.matching import Claim
 from memory.domain.verdicts import Verdict
 from memory.ledger.beliefs import supports_by_guard
-from memory.llm.calls import Answer, Ask
+from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Verdicts
 from memory.llm.requests import ClassificationRequest, StatedBelief
-from memory.llm.workspace_model import embedder_of
+from memory.llm.runner import ModelAnswer, ModelRequest
 from memory.models import Basis, ChildVerdict, StructuralChild, StructuralJob
 from memory.search.vectors import read_episode_vectors
 
@@ -103,7 +103,7 @@ def _asks(
     said: Mapping[str, Testimony],
     waiting: Mapping[str, set[str]],
     likeness: Mapping[str, Likeness],
-) -> list[Ask]:
+) -> list[ModelRequest]:
     """Return the calls for what waits; children that wait for the same episodes are asked about together."""
     policy = settings.POLICY.consolidation
     batches = batch_pairs(
@@ -113,7 +113,7 @@ def _asks(
         most_texts=policy.classify_episodes,
     )
     return [
-        Ask(
+        ModelRequest(
             key=str(number),
             request=ClassificationRequest(
                 beliefs=tuple(_stated(children[key]) for key in one.statements),
@@ -147,7 +147,7 @@ def _store_answers(
     children: Mapping[str, StructuralChild],
     said: Mapping[str, Testimony],
     waiting: Mapping[str, set[str]],
-    answers: Sequence[Answer],
+    answers: Sequence[ModelAnswer],
 ) -> None:
     rows = []
     for answer in answers:

@@ -11,7 +11,7 @@ from memory.consolidation.offspring import apply_structural_job
 from memory.consolidation.proposing import propose
 from memory.consolidation.rejudging import judge_children, unite_verdicts
 from memory.domain.lifecycle import JobState
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import StructuralJob, StructuralKind
 from memory.models.cycles import OPEN_JOB_STATES
 

@@ -15,7 +15,7 @@ from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.lifecycle import ConsolidationState
 from memory.ledger.beliefs import passes_guard
-from memory.llm.model import CallFailed, language_model
+from memory.llm.registry import CallFailed, language_model
 from memory.llm.requests import SynthesisRequest
 from memory.models import ClusterJob, Cycle, Episode
 

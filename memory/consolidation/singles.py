@@ -29,8 +29,7 @@ from memory.ledger.beliefs import (
     read_beliefs_with_vectors,
     supports_by_guard,
 )
-from memory.llm.embeddings import Embedder
-from memory.llm.model import language_model
+from memory.llm.registry import Embedder, language_model
 from memory.models import Belief, Claim
 from memory.search.vectors import Vectors
 

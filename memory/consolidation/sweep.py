@@ -14,7 +14,7 @@ from memory.consolidation.finish import close_cycle
 from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.lifecycle import CycleState
 from memory.domain.time_limits import step_seconds
-from memory.llm.ledger import abandon_calls
+from memory.llm.call_log import abandon_calls
 from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall, StructuralJob
 from memory.signals import cycle_ready
 

@@ -17,10 +17,10 @@ from memory.domain.lifecycle import JobState
 from memory.domain.matching import Claim
 from memory.domain.refusals import refuse_statement
 from memory.ledger.beliefs import hash_statement, is_statement_readable
-from memory.llm.calls import Answer, Ask
+from memory.llm.embeddings import embedder_of
 from memory.llm.replies import Synthesis
 from memory.llm.requests import SynthesisRequest
-from memory.llm.workspace_model import embedder_of
+from memory.llm.runner import ModelAnswer, ModelRequest
 from memory.models import ClusterJob
 
 log = structlog.get_logger(__name__)
@@ -48,8 +48,8 @@ def _synthesize(lease: JobLease[ClusterJob]) -> None:
         return
     central = _central(members)
     request = synthesis_request(members=members)
-    answers: list[Answer] = []
-    if ask_models(lease=lease, asks=[Ask(key="candidate", request=request)], store=answers.extend):
+    answers: list[ModelAnswer] = []
+    if ask_models(lease=lease, asks=[ModelRequest(key="candidate", request=request)], store=answers.extend):
         reply = answers[0].reply
         assert isinstance(reply, Synthesis)  # a synthesis is answered with one
         _store_candidate(lease=lease, reply=reply, members=central)

@@ -13,7 +13,7 @@ from memory.domain.calibration import Profile
 from memory.domain.gates.decisions import LIVE
 from memory.domain.lifecycle import CycleState, JobState
 from memory.ledger.beliefs import BeliefSource, cosine_matrix, passes_guard, read_beliefs_with_vectors
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
 from memory.search.vectors import Vectors
 

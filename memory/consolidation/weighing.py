@@ -16,7 +16,7 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.surprise import measure_surprise, move_importance
 from memory.domain.trust import trust_in
 from memory.ledger.transactions import change_episode_status
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import Episode, Transition
 from memory.search.vectors import NearEpisode, nearest_older_episodes
 

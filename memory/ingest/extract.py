@@ -46,8 +46,8 @@ from memory.ingest.turn_facts import (
     talk_of,
     to_said_turn,
 )
-from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.model import FailureKind
+from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
+from memory.llm.registry import FailureKind
 from memory.maintenance.due import note_extraction
 from memory.models import Conversation, Episode, PauseReason, Turn
 
@@ -98,7 +98,7 @@ def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | Non
             conversation_id=conversation.pk,
             user=conversation.user,
         )
-    except MustWait as wait:
+    except RetryLater as wait:
         lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
     except DailyCapReached as spent:
         lease.give_back(reason=str(spent), seconds=settings.POLICY.turns.cap_minutes * 60)

@@ -24,8 +24,8 @@ from memory.domain.conversation import Role
 from memory.domain.matter import matter_of
 from memory.domain.policy import TurnsPolicy
 from memory.domain.signals import Signal
-from memory.llm.embeddings import Embedder
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import Embedder
 from memory.models import Conversation, Turn, Workspace
 from memory.search.vectors import nearest_episode_cosines
 from memory.signals import turns_due

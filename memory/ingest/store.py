@@ -50,9 +50,8 @@ from memory.ingest.schemas import (
     Stored,
     read_line,
 )
-from memory.llm.embeddings import Embedder
-from memory.llm.model import CallFailed
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import CallFailed, Embedder
 from memory.models import Episode, EpisodeEmbedding, Source
 from memory.models.fields import new_episode_id
 from memory.redaction.service import redact_lines

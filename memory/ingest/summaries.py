@@ -30,12 +30,19 @@ from memory.ending import is_ending
 from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
 from memory.ingest.store import store_episodes
 from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
-from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.calls import Answer, Ask, answer_asks
-from memory.llm.ledger import CallScope, note_episodes
-from memory.llm.model import CallFailed, FailureKind, language_model
+from memory.llm.call_log import (
+    CallBudget,
+    CallScope,
+    DailyCapReached,
+    LeaseLost,
+    OutOfBudget,
+    RetryLater,
+    link_episodes,
+)
+from memory.llm.registry import CallFailed, FailureKind, language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
+from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.models import Conversation, Episode, ModelCall, Source, Turn
 
 log = structlog.get_logger(__name__)
@@ -58,7 +65,7 @@ def summarize_due_stretches(*, conversation_id: int, now: datetime) -> None:
         while end := _next_end(conversation_id, now):
             _summarize_up_to(mine.select_related("workspace", "project").get(), end, budget, now)
             mine.update(summed_up=end, sum_tries=0)
-    except MustWait as wait:
+    except RetryLater as wait:
         mine.update(sum_due_at=database_now(plus=wait.seconds))
     except DailyCapReached:
         mine.update(sum_due_at=database_now(plus=settings.POLICY.turns.cap_minutes * 60))
@@ -233,12 +240,12 @@ def _find_stored(key: str, arrival: IngestContext) -> Outcome | None:
 
 def _ask(
     shown: Sequence[TurnText], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool], person: str
-) -> Answer | None:
+) -> ModelAnswer | None:
     if all(turn.is_beside or says_nothing(turn.text) for turn in shown):
         return None
-    answers: list[Answer] = []
-    failures = answer_asks(
-        asks=[Ask(key="summary", request=SummaryRequest(turns=tuple(shown), person=person))],
+    answers: list[ModelAnswer] = []
+    failures = run_requests(
+        asks=[ModelRequest(key="summary", request=SummaryRequest(turns=tuple(shown), person=person))],
         scope=scope,
         budget=budget,
         model=language_model(),
@@ -268,5 +275,5 @@ def _store(
     }
     [outcome] = store_episodes(lines=[read_extracted_line(raw=raw, now=arrival.now)], arrival=arrival)
     if isinstance(outcome, Stored):
-        note_episodes(workspace_id=arrival.workspace.pk, seen=[(ModelCall(pk=call_id), outcome.id)])
+        link_episodes(workspace_id=arrival.workspace.pk, seen=[(ModelCall(pk=call_id), outcome.id)])
     return outcome

@@ -37,13 +37,12 @@ from memory.ingest.schemas import (
 )
 from memory.ingest.store import store_episodes
 from memory.language.claims import Speech, read_claims
-from memory.llm.budget import CallBudget
-from memory.llm.calls import Answer, Ask, Failure, answer_asks
-from memory.llm.ledger import CallScope, note_episodes
-from memory.llm.model import FailureKind, language_model
+from memory.llm.call_log import CallBudget, CallScope, link_episodes
 from memory.llm.prompts import LONGEST_TEXT
+from memory.llm.registry import FailureKind, language_model
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
+from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.models import Conversation, ModelCall, Source, Turn, TurnEpisode
 from memory.models.fields import insert_new
 
@@ -68,8 +67,8 @@ def ask_for_facts(
     Turns that no answer could be had for are named in `unread`: garbage is a failure, never "nothing found". Raises
     MustWait, OutOfBudget (DailyCapReached is one) or LeaseLost where the asking has to go on later.
     """
-    answers: list[Answer] = []
-    failures = answer_asks(
+    answers: list[ModelAnswer] = []
+    failures = run_requests(
         asks=list(_asks(as_turn_texts(turns, pieces=settings.POLICY.extraction.turns), name_of_user(user=user))),
         scope=CallScope(workspace_id=workspace_id, conversation_id=conversation_id),
         budget=budget,
@@ -97,7 +96,7 @@ def extraction_budget() -> CallBudget:
     return CallBudget.of_step(seconds=settings.POLICY.extraction.seconds, policy=settings.POLICY.budget)
 
 
-def _split_own_errors(failures: Sequence[Failure]) -> tuple[dict[int, str], list[Failure]]:
+def _split_own_errors(failures: Sequence[FailedRequest]) -> tuple[dict[int, str], list[FailedRequest]]:
     """Part the turns that break rules on this machine from those that got no answer (E6)."""
     if not language_model().is_offline:
         return {}, list(failures)
@@ -125,13 +124,15 @@ def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:
     ]
 
 
-def _asks(turns: Sequence[TurnText], person: str) -> Iterator[Ask]:
+def _asks(turns: Sequence[TurnText], person: str) -> Iterator[ModelRequest]:
     most = settings.POLICY.extraction.turns
     for start in range(0, len(turns), most):
-        yield Ask(key=str(start), request=FactsRequest(turns=tuple(turns[start : start + most]), person=person))
+        yield ModelRequest(
+            key=str(start), request=FactsRequest(turns=tuple(turns[start : start + most]), person=person)
+        )
 
 
-def _facts(answer: Answer) -> Iterator[Fact]:
+def _facts(answer: ModelAnswer) -> Iterator[Fact]:
     """Read a reply's facts; what says nothing is none, whatever model wrote it."""
     if not isinstance(answer.reply, Facts):
         raise TypeError(f"Facts were asked for, and {type(answer.reply).__name__} came.")
@@ -149,7 +150,7 @@ def _facts(answer: Answer) -> Iterator[Fact]:
             )
 
 
-def _numbers(failure: Failure) -> list[int]:
+def _numbers(failure: FailedRequest) -> list[int]:
     return [turn.number for turn in failure.request.turns] if isinstance(failure.request, FactsRequest) else []
 
 
@@ -302,7 +303,7 @@ def _link_calls(stored: Sequence[StoredTurn], arrival: IngestContext) -> None:
         if isinstance(one.outcome, Stored)
         for call_id in one.telling.call_ids
     ]
-    note_episodes(workspace_id=arrival.workspace.pk, seen=seen)
+    link_episodes(workspace_id=arrival.workspace.pk, seen=seen)
 
 
 def _weigh_stored(stored: Sequence[StoredTurn], arrival: IngestContext) -> None:

@@ -27,8 +27,8 @@ from memory.domain.matching import Claim as Text
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs, record_lineage
+from memory.llm.embeddings import embedder_of
 from memory.llm.requests import StatedBelief
-from memory.llm.workspace_model import embedder_of
 from memory.models import Belief, BeliefAccess, Erased, FactType, Scope, Workspace
 from memory.models.beliefs import BeliefQuerySet, Timeframe
 from memory.models.fields import new_unused_id

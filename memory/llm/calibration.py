@@ -1,5 +1,7 @@
 """Fit an embedding model's profile on half of the labelled pairs, and measure it on the other half (B8a)."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +14,32 @@ from numpy.typing import NDArray
 from memory.domain.calibration import PairLabel, Profile, fit_profile
 from memory.domain.matching import Claim, check_polarity
 from memory.domain.policy import Policy
-from memory.llm.embeddings import Embedder
+from memory.llm.registry import Embedder
+
+
+def calibrate(*, embedder: Embedder, pairs: Sequence[LabelledPair], policy: Policy) -> CalibrationReport:
+    """Fit on one half and measure on the other; raise CalibrationError for pairs that allow no profile."""
+    known, held_out = split_pairs(pairs=pairs)
+    cosines = _cosines(embedder, known)
+    by_label = {label: [c for c, p in zip(cosines, known, strict=True) if p.label is label] for label in PairLabel}
+    profile = fit_profile(model=embedder.name, similarities=by_label, policy=policy.calibration)
+    thresholds = {
+        "cluster": policy.consolidation.cluster_similarity,
+        "match": policy.consolidation.match_similarity,
+        "reinforce": policy.consolidation.reinforce_similarity,
+    }
+    alike = profile.reference(np.array(_cosines(embedder, held_out))) > thresholds["reinforce"]
+    passed = np.array([_guard_passes(pair) for pair in held_out])
+    return CalibrationReport(
+        profile=profile,
+        fitted_pairs=len(known),
+        held_out_pairs=len(held_out),
+        raw_thresholds={name: round(profile.raw(value), 4) for name, value in thresholds.items()},
+        guard=_measure(held_out, passed),
+        threshold=_measure(held_out, alike),
+        both=_measure(held_out, passed & alike),
+    )
+
 
 PAIRS = Path(__file__).with_name("calibration_pairs.jsonl")
 
@@ -59,32 +86,8 @@ def load_pairs(*, path: Path = PAIRS) -> list[LabelledPair]:
 
 def split_pairs(*, pairs: Iterable[LabelledPair]) -> tuple[list[LabelledPair], list[LabelledPair]]:
     """Halve every label of every language by hash, so that the halves stay the same whatever the order."""
-    ordered = sorted(pairs, key=lambda pair: (pair.label, pair.language, _hash(pair)))
+    ordered = sorted(pairs, key=lambda pair: (pair.label, pair.language, _hash_pair(pair)))
     return ordered[::2], ordered[1::2]
-
-
-def calibrate(*, embedder: Embedder, pairs: Sequence[LabelledPair], policy: Policy) -> CalibrationReport:
-    """Fit on one half and measure on the other; raise CalibrationError for pairs that allow no profile."""
-    known, held_out = split_pairs(pairs=pairs)
-    cosines = _cosines(embedder, known)
-    by_label = {label: [c for c, p in zip(cosines, known, strict=True) if p.label is label] for label in PairLabel}
-    profile = fit_profile(model=embedder.name, similarities=by_label, policy=policy.calibration)
-    thresholds = {
-        "cluster": policy.consolidation.cluster_similarity,
-        "match": policy.consolidation.match_similarity,
-        "reinforce": policy.consolidation.reinforce_similarity,
-    }
-    alike = profile.reference(np.array(_cosines(embedder, held_out))) > thresholds["reinforce"]
-    passed = np.array([_passes_guard(pair) for pair in held_out])
-    return CalibrationReport(
-        profile=profile,
-        fitted_pairs=len(known),
-        held_out_pairs=len(held_out),
-        raw_thresholds={name: round(profile.raw(value), 4) for name, value in thresholds.items()},
-        guard=_measure(held_out, passed),
-        threshold=_measure(held_out, alike),
-        both=_measure(held_out, passed & alike),
-    )
 
 
 def _cosines(embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[float]:
@@ -92,7 +95,7 @@ def _cosines(embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[float]:
     return [float(cosine) for cosine in np.einsum("ij,ij->i", vectors[::2], vectors[1::2])]
 
 
-def _passes_guard(pair: LabelledPair) -> bool:
+def _guard_passes(pair: LabelledPair) -> bool:
     left, right = (Claim(text=text, language=pair.language) for text in (pair.a, pair.b))
     return check_polarity(left=left, right=right).passed
 
@@ -109,5 +112,5 @@ def _measure(pairs: Sequence[LabelledPair], taken: NDArray[np.bool_]) -> ErrorRa
     )
 
 
-def _hash(pair: LabelledPair) -> str:
+def _hash_pair(pair: LabelledPair) -> str:
     return hashlib.sha256(f"{pair.a}\n{pair.b}".encode()).hexdigest()

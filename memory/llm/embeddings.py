@@ -1,172 +1,259 @@
-"""Models that turn text into vectors, behind one door."""
+"""Embed texts for a workspace.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+`embedder_of` returns the model that a workspace's vectors are of: the settings' where it is new, its own until it is
+moved. `embed_for_workspace` and `embed_query` call it; a call to a server leaves its row in the log, as every call
+does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from memory.domain.calibration import Profile
-
-DIMENSIONS = 768
-FEWEST_DIMENSIONS = 16  # a server's vectors of fewer say next to nothing of their texts: no model makes such
-
-log = structlog.get_logger(__name__)
-
-
-class WrongDimensions(ValueError):
-    """A model whose vectors do not fit the columns they are meant for."""
-
-    def __init__(self, *, model: str, dimensions: int) -> None:
-        super().__init__(
-            f"The embedding model {model} returned {dimensions} dimensions; {FEWEST_DIMENSIONS} to {DIMENSIONS} fit."
-        )
-        self.model = model
-        self.dimensions = dimensions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embedded:
-    """Vectors of shape (n, 768), and the tokens that a server counted for them; 0 if it told none."""
-
-    vectors: NDArray[np.float32]
-    tokens: int
+from memory.llm.call_log import NOBODY_WAITS, CallScope, check_recall_cap, release_connection, reserve_rows
+from memory.llm.onnx_models import file_with, weights_in
+from memory.llm.profiles import load_profile
+from memory.llm.prompts import estimate_tokens, reserve_tokens
+from memory.llm.registry import (
+    CallFailed,
+    Embedded,
+    Embedder,
+    FailureKind,
+    WrongDimensions,
+    cost_of,
+    default_embedder,
+    local_embedder,
+    models_folder,
+    remote_embedder,
+    static_embedder,
+)
+from memory.llm.runner import redact_texts
+from memory.models import CallOutcome, ModelCall, Workspace
+from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
 
 
-class Embedder(Protocol):
-    """Turns texts into unit vectors that are comparable with those of the same name only."""
+def embedder_of(workspace: Workspace | int) -> Embedder:
+    """Return the model whose vectors a workspace compares; one that cannot be loaded here fails every call."""
+    if isinstance(workspace, Workspace):
+        name = workspace.embedding_model
+    else:
+        name = Workspace.objects.values_list("embedding_model", flat=True).get(pk=workspace)
+    try:
+        return _load_named(name) if name else default_embedder()
+    except ImproperlyConfigured as error:
+        return MissingEmbedder(name=name or settings.ENGRAM_EMBEDDING_MODEL, reason=str(error))
 
-    @property
-    def name(self) -> str:
-        """Name the model; every stored vector carries it."""
-        ...
 
-    @property
-    def is_local(self) -> bool:
-        """Tell whether texts stay on this machine."""
-        ...
+_POLL_SECONDS = 0.1  # between two looks for a free place
 
-    @property
-    def is_multilingual(self) -> bool:
-        """Tell whether texts of different languages may be compared."""
-        ...
+
+def embed_for_workspace(
+    *, scope: CallScope, model: Embedder, texts: Sequence[str], timeout: float, episodes: Collection[str] = ()
+) -> NDArray[np.float32]:
+    """Return unit vectors of shape (n, 768) within the workspace's caps and its calls in flight.
+
+    Raises CallFailed where a server gave none, DailyCapReached. A model on this machine costs nothing and leaves no
+    row. No transaction is held while a server answers, and the call is another thread's: what ends a task is raised in
+    this one, and a client would take that for a broken answer.
+    """
+    if model.is_local:
+        return _embed(model, texts, timeout).vectors
+    coming = PendingEmbedding(scope=scope, model=model, texts=texts, timeout=timeout, episodes=episodes)
+    release_connection()
+    return coming.collect()
+
+
+class PendingEmbedding:
+    """Texts on their way to their vectors while something else is asked; rows are written in the caller's thread."""
+
+    def __init__(
+        self, *, scope: CallScope, model: Embedder, texts: Sequence[str], timeout: float, episodes: Collection[str]
+    ) -> None:
+        if not model.is_local:
+            texts = redact_texts(workspace_id=scope.workspace_id, texts=texts)
+        self._model, self._texts = model, texts
+        row = None if model.is_local else _open_embedding_row(scope, model, texts, purpose=PURPOSE_EMBED)
+        self._call_id = _reserve_place(row, episodes, timeout) if row else None
+        self._began = time.monotonic()
+        threads = ThreadPoolExecutor(max_workers=1)
+        self._coming = threads.submit(_embed, model, texts, timeout)
+        threads.shutdown(wait=False)
+
+    def collect(self) -> NDArray[np.float32]:
+        """Wait for the vectors (n, 768), and settle the call; raise CallFailed where none came."""
+        if self._call_id is None:
+            return self._coming.result().vectors
+        return _settle(self._call_id, self._model, self._texts, self._began, self._coming.result)
+
+
+def embed_query(*, workspace: Workspace, model: Embedder, text: str, timeout: float) -> NDArray[np.float32]:
+    """Return a query's unit vector (768) within recall's own cap; raise CallFailed or DailyCapReached."""
+    if model.is_local:
+        vector: NDArray[np.float32] = _embed(model, [text], timeout, is_query=True).vectors[0]
+        return vector
+    [text] = redact_texts(workspace_id=workspace.pk, texts=[text])
+    row = _open_embedding_row(CallScope(workspace_id=workspace.pk), model, [text], purpose=PURPOSE_RECALL)
+    check_recall_cap(workspace=workspace, tokens=row.input_tokens)
+    row.save()
+    release_connection()
+    answer = partial(_embed, model, [text], timeout, is_query=True)
+    found: NDArray[np.float32] = _settle(row.pk, model, [text], time.monotonic(), answer)[0]
+    return found
+
+
+def _reserve_place(row: ModelCall, episodes: Collection[str], timeout: float) -> int:
+    """Store a row once the workspace has a place for another call."""
+    patience = settings.POLICY.budget.wait_seconds
+    gives_up_at = time.monotonic() + patience
+    places = settings.POLICY.budget.calls_in_flight
+    while not (granted := reserve_rows(rows=[row], seen=[episodes], in_flight=places, call_seconds=timeout)):
+        if time.monotonic() > gives_up_at:
+            raise CallFailed("other calls take every place", kind=FailureKind.RATE_LIMITED, retry_after=patience)
+        time.sleep(_POLL_SECONDS)
+    return granted[0]
+
+
+def _settle(
+    call_id: int, model: Embedder, texts: Sequence[str], began: float, answer: Callable[[], Embedded]
+) -> NDArray[np.float32]:
+    """Close a call's row with what comes of it."""
+    try:
+        found = answer()
+    except CallFailed as failure:
+        _close_row(call_id, began, outcome=CallOutcome(failure.kind), error=str(failure)[:500], **_refund(failure))
+        raise
+    except BaseException:  # whoever waits is ended in its middle
+        _close_row(call_id, began, outcome=CallOutcome.ABANDONED, error=NOBODY_WAITS)
+        raise
+    tokens = found.tokens or estimate_tokens(*texts)
+    _close_row(
+        call_id,
+        began,
+        outcome=CallOutcome.OK,
+        input_tokens=tokens,
+        is_estimated=not found.tokens,
+        cost_usd=cost_of(model=model.name, input_tokens=tokens, output_tokens=0),
+    )
+    return found.vectors
+
+
+def _refund(failure: CallFailed) -> dict[str, object]:
+    """Give back what was reserved, but where the server may have done the work."""
+    kept = failure.kind in (FailureKind.TIMEOUT, FailureKind.MALFORMED)
+    return {} if kept else {"input_tokens": 0, "cost_usd": 0}
+
+
+def _embed(model: Embedder, texts: Sequence[str], timeout: float, *, is_query: bool = False) -> Embedded:
+    """Embed; texts that a model cannot take, and vectors that do not fit, are a failed call that says so."""
+    try:
+        return model.embed_counted(texts, timeout=timeout, is_query=is_query)
+    except WrongDimensions as error:
+        raise CallFailed(str(error), kind=FailureKind.MALFORMED) from error
+    except ValueError as error:
+        raise CallFailed(str(error), kind=FailureKind.BAD_REQUEST) from error
+
+
+def _open_embedding_row(scope: CallScope, model: Embedder, texts: Sequence[str], *, purpose: str) -> ModelCall:
+    tokens = reserve_tokens(*texts)
+    return ModelCall(
+        workspace_id=scope.workspace_id,
+        cycle_id=scope.cycle_id,
+        job_id=scope.job_id,
+        structural_job_id=scope.structural_job_id,
+        conversation_id=scope.conversation_id,
+        purpose=purpose,
+        model=model.name,
+        input_hash=hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest(),
+        input_tokens=tokens,
+        is_estimated=True,
+        cost_usd=cost_of(model=model.name, input_tokens=tokens, output_tokens=0),
+    )
+
+
+def _close_row(call_id: int, began: float, **outcome: object) -> None:
+    latency = round((time.monotonic() - began) * 1000)
+    ModelCall.objects.filter(pk=call_id).update(latency_ms=latency, finished_at=Now(), **outcome)
+
+
+STATIC_MODEL = "wordllama-l2-supercat-256"
+_FOLDER_MODEL = re.compile(r"(?P<folder>.+)@(?P<weights>[0-9a-f]{12})-[0-9a-f]{6}")
+
+
+class MissingEmbedder:
+    """Stands for a model that cannot be loaded: what needs vectors fails by name, what does not goes on without."""
+
+    is_local = False
+    is_multilingual = False
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        self.name, self._reason = name, reason
 
     @property
     def profile(self) -> Profile:
-        """Map raw cosines of this model to the reference scale and back (B8a)."""
-        ...
+        """Return the profile that ships for the model."""
+        return load_profile(model=self.name)
 
     def embed(
         self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False
     ) -> NDArray[np.float32]:
-        """Return unit vectors of shape (n, 768); raise ValueError for blank text, CallFailed for a server's failure.
-
-        Some models put another prefix in front of a query than in front of what it is to find.
-        """
-        ...
+        """Raise CallFailed."""
+        raise CallFailed(f"{self.name} cannot be loaded: {self._reason}", kind=FailureKind.AUTH)
 
     def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False) -> Embedded:
-        """Return what `embed` returns, with the tokens that it took."""
-        ...
+        """Raise CallFailed."""
+        return Embedded(vectors=self.embed(texts), tokens=0)
 
     def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
-        """Return the unit vector (768) of a text whose lower-case words weigh so much, all others nothing.
-
-        None where none of them weighs anything, and from a model that reads a text as a whole.
-        """
-        ...
+        """Return nothing: there is no model."""
+        return None
 
     def is_overlong(self, text: str) -> bool:
-        """Tell whether a text is cut into pieces whose vectors are averaged."""
-        ...
+        """Tell nothing."""
+        return False
 
 
-def embedder() -> Embedder:
-    """Return the embedding model that the settings name, one per process."""
-    match settings.ENGRAM_EMBEDDINGS:
-        case "offline":
-            return static_embedder()
-        case "openai":
-            return remote_embedder(settings.ENGRAM_EMBEDDING_MODEL)
-        case "local":
-            return local_embedder(settings.ENGRAM_EMBEDDING_MODEL)
-    raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, local, openai")
+def _load_named(name: str) -> Embedder:
+    """Load a model by the name that its vectors carry."""
+    if name == STATIC_MODEL:
+        return static_embedder()
+    if match := _FOLDER_MODEL.fullmatch(name):
+        return _load_folder(name, folder=match["folder"], weights=match["weights"])
+    if settings.OPENAI_API_KEY or settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL:
+        return remote_embedder(name)
+    raise ImproperlyConfigured("it is a server's model, and neither OPENAI_API_KEY nor a base URL is set")
 
 
-def preload() -> None:
-    """Load what the settings name before a worker forks: its children share the memory and answer at once."""
-    model = embedder()
-    if not model.profile.is_fitted:
-        log.warning("embeddings_uncalibrated", model=model.name)
-    if settings.ENGRAM_VERDICTS == "local":
-        from memory.llm.pair_models import pair_classifier
-
-        pair_classifier(named=settings.ENGRAM_VERDICT_MODEL)
-    servers = set()
-    if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
-        static_embedder()
-    if settings.ENGRAM_LLM == "openai":
-        servers.add(settings.OPENAI_BASE_URL)
-    if settings.ENGRAM_EMBEDDINGS == "openai":
-        servers.add(settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL)
-    for base_url in sorted(servers):
-        from memory.llm import openai_client
-
-        openai_client.preload(base_url=base_url, api_key=settings.OPENAI_API_KEY)
+def _load_folder(name: str, *, folder: str, weights: str) -> Embedder:
+    """Find the folder where the settings' own is, or in the data folder; what its files are must fit the name."""
+    own = settings.ENGRAM_EMBEDDING_MODEL if settings.ENGRAM_EMBEDDINGS == "local" else ""
+    looked = list(_possible_folders(folder, own))
+    for path in looked:
+        file = file_with(folder=path, weights=weights)
+        if file is None:
+            continue
+        known = next((one for one in (own, str(path)) if one and weights_in(one) == file), str(file))
+        found = local_embedder(known)  # by the name that others know it by: each is loaded once
+        if found.name == name:
+            return found
+    raise ImproperlyConfigured(f"there is no such folder: {' or '.join(map(str, looked))}")
 
 
-@lru_cache(maxsize=1)
-def static_embedder() -> Embedder:
-    """Return the static model that ships with the project; the offline rules use it whatever the settings name."""
-    from memory.llm.static_embeddings import StaticEmbedder
-
-    return StaticEmbedder()
-
-
-def remote_embedder(model: str) -> Embedder:
-    """Return a model of the server that the settings name."""
-    base_url = settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL
-    return _remote_embedder(base_url, settings.OPENAI_API_KEY, model)
-
-
-@lru_cache(maxsize=4)
-def _remote_embedder(base_url: str, api_key: str, model: str) -> Embedder:
-    from memory.llm.openai_embeddings import OpenAIEmbedder
-
-    return OpenAIEmbedder(base_url=base_url, api_key=api_key, model=model)
-
-
-@lru_cache(maxsize=4)
-def local_embedder(named: str) -> Embedder:
-    """Return the sentence model of a folder, or of a file in it; raise ModelUnavailable."""
-    from memory.llm.local_embeddings import LocalEmbedder
-
-    return LocalEmbedder(named=named)
-
-
-def models_folder() -> Path:
-    """Return where folders of models may stand, besides where the settings name one."""
-    folder: Path = settings.DATA_DIR / "models"
-    return folder
-
-
-def reject_blank(texts: Sequence[str]) -> None:
-    """Raise ValueError if a text has nothing to embed: its vector would be no direction at all."""
-    blank = [index for index, text in enumerate(texts) if not text.strip()]
-    if blank:
-        raise ValueError(f"nothing to embed in the text at position {blank[0]}")
-
-
-def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale rows to length 1 and pad them with zeros to 768; a row of zeros becomes the first axis."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    padded = np.zeros((len(vectors), DIMENSIONS), dtype=np.float32)
-    padded[:, : vectors.shape[1]] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    padded[lengths[:, 0] == 0, 0] = 1.0
-    return padded
+def _possible_folders(folder: str, own: str) -> Iterator[Path]:
+    """Name where a folder may be: the settings' own or beside it, or in the data folder."""
+    if own:
+        path = Path(own).expanduser().resolve()
+        above = [one for one in (path, *path.parents) if one.suffix != ".onnx" and one.name != "onnx"]
+        yield above[0].parent / folder
+    yield models_folder().resolve() / folder

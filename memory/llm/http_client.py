@@ -1,7 +1,7 @@
-"""The HTTP side of one model call: it ends by one deadline, reads a bounded body, and goes to no other address.
+"""The HTTP client of one model call: one deadline, a bounded body, no redirects.
 
-A timeout of httpx holds for a single read, so that a server which sends a byte a second would never run into it; and a
-body is read whole before anybody sees how long it is. Only looking up a host's name is left to the system's own limits.
+A timeout of httpx holds for a single read, so a server that sends a byte a second would never run into it; and httpx
+reads a body whole before its length is known. Only the lookup of a host's name is left to the system's own limits.
 """
 
 import socket
@@ -19,7 +19,6 @@ from django.conf import settings
 
 _PIECE_BYTES = 16 * 1024  # of a request, between two looks at the clock
 _OF_THE_BODY = {"content-encoding", "content-length", "transfer-encoding"}
-
 _call = threading.local()  # `ends_at`, a reading of time.monotonic(): a call is sent and read in one thread
 
 

@@ -1,13 +1,23 @@
-"""Answers by rules on this machine: no network, no cost, and plainly less than a model would say."""
+"""Answers and vectors without a network: rules in place of a language model, a static table of word vectors.
 
-from collections.abc import Sequence
+`OfflineModel` says plainly less than a model would; `StaticEmbedder` knows words but not their order, some 50 µs a
+text.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import assert_never
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, assert_never
 
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from memory.domain.calibration import Profile
 from memory.domain.cards import Timeframe
 from memory.domain.conversation import Fact, Role
 from memory.domain.division import divide_by_context
@@ -24,8 +34,8 @@ from memory.language.claims import ReadClaim, Speech, read_claims
 from memory.language.contradictions import find_contradiction
 from memory.language.modes import EVIDENCE
 from memory.language.sides import Side, language_of, read_side
-from memory.llm.embeddings import static_embedder
-from memory.llm.model import Completion
+from memory.llm.profiles import load_profile
+from memory.llm.registry import Completion, Embedded, reject_blank, static_embedder, unit_rows
 from memory.llm.replies import (
     OTHER,
     ClaimsReply,
@@ -90,23 +100,23 @@ class OfflineModel:
 def _answer(request: Request) -> Reply:
     match request:
         case SynthesisRequest():
-            return _state(request.episodes)
+            return _synthesize(request.episodes)
         case ClassificationRequest():
             return _classify(request)
         case RevisionRequest():
-            return _state(_side(request, Verdict.CONTRADICTS))
+            return _synthesize(_episodes_with(request, Verdict.CONTRADICTS))
         case SplitRequest():
             return _split(request)
         case MergeRequest():
             return _merge(request)
         case FactsRequest():
-            return _read_facts(request)
+            return _extract_turn_facts(request)
         case SummaryRequest():
             return _summarize(request)
         case MetaRequest():
-            return _state(())  # rules find sentences, and make no new ones
+            return _synthesize(())  # rules find sentences, and make no new ones
         case RememberRequest():
-            return _read(request)
+            return _extract_facts(request)
         case ContradictionRequest():
             return _find_contradiction(request)
         case ClaimsRequest():
@@ -114,15 +124,15 @@ def _answer(request: Request) -> Reply:
     assert_never(request)
 
 
-def _state(episodes: Sequence[EpisodeText]) -> Synthesis:
+def _synthesize(episodes: Sequence[EpisodeText]) -> Synthesis:
     """State the most central sentence of the episodes that can stand alone."""
-    found = extract_statement(episodes=[_as_source(episode) for episode in episodes], embed=_embed)
+    found = extract_statement(episodes=[_as_source_text(episode) for episode in episodes], embed=_embed)
     if found is None:
         return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
-    return Synthesis(**_as_reply(found).model_dump())
+    return Synthesis(**_as_statement(found).model_dump())
 
 
-def _as_reply(found: Extracted) -> Statement:
+def _as_statement(found: Extracted) -> Statement:
     return Statement(
         statement=found.statement,
         subject=found.subject,
@@ -132,7 +142,7 @@ def _as_reply(found: Extracted) -> Statement:
     )
 
 
-def _as_source(episode: EpisodeText) -> SourceText:
+def _as_source_text(episode: EpisodeText) -> SourceText:
     return SourceText(id=episode.id, text=episode.text, speaker=episode.speaker, language=episode.language)
 
 
@@ -140,18 +150,18 @@ def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
     return static_embedder().embed(texts)
 
 
-def _side(request: RevisionRequest | SplitRequest, *verdicts: Verdict) -> list[EpisodeText]:
+def _episodes_with(request: RevisionRequest | SplitRequest, *verdicts: Verdict) -> list[EpisodeText]:
     judged = zip(request.episodes, request.verdicts, strict=True)
     return [episode for episode, verdict in judged if verdict in verdicts]
 
 
 def _split(request: SplitRequest) -> Division:
     """Divide where the episodes of each side name a circumstance of their own, else not."""
-    sides = _side(request, Verdict.SUPPORTS), _side(request, Verdict.CONTRADICTS, Verdict.PARTIAL)
-    in_favour, against = ([_as_source(episode) for episode in side] for side in sides)
+    sides = _episodes_with(request, Verdict.SUPPORTS), _episodes_with(request, Verdict.CONTRADICTS, Verdict.PARTIAL)
+    in_favour, against = ([_as_source_text(episode) for episode in side] for side in sides)
     policy = settings.POLICY.restructure
     found = divide_by_context(in_favour=in_favour, against=against, policy=policy, embed=_embed)
-    return Division(parts=[_as_reply(part) for part in found or ()])
+    return Division(parts=[_as_statement(part) for part in found or ()])
 
 
 def _merge(request: MergeRequest) -> Union:
@@ -162,7 +172,7 @@ def _merge(request: MergeRequest) -> Union:
     return Union(same=same, statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
 
 
-def _read_facts(request: FactsRequest) -> Facts:
+def _extract_turn_facts(request: FactsRequest) -> Facts:
     """Take each sentence that stands alone for a fact; one that is told twice quotes both turns."""
     told: dict[tuple[str, str, str], ToldFact] = {}
     for turn in request.turns:
@@ -194,13 +204,13 @@ def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fa
         number=turn.number,
         speaker=turn.speaker,
         known={one.speaker for one in request.turns if one.speaker},
-        said_on=_day(turn.said_on),
+        said_on=_parse_day(turn.said_on),
     )
 
 
 def _claims_of(turn: TurnText, person: str) -> list[Fact]:
     """Read what somebody who talks to an assistant asserts (E1): their claims, each a fact of its own."""
-    speech = Speech(user=person, said_on=_day(turn.said_on))
+    speech = Speech(user=person, said_on=_parse_day(turn.said_on))
     claims = [claim for claim in read_claims(text=turn.text, speech=speech) if claim.mode in EVIDENCE]
     return [
         Fact(
@@ -221,7 +231,7 @@ def _claims_of(turn: TurnText, person: str) -> list[Fact]:
 _WORTH_KEEPING = 0.35  # strength from which what is said in passing is kept as a fact
 
 
-def _day(written: str) -> date | None:
+def _parse_day(written: str) -> date | None:
     return date.fromisoformat(written) if written else None
 
 
@@ -236,7 +246,7 @@ def claim_of_belief(belief: StatedBelief) -> Claim:
     return Claim(text=belief.statement, speaker=belief.subject, language=belief.language)
 
 
-def _read(request: RememberRequest) -> StatedFacts:
+def _extract_facts(request: RememberRequest) -> StatedFacts:
     """Take the sentences that stand for themselves; rules know no kinds of fact."""
     policy, [said] = settings.POLICY.remember, request.episodes
     found = read_facts(
@@ -244,7 +254,7 @@ def _read(request: RememberRequest) -> StatedFacts:
         speaker=said.speaker,
         language=said.language,
         policy=policy,
-        said_on=_day(said.occurred_on),
+        said_on=_parse_day(said.occurred_on),
     )
     return StatedFacts(
         facts=[StatedFact(fact=one.text, importance=one.importance, subject=one.subject) for one in found]
@@ -276,7 +286,7 @@ def _read_claims(request: ClaimsRequest) -> ClaimsReply:
         if message.role == Role.USER
         for claim in read_claims(
             text=message.text,
-            speech=Speech(user=message.speaker, language=message.language, said_on=_day(message.occurred_on)),
+            speech=Speech(user=message.speaker, language=message.language, said_on=_parse_day(message.occurred_on)),
         )
     ]
     return ClaimsReply(claims=stated)
@@ -317,3 +327,89 @@ def claim_of_episode(episode: EpisodeText) -> Claim:
 def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
     judgement = judge_by_rules(episode=claim_of_episode(episode), belief=claim_of_belief(belief), similarity=similarity)
     return EpisodeVerdict(belief=belief.id, id=episode.id, verdict=judgement.verdict, reason=judgement.reason)
+
+
+class StaticEmbedder:
+    """Averages one vector per token; knows words, not their order."""
+
+    name = "wordllama-l2-supercat-256"
+    is_local = True
+    is_multilingual = False
+
+    def __init__(self) -> None:
+        self._tokenizer, self._table = _load_wordllama()
+
+    @cached_property
+    def profile(self) -> Profile:
+        """Return the profile that ships for this model."""
+        return load_profile(model=self.name)
+
+    def embed(
+        self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False
+    ) -> NDArray[np.float32]:
+        """Return unit vectors of shape (n, 768); the time limit is for models that can stall."""
+        reject_blank(texts)
+        vectors = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
+        for start in range(0, len(texts), BATCH_TEXTS):
+            encoded = self._tokenizer.encode_batch(list(texts[start : start + BATCH_TEXTS]), add_special_tokens=False)
+            for row, encoding in enumerate(encoded, start):
+                vectors[row] = self._average(encoding.ids)
+        return unit_rows(vectors)
+
+    def embed_counted(self, texts: Sequence[str], *, timeout: float | None = None, is_query: bool = False) -> Embedded:
+        """Return the vectors; nobody counts what this machine does."""
+        return Embedded(vectors=self.embed(texts, timeout=timeout), tokens=0)
+
+    def embed_weighted(self, text: str, *, weights: Mapping[str, float]) -> NDArray[np.float32] | None:
+        """Return the unit vector (768) of a text whose lower-case words weigh so much, all others nothing.
+
+        None where none of them weighs anything.
+        """
+        weight_at = np.zeros(len(text), dtype=np.float32)
+        for word in _WORD.finditer(text):
+            weight_at[word.start() : word.end()] = weights.get(word.group().lower(), 0.0)
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        shares = np.array([weight_at[start:end].max(initial=0.0) for start, end in encoded.offsets], dtype=np.float32)
+        if not shares.any():
+            return None
+        total: NDArray[np.float32] = shares @ self._table[encoded.ids]
+        return np.asarray(unit_rows(total[np.newaxis])[0])
+
+    def is_overlong(self, text: str) -> bool:
+        """Tell whether a text has more tokens than one piece holds."""
+        return len(text) > LONGEST_TOKENS and self.count_tokens(text) > LONGEST_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _average(self, ids: list[int]) -> NDArray[np.float32]:
+        """Average the pieces of a text, each the mean of its tokens, weighted by their length."""
+        pieces = [ids[start : start + LONGEST_TOKENS] for start in range(0, len(ids), LONGEST_TOKENS)]
+        total = np.zeros(self._table.shape[1], dtype=np.float32)
+        for piece in pieces:
+            total += self._table[piece].sum(axis=0, dtype=np.float32)
+        return total / np.float32(max(len(ids), 1))
+
+
+LONGEST_TOKENS = 512
+BATCH_TEXTS = 256
+_WORD = re.compile(r"\w+")
+_TOKENIZER_FILE = "tokenizers/l2_supercat_tokenizer_config.json"
+_TABLE_FILE = "weights/l2_supercat_256.safetensors"
+
+
+def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:
+    """Load tokenizer and table from the files of the package; its own code, which would reach for a hub, is not run."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("wordllama is not installed")
+    folder = Path(spec.submodule_search_locations[0])
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER_FILE))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, load_file(folder / _TABLE_FILE)["embedding.weight"].astype(np.float32)

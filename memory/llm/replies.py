@@ -1,4 +1,8 @@
-"""What a language model may answer, and nothing else."""
+"""The replies that a language model may give, and their validation.
+
+`validate_reply` reads a model's text as the answer to its request, `write_reply` writes one, `reply_schema` gives the
+JSON schema that servers are asked to keep to.
+"""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +31,6 @@ from memory.language.slots import slots_by_name
 from memory.llm.requests import ClaimsRequest, ClassificationRequest, FactsRequest, Purpose, Request
 
 LONGEST_REPLY = 1_000_000  # characters, far beyond what any request is told that its reply may have
-
 PARTS = 2
 
 # The letter may be followed by a reason; whoever writes "1: S" or "[1] S" is understood.
@@ -39,28 +42,28 @@ class MalformedReply(ValueError):
     """A reply that cannot be read as an answer to its request."""
 
 
-def _clean(text: str) -> str:
+def _storable_text(text: str) -> str:
     """Drop what PostgreSQL's text cannot hold, though JSON can spell it: a stored reply must stay usable."""
     return text.replace("\0", "").strip()
 
 
-def _between(low: float, high: float) -> AfterValidator:
+def _clamp(low: float, high: float) -> AfterValidator:
     """Clamp a number: a model that says 1.2 means much, and no reply is worth refusing for it."""
     return AfterValidator(lambda number: min(max(number, low), high))
 
 
 Item = TypeVar("Item")
 Items = Annotated[list[Item], FailFast()]  # a list of a million wrong items is wrong once
-Words = Annotated[str, AfterValidator(_clean)]
-Share = Annotated[float, Field(allow_inf_nan=False), _between(0.0, 1.0)]
-Balance = Annotated[float, Field(allow_inf_nan=False), _between(-1.0, 1.0)]
+CleanText = Annotated[str, AfterValidator(_storable_text)]
+UnitFloat = Annotated[float, Field(allow_inf_nan=False), _clamp(0.0, 1.0)]
+SignedUnitFloat = Annotated[float, Field(allow_inf_nan=False), _clamp(-1.0, 1.0)]
 
 
 class _Reply(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-def _as_date(given: Any) -> Any:
+def _date_or_blank(given: Any) -> Any:
     """Take what is no date for no answer: no reply is worth refusing for it."""
     try:
         return date.fromisoformat(given.strip()).isoformat() if isinstance(given, str) else given
@@ -68,16 +71,16 @@ def _as_date(given: Any) -> Any:
         return ""
 
 
-Day = Annotated[str, BeforeValidator(_as_date)]
+DateText = Annotated[str, BeforeValidator(_date_or_blank)]
 
 
 class Statement(_Reply):
     """One falsifiable sentence and its parts (B10)."""
 
-    statement: Words
-    subject: Words
-    predicate: Words
-    context: Words = "general"
+    statement: CleanText
+    subject: CleanText
+    predicate: CleanText
+    context: CleanText = "general"
     timeframe: Timeframe
 
     @model_validator(mode="after")
@@ -90,7 +93,7 @@ class Statement(_Reply):
 class Synthesis(Statement):
     """A statement and the date since when it holds, if that is told; a blank statement says that none can be made."""
 
-    since: Day = ""
+    since: DateText = ""
 
 
 class BeliefVerdicts(_Reply):
@@ -112,7 +115,7 @@ class EpisodeVerdict(_Reply):
     belief: str
     id: str
     verdict: Verdict
-    reason: Words = ""
+    reason: CleanText = ""
 
 
 class Verdicts(_Reply):
@@ -139,10 +142,10 @@ class Union(_Reply):
     """Whether two beliefs say the same, and in what words; blank ones keep the better evidenced (B13)."""
 
     same: bool
-    statement: Words
-    subject: Words
-    predicate: Words
-    context: Words = "general"
+    statement: CleanText
+    subject: CleanText
+    predicate: CleanText
+    context: CleanText = "general"
     timeframe: Timeframe
 
     @model_validator(mode="after")
@@ -155,13 +158,13 @@ class Union(_Reply):
 class ToldFact(_Reply):
     """One fact, and the numbers of the turns that tell it (L3)."""
 
-    text: Words
+    text: CleanText
     category: Category
-    confidence: Share
-    entities: Items[Words]
-    causes: Items[Words]
-    importance: Share
-    valence: Balance
+    confidence: UnitFloat
+    entities: Items[CleanText]
+    causes: Items[CleanText]
+    importance: UnitFloat
+    valence: SignedUnitFloat
     turns: Items[int]
 
     @model_validator(mode="after")
@@ -180,7 +183,7 @@ class Facts(_Reply):
 class Summary(_Reply):
     """What some turns come down to (R8); blank for small talk."""
 
-    summary: Words
+    summary: CleanText
 
 
 FactKind = Literal["factual", "preference", "procedural", "architectural", "insight"]
@@ -211,10 +214,10 @@ class StatedFact(_Reply):
         json_schema_extra={"additionalProperties": False},
     )
 
-    fact: Words
+    fact: CleanText
     fact_type: Annotated[FactKind, BeforeValidator(_as_kind)] = Field(default="factual", alias="factType")
     importance: Annotated[int, BeforeValidator(_as_importance)] = _USUAL_IMPORTANCE
-    subject: Annotated[Words, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
+    subject: Annotated[CleanText, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
 
 
 class StatedFacts(_Reply):
@@ -239,7 +242,7 @@ class Contradiction(_Reply):
     """The numbers of the beliefs that a fact contradicts, from 1, and why (R3)."""
 
     contradicts: Annotated[Items[int], BeforeValidator(_as_list)]
-    reason: Words = ""
+    reason: CleanText = ""
 
     def places(self, *, among: int) -> list[int] | None:
         """Return the places of the beliefs, from 0, each once; None if one is none of so many."""
@@ -270,7 +273,7 @@ def _as_words(given: Any) -> Any:
     return str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
 
 
-def _as_day(given: Any) -> date | None:
+def _date_or_none(given: Any) -> date | None:
     """Read a day; what is none leaves the time open."""
     try:
         return date.fromisoformat(str(given).strip())
@@ -279,8 +282,8 @@ def _as_day(given: Any) -> date | None:
 
 
 Slot = Annotated[str, AfterValidator(_known_slot), WithJsonSchema({"type": "string", "enum": [*slot_names()]})]
-Loose = Annotated[Words, BeforeValidator(_as_words)]
-OpenDay = Annotated[date | None, BeforeValidator(_as_day), WithJsonSchema({"type": "string"})]
+LooseText = Annotated[CleanText, BeforeValidator(_as_words)]
+OpenDate = Annotated[date | None, BeforeValidator(_date_or_none), WithJsonSchema({"type": "string"})]
 
 
 class StatedClaim(_Reply):
@@ -291,19 +294,19 @@ class StatedClaim(_Reply):
     )
 
     n: int
-    claim: Words
-    subject: Words = ""
+    claim: CleanText
+    subject: CleanText = ""
     slot: Slot = OTHER
-    value: Loose = ""
-    context: Words = "general"
+    value: LooseText = ""
+    context: CleanText = "general"
     denied: bool = False
     mode: Annotated[Mode, BeforeValidator(lambda given: Mode(str(given).strip().lower()))]
     told: bool = False
-    ended: Items[Words] = []
-    since: OpenDay = None
-    until: OpenDay = None
-    words: Words = ""
-    used: Items[Loose] = []
+    ended: Items[CleanText] = []
+    since: OpenDate = None
+    until: OpenDate = None
+    words: CleanText = ""
+    used: Items[LooseText] = []
 
     @model_validator(mode="after")
     def _say_something(self) -> Self:
@@ -319,6 +322,7 @@ class ClaimsReply(_Reply):
 
 
 Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction | ClaimsReply
+
 SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.SYNTHESIZE: Synthesis,
     Purpose.CLASSIFY: VerdictLists,
@@ -340,14 +344,14 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
     try:
         reply = SHAPES[request.purpose].model_validate_json(_without_fence(raw_text))
     except (ValidationError, ValueError) as error:
-        raise MalformedReply(explain(error)) from error
+        raise MalformedReply(explain_fault(error)) from error
     if isinstance(reply, VerdictLists):
         assert isinstance(request, ClassificationRequest)  # no other has this shape
         return _read_verdicts(request, reply)
     if isinstance(request, FactsRequest) and isinstance(reply, Facts):
-        _check_numbers(request, reply)
+        _check_turn_numbers(request, reply)
     if isinstance(request, ClaimsRequest) and isinstance(reply, ClaimsReply):
-        _check_labels(request, reply)
+        _check_message_labels(request, reply)
     return reply
 
 
@@ -408,11 +412,11 @@ def _read_verdicts(request: ClassificationRequest, reply: VerdictLists) -> Verdi
     """Find out by letters and numbers what is said of what; refuse what was not asked about, left out or repeated."""
     beliefs = {letter_of(place): belief.id for place, belief in enumerate(request.beliefs)}
     numbers = {number: episode.id for number, episode in enumerate(request.episodes, start=1)}
-    _check_all(asked=set(beliefs), answered=[given.belief for given in reply.verdicts], name="belief")
+    _check_each_once(asked=set(beliefs), answered=[given.belief for given in reply.verdicts], name="belief")
     verdicts = []
     for given in reply.verdicts:
         said = [_read_verdict(text) for text in given.texts]
-        _check_all(asked=set(numbers), answered=[number for number, _, _ in said], name="number")
+        _check_each_once(asked=set(numbers), answered=[number for number, _, _ in said], name="number")
         verdicts += [
             EpisodeVerdict(belief=beliefs[given.belief], id=numbers[number], verdict=verdict, reason=reason)
             for number, verdict, reason in said
@@ -427,7 +431,7 @@ def _read_verdict(text: str) -> tuple[int, Verdict, str]:
     return int(found["number"]), _LETTERS[found["letter"]], found["reason"] or ""
 
 
-def _check_all(*, asked: set[Any], answered: Sequence[Any], name: str) -> None:
+def _check_each_once(*, asked: set[Any], answered: Sequence[Any], name: str) -> None:
     """Refuse an answer unless it is about each thing that was asked about, once; what it made up is not quoted."""
     if set(answered) - asked:
         raise MalformedReply(f"unknown {name}")
@@ -437,14 +441,14 @@ def _check_all(*, asked: set[Any], answered: Sequence[Any], name: str) -> None:
         raise MalformedReply(f"duplicate {name}")
 
 
-def _check_numbers(request: FactsRequest, reply: Facts) -> None:
+def _check_turn_numbers(request: FactsRequest, reply: Facts) -> None:
     """Refuse facts of turns that nobody showed: what they quote decides whose word they are."""
     unknown = {number for fact in reply.facts for number in fact.turns} - {turn.number for turn in request.turns}
     if unknown:
         raise MalformedReply(f"unknown turn {', '.join(map(str, sorted(unknown)))[:200]}")
 
 
-def _check_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
+def _check_message_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
     """Refuse claims of messages that were not to be read, or that hang on what nobody showed (E1)."""
     shown = request.labelled()
     told = {str(claim.n) for claim in reply.claims}
@@ -454,7 +458,7 @@ def _check_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
         raise MalformedReply(f"unknown message {', '.join(sorted(unknown))[:200]}")
 
 
-def explain(error: Exception) -> str:
+def explain_fault(error: Exception) -> str:
     """Name the first fault without quoting the reply, which may hold anything."""
     if isinstance(error, ValidationError):
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]

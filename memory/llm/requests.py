@@ -1,6 +1,6 @@
-"""What is asked of a language model, as plain values.
+"""The requests that a language model answers, as plain values.
 
-Every request may name the person whose memory it is about: who says "I" where a text names no speaker (E2).
+Each may name the person whose memory it is about: the one who says "I" where a text names no speaker (E2).
 """
 
 import hashlib
@@ -215,11 +215,11 @@ class ClaimsRequest:
 
     def labelled(self) -> dict[str, MessageText]:
         """Return every message by what a reply calls it: a number if it is to be read, else letters."""
-        numbers, letters = count(1), _letters()
+        numbers, letters = count(1), _letter_labels()
         return {str(next(numbers)) if one.is_read else next(letters): one for one in self.episodes}
 
 
-def _letters() -> Iterator[str]:
+def _letter_labels() -> Iterator[str]:
     for length in count(1):
         yield from map("".join, product(ascii_lowercase, repeat=length))
 
@@ -237,7 +237,7 @@ Request = (
     | MetaRequest
     | ClaimsRequest
 )
-_HINTS = ("similarities", "similarity", "confidences")
+_UNHASHED_HINTS = ("similarities", "similarity", "confidences")
 
 
 @lru_cache(maxsize=64)  # asked for when looking for a reply, when reserving and when reusing
@@ -247,7 +247,7 @@ def hash_request(*, request: Request) -> str:
     Nor does how sure beliefs are: that moves with every word on them, and no question is asked anew for it.
     """
     content = {"purpose": request.purpose.value, **asdict(request)}
-    for hint in _HINTS:
+    for hint in _UNHASHED_HINTS:
         content.pop(hint, None)
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -259,7 +259,7 @@ def halve_request(*, request: Request) -> tuple[Request, Request] | None:
         half = len(request.turns) // 2
         return replace(request, turns=request.turns[:half]), replace(request, turns=request.turns[half:])
     if isinstance(request, ClaimsRequest) and len(request.read) > 1:
-        return _halve_reading(request)
+        return _halve_claims_request(request)
     return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
 
 
@@ -283,15 +283,15 @@ def _halve_classification(request: ClassificationRequest) -> tuple[Request, Requ
     return early, late
 
 
-def _halve_reading(request: ClaimsRequest) -> tuple[ClaimsRequest, ClaimsRequest]:
+def _halve_claims_request(request: ClaimsRequest) -> tuple[ClaimsRequest, ClaimsRequest]:
     """Cut between two messages, each half with its own company: a text that spoils a call spoils one half's alone."""
     border = request.episodes.index(request.read[len(request.read) // 2])
     halves = request.episodes[:border], request.episodes[border:]
-    first, second = (replace(request, episodes=_alone(half)) for half in halves)
+    first, second = (replace(request, episodes=_without_company(half)) for half in halves)
     return first, second
 
 
-def _alone(messages: tuple[MessageText, ...]) -> tuple[MessageText, ...]:
+def _without_company(messages: tuple[MessageText, ...]) -> tuple[MessageText, ...]:
     """Drop the company of a message that is the only one to be read, lest it fails for what stands beside it."""
     read = tuple(message for message in messages if message.is_read)
     return read if len(read) == 1 else messages

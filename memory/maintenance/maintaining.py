@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 
 from memory.domain.breaking import OF_ONE_WORKSPACE
 from memory.domain.policy import Policy
-from memory.llm.model import CallFailed
+from memory.llm.registry import CallFailed
 from memory.maintenance.due import count_waiting, find_due, note_maintained
 from memory.maintenance.steps import STEPS, Visit
 

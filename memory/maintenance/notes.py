@@ -13,7 +13,7 @@ from memory.domain.kinds import Kind, confirms
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.policy import Policy
 from memory.ledger.transactions import change_episode_status, lock_workspace
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
 from memory.models import Episode
 from memory.search.vectors import nearest_older_episodes
 

@@ -14,6 +14,26 @@ from memory.consolidation.handmade import Wording
 from memory.domain.category import Category
 from memory.domain.ids import is_episode_id, is_turn_id
 from memory.erasure.erase import erase_unread_turn
+from memory.facts.contradictions import (
+    CheckOutcome,
+    believed_candidates,
+    check_contradiction_candidates,
+    dismiss_contradiction_candidates,
+    find_contradiction_candidates,
+    list_contradiction_candidates,
+    reopen_contradiction_candidates,
+)
+from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
+from memory.facts.reflection import (
+    DecayedBelief,
+    DuplicatePair,
+    backfill_subjects,
+    list_prunable,
+    propose_merges,
+    prune,
+)
+from memory.facts.reflection import reflect as look_at_all
+from memory.facts.remember import remember
 from memory.forgetting import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.corrections import correct_belief
 from memory.ingest.schemas import STORABLE, IngestContext, Rejected
@@ -44,20 +64,6 @@ from memory.mcp.interface import (
 from memory.models import Belief, Permission, Rival
 from memory.models.beliefs import Timeframe
 from memory.recall.usage import Feedback, give_feedback
-from memory.remembering.meta import META_REASON, make_meta_beliefs
-from memory.remembering.reflecting import Duplicate, Faded, list_prunable, propose_merges, prune
-from memory.remembering.reflecting import reflect as look_at_all
-from memory.remembering.remember import remember
-from memory.remembering.rivals import (
-    Checked,
-    check_rivals,
-    dismiss_rivals,
-    find_rivals,
-    list_rivals,
-    reopen_rivals,
-    standing_rivals,
-)
-from memory.remembering.subjects import backfill_subjects
 
 _MOST_IDS = 100
 
@@ -294,7 +300,7 @@ def _backfill_subjects(caller: Caller) -> Tidied:
 
 
 def _decide_pair(caller: Caller, what: Tidying, pair: int) -> Tidied:
-    rivals = standing_rivals(workspace=caller.workspace).filter(pk=pair)
+    rivals = believed_candidates(workspace=caller.workspace).filter(pk=pair)
     count = _PAIR_ACTIONS[what](rivals=rivals)
     rival = rivals.first()
     if rival is None:
@@ -303,8 +309,8 @@ def _decide_pair(caller: Caller, what: Tidying, pair: int) -> Tidied:
 
 
 _PAIR_ACTIONS: dict[Tidying, Callable[..., int]] = {
-    Tidying.DISMISS_PAIR: dismiss_rivals,
-    Tidying.REOPEN_PAIR: reopen_rivals,
+    Tidying.DISMISS_PAIR: dismiss_contradiction_candidates,
+    Tidying.REOPEN_PAIR: reopen_contradiction_candidates,
 }
 
 _TIDY_ACTIONS: dict[Tidying, Callable[[Caller], Tidied]] = {
@@ -322,23 +328,25 @@ def find_contradictions(
     limit: Few = 20,
 ) -> RivalsTold:
     """List pairs of beliefs that may contradict each other."""
-    found = find_rivals(workspace=caller.workspace, now=caller.now, most=limit)
-    done = Checked(outcomes={}, stopped="")
+    found = find_contradiction_candidates(workspace=caller.workspace, now=caller.now, most=limit)
+    done = CheckOutcome(outcomes={}, stopped="")
     if check:
         seconds = settings.POLICY.remember.answer_seconds
-        done = check_rivals(workspace=caller.workspace, now=caller.now, seconds=seconds, most=limit, again=again)
-    rivals = list_rivals(workspace=caller.workspace)
+        done = check_contradiction_candidates(
+            workspace=caller.workspace, now=caller.now, seconds=seconds, most=limit, again=again
+        )
+    rivals = list_contradiction_candidates(workspace=caller.workspace)
     return RivalsTold(
         found=len(found),
         outcomes=dict(done.outcomes),
         stopped=done.stopped or None,
         total=rivals.count(),
-        unasked=standing_rivals(workspace=caller.workspace).only_alike().count() or None,
+        unasked=believed_candidates(workspace=caller.workspace).only_alike().count() or None,
         pairs=[_contradiction_answer(rival) for rival in rivals[:limit]],
     )
 
 
-def _duplicate_answer(pair: Duplicate) -> PairTold:
+def _duplicate_answer(pair: DuplicatePair) -> PairTold:
     return PairTold(
         ids=list(pair.ids),
         statements=list(pair.statements),
@@ -347,7 +355,7 @@ def _duplicate_answer(pair: Duplicate) -> PairTold:
     )
 
 
-def _faded_answer(one: Faded) -> FadedTold:
+def _faded_answer(one: DecayedBelief) -> FadedTold:
     return FadedTold(
         id=one.id,
         statement=one.statement,

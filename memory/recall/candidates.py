@@ -25,10 +25,9 @@ from memory.domain.policy_graph import GraphPolicy
 from memory.domain.spreading import NOWHERE, Spread, Walked, spread_from
 from memory.history.as_of import beliefs_as_of
 from memory.language.times import TimeAsked, read_time_asked
-from memory.llm.budget import DailyCapReached
-from memory.llm.embedding_calls import embed_query
-from memory.llm.embeddings import Embedder
-from memory.llm.model import CallFailed
+from memory.llm.call_log import DailyCapReached
+from memory.llm.embeddings import embed_query
+from memory.llm.registry import CallFailed, Embedder
 from memory.models import Source
 from memory.models.fields import TEXT_CONFIGURATIONS
 from memory.recall.query import MemoryType, RecallScope, search_scope_of

@@ -15,8 +15,8 @@ from django.conf import settings
 from memory.domain.grounding import says_more
 from memory.domain.policy import RecollectionPolicy
 from memory.domain.policy_remembering import ContextPolicy
+from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import estimate_tokens
-from memory.llm.workspace_model import embedder_of
 from memory.recall.query import MemoryType, RecalledMemory, RecallProfile, RecallQuery, RecallScope
 from memory.recall.recall import FoundAnswer, count_shown, find_answer
 from memory.recall.relevance import choose_lines, drop_without_successor, keep_best

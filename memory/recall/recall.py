@@ -22,8 +22,8 @@ from memory.domain.knowledge import knowledge_of_belief, knowledge_of_episode
 from memory.domain.policy import Policy
 from memory.domain.spreading import Spread, Walked
 from memory.history.as_of import beliefs_as_of
-from memory.llm.embeddings import Embedder
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import Embedder
 from memory.recall.candidates import Candidates, add_buffered_turns, find_candidates, follow_links
 from memory.recall.query import (
     BELOW_THE_LAST,

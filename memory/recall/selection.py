@@ -17,8 +17,7 @@ import numpy as np
 import structlog
 
 from memory.domain.policy import Policy, RecallPolicy
-from memory.llm.onnx_folder import ModelUnavailable
-from memory.llm.pair_models import Reranker, TookTooLong, reranker
+from memory.llm.onnx_models import ModelUnavailable, PairsTimedOut, Reranker, reranker
 from memory.recall.candidates import Candidates
 from memory.recall.query import (
     FITS_NO_BETTER,
@@ -194,7 +193,7 @@ def rerank(
     texts = read(first)
     try:
         scores = timed.step_out(partial(_score_pairs, model, query, first, texts, policy.rerank_seconds))
-    except TookTooLong:
+    except PairsTimedOut:
         log.warning("recall.reranker_failed", error=f"slower than {policy.rerank_seconds:g} s", texts=len(texts))
         return _mark_unread(candidates, policy.rerank_candidates), (RecallPart.RERANKER,)
     return [*_in_model_order(first, scores), *others], ()

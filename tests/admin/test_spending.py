@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.llm.fingerprint import fingerprint_models
+from memory.llm.registry import fingerprint_models
 from memory.models import Conversation, Cycle, Episode, Pause, Redaction, Remembrance, Role, Turn, Workspace
 from tests import factories
 from tests.admin.scene import Scene

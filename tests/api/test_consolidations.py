@@ -6,7 +6,7 @@ import pytest
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from memory.llm.fingerprint import fingerprint_models
+from memory.llm.registry import fingerprint_models
 from memory.models import Cycle, CycleStep, ModelCall, Pause, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem

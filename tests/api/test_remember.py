@@ -6,8 +6,8 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from memory.facts.remember import run_remember_job
 from memory.models import Belief, Episode, Remembrance, Workspace
-from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -26,7 +26,7 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def work(workspace: Workspace) -> None:
     for one in Remembrance.objects.filter(workspace=workspace):
-        work_remembrance(remembrance_id=one.pk, now=factories.NOW)
+        run_remember_job(remembrance_id=one.pk, now=factories.NOW)
 
 
 def test_without_a_model_the_answer_says_queued(

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from memory.access import Viewer
 from memory.graph.linking import link_memories
-from memory.llm.fingerprint import fingerprint_models
+from memory.llm.registry import fingerprint_models
 from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspace
 from memory.status import next_cycle_at, read_status
 from tests import factories

@@ -11,8 +11,8 @@ from pytest_django import Settings
 from memory.models import Episode, Workspace
 from tests import factories
 from tests.api.caller import PREFIX, Caller, caller, is_problem
+from tests.export.files import exported
 from tests.recall.memories import believed, remembered
-from tests.transfer.files import exported
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from memory.llm.openai_model import DIALECTS
+from memory.llm.openai_models import DIALECTS
 from memory.signals import cycle_ready
 from tests import factories
 from tests.consolidation.world import MODEL, TroubledServer, World
@@ -52,7 +52,7 @@ def woken() -> Iterator[list[tuple[str, int]]]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let failed calls be repeated at once."""
-    for module in ("memory.llm.calls", "memory.consolidation.asking"):
+    for module in ("memory.llm.runner", "memory.consolidation.asking"):
         monkeypatch.setattr(f"{module}.BACKOFF_SECONDS", 0.001)
 
 

@@ -15,13 +15,13 @@ from memory.consolidation.schedule import (
     open_rested_cycles,
 )
 from memory.consolidation.sweep import sweep
+from memory.facts.remember import remember
 from memory.ingest.json_lines import ImportReport, read_file, replay_lines
 from memory.ingest.schemas import IngestContext
 from memory.models import Cycle, Episode, Pause, Remembrance, Trigger, Workspace
 from memory.recall.prompt_lines import recollect
 from memory.recall.query import MemoryType, RecallQuery, RecallScope
 from memory.recall.recall import recall
-from memory.remembering.remember import remember
 from memory.status import next_cycle_at, read_status
 from tests import factories
 from tests.recall.memories import believed, remembered

@@ -10,7 +10,7 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import begin_attempt, open_cycle
 from memory.consolidation.idle import is_idle_after
 from memory.domain.actor import Actor, ActorKind
-from memory.llm.ledger import settle_calls
+from memory.llm.call_log import settle_calls
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
@@ -73,7 +73,7 @@ def test_a_step_under_way_starts_no_further_call(world: World, monkeypatch: pyte
         if world.calls("classify") == 1:
             cancel_cycle(cycle_id=cycle.pk, actor=LENA)
 
-    monkeypatch.setattr("memory.llm.calls.settle_calls", settle_and_cancel)
+    monkeypatch.setattr("memory.llm.runner.settle_calls", settle_and_cancel)
     run_steps(cycle)
 
     cycle.refresh_from_db()

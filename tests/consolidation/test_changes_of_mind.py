@@ -8,12 +8,11 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.domain.actor import Actor, ActorKind
 from memory.erasure.erase import erase_memories
+from memory.facts.remember import remember, run_remember_job
 from memory.forgetting import forget_episode
 from memory.ingest.schemas import IngestContext
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, Remembrance
-from memory.remembering.remember import remember
-from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.consolidation.inline import run_steps
 from tests.consolidation.telling import DAY, Teller
@@ -218,7 +217,7 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
     if is_remembered:
         line = {"text": said, "user": "mara", "source": "human", "session": "a"}
         remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
-        work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=mara.now)
+        run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=mara.now)
     else:
         mara.cycle(said)
     mara.cycle()
@@ -243,7 +242,7 @@ def remembered(mara: Teller, text: str, *, session: str, at: datetime | None = N
         line["occurred_at"] = at.isoformat()
     remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
     for one in Remembrance.objects.queued():
-        work_remembrance(remembrance_id=one.pk, now=mara.now)
+        run_remember_job(remembrance_id=one.pk, now=mara.now)
 
 
 NEWS = "My manager is no longer Dana, it is Ravi now."
@@ -303,7 +302,7 @@ def test_what_a_cycle_has_counted_founds_nothing_by_being_remembered(mara: Telle
     row = Remembrance.objects.create(
         workspace=mara.workspace, episode=episode, actor="person lena", created_at=mara.now, due_at=mara.now
     )
-    work_remembrance(remembrance_id=row.pk, now=mara.now)
+    run_remember_job(remembrance_id=row.pk, now=mara.now)
 
     assert believed(mara) == [DANAS]
 

@@ -10,7 +10,7 @@ from memory.consolidation.dead_letters import list_dead_letters, retry_dead_lett
 from memory.domain.lifecycle import CycleState
 from memory.domain.statements import extract_statement
 from memory.domain.verdicts import judge_by_rules
-from memory.llm.static_embeddings import StaticEmbedder
+from memory.llm.offline import StaticEmbedder
 from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Pause, Workspace
 from tests import factories
 from tests.consolidation.inline import run_cycle

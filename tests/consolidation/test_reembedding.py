@@ -18,8 +18,8 @@ from memory.consolidation import reembedding
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
 from memory.ingest.store import embed_changed_episodes, embed_episodes
-from memory.llm.embeddings import Embedded, Embedder, local_embedder, static_embedder
-from memory.llm.workspace_model import embedder_of
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import Embedded, Embedder, local_embedder, static_embedder
 from memory.models import (
     Belief,
     BeliefEmbedding,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memory.domain.verdicts import Verdict
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift, recompute_beliefs
-from memory.llm.embeddings import DIMENSIONS, embedder
+from memory.llm.registry import DIMENSIONS, default_embedder
 from memory.models import (
     Basis,
     Belief,
@@ -242,7 +242,7 @@ class World:
         fields["statement_hash"] = hash_statement(statement, fields["subject"], fields.get("context", "general"))
         belief = factories.belief(workspace=self.workspace, statement=statement, **fields)
         BeliefAccess.objects.create(belief=belief, workspace=self.workspace)
-        vector = embedder().embed([statement])[0]
+        vector = default_embedder().embed([statement])[0]
         store_belief_vectors(workspace_id=self.workspace.pk, model=MODEL, vectors={belief.pk: vector})
         self._evidence(belief, [Verdict.SUPPORTS] * supports + [Verdict.CONTRADICTS] * contradicts)
         recompute_beliefs(beliefs=[belief], now=self.now)

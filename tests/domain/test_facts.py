@@ -11,7 +11,7 @@ from memory.domain.fact_reading import find_facts
 from memory.domain.policy import Policy
 from memory.domain.summaries import is_summary_due, summarize_sayings
 from memory.domain.tiers import Tier, tier_of
-from memory.llm.embeddings import static_embedder
+from memory.llm.registry import static_embedder
 
 
 def _told(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> list[Fact]:

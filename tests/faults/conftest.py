@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from memory.domain.policy_settings import policy_from_environment
-from memory.llm.openai_model import DIALECTS
+from memory.llm.openai_models import DIALECTS
 from tests import factories
 from tests.consolidation.world import MODEL, TroubledServer, World
 from tests.faults.record import LOG_VARIABLE, FaultRecord

@@ -3,12 +3,12 @@
 import pytest
 from django.db.models.functions import Now
 
+from memory.facts.job import send_due_jobs
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Evidence, RememberedFact, Remembrance
-from memory.remembering.sweeping import wake_remembrances
 from tests.consolidation.world import World
+from tests.facts.telling import tell
 from tests.faults.waiting import wait_until
-from tests.remembering.telling import tell
 
 TABS = "Ana prefers tabs over spaces."
 SPACES = "Ana prefers spaces over tabs."
@@ -21,7 +21,7 @@ def tell_later(world: World, monkeypatch: pytest.MonkeyPatch) -> Belief:
     world.directions.place(SPACES, {"tabs": 0.9})
     world.contradictions[SPACES] = TABS
     with monkeypatch.context() as unhurried:
-        unhurried.setattr("memory.remembering.remember.may_ask_now", lambda **_: False)
+        unhurried.setattr("memory.facts.remember.may_ask_now", lambda **_: False)
         assert tell(world, SPACES).state == "queued"
     return belief
 
@@ -32,7 +32,7 @@ def await_done() -> None:
     def is_done() -> bool:
         Remembrance.objects.queued().filter(lease_owner="").update(due_at=Now())
         Remembrance.objects.queued().filter(leased_until__lt=Now()).update(due_at=Now())
-        wake_remembrances()
+        send_due_jobs()
         return not Remembrance.objects.queued().exists()
 
     wait_until(is_done, what="the text to be remembered", seconds=WAIT_SECONDS, every=0.3)

@@ -33,12 +33,12 @@ from memory.models import (
 from memory.search.words import count_words
 from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
+from tests.export.files import exported
 from tests.faults.story import await_end
 from tests.faults.waiting import wait_until
 from tests.forgetting.forgetful import LENA, all_is_sound
 from tests.forgetting.places import broker_contents, database_files, database_log, dump
 from tests.model_server_acts import Asked, tell
-from tests.transfer.files import exported
 from tests.workers.conftest import queues, worker, world
 
 __all__ = ["queues", "worker", "world"]

@@ -13,8 +13,8 @@ from memory.domain.verdicts import Verdict
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting import forget_belief, forget_episode
 from memory.ingest.schemas import Rejected, Stored
-from memory.llm.ledger import settle_call
-from memory.llm.model import Completion
+from memory.llm.call_log import settle_call
+from memory.llm.registry import Completion
 from memory.models import (
     Belief,
     BeliefEvent,

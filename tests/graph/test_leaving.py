@@ -8,7 +8,7 @@ from memory.erasure.erase import erase_memories, erase_workspace
 from memory.graph.linking import link_memories
 from memory.models import Box, Edge, Entity, Episode, Mention, Upkeep, Workspace
 from tests import factories
-from tests.transfer.files import LENA
+from tests.export.files import LENA
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ import pytest
 from memory.graph.linking import link_memories
 from memory.models import Edge, Mention
 from tests import factories
-from tests.transfer.files import exported, moved
+from tests.export.files import exported, moved
 
 
 @pytest.mark.django_db

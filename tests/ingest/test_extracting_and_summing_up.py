@@ -8,8 +8,8 @@ from memory.consolidation.clock import database_now
 from memory.domain.conversation import SaidTurn
 from memory.ingest import extract, summaries
 from memory.ingest.summaries import summarize_due_stretches
-from memory.llm.budget import DailyCapReached, MustWait, OutOfBudget
-from memory.llm.model import CallFailed, FailureKind
+from memory.llm.call_log import DailyCapReached, OutOfBudget, RetryLater
+from memory.llm.registry import CallFailed, FailureKind
 from memory.models import Conversation, Episode, Workspace
 from tests.ingest.reading import HIGH, Reader, conversation, end_waits, facts_of, read, say, states, wake
 
@@ -35,7 +35,7 @@ BROKEN = CallFailed("broken", kind=FailureKind.SERVER)
 
 @pytest.mark.parametrize(
     "stop",
-    [DailyCapReached("spent"), OutOfBudget("no time is left"), MustWait(seconds=60), BROKEN],
+    [DailyCapReached("spent"), OutOfBudget("no time is left"), RetryLater(seconds=60), BROKEN],
     ids=["cap", "time", "wait", "broken"],
 )
 def test_facts_do_not_wait_for_a_summary(

@@ -19,7 +19,7 @@ from memory.consolidation.pausing import rest_workspace
 from memory.domain.conversation import Fact, FactsFound, SaidTurn
 from memory.domain.fact_reading import find_facts
 from memory.ingest import extract
-from memory.llm.budget import DailyCapReached, LeaseLost, MustWait, OutOfBudget
+from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.models import Conversation, Episode, Pause, PauseReason, Turn, Workspace
 from tests import factories
 from tests.ingest.reading import (
@@ -44,7 +44,7 @@ def test_a_server_that_asks_to_wait_is_waited_for(workspace: Workspace, reader: 
     say(HIGH, workspace=workspace)
 
     def wait(turns: Sequence[SaidTurn]) -> FactsFound:
-        raise MustWait(seconds=90)
+        raise RetryLater(seconds=90)
 
     reader.does = wait
     assert read() is False

@@ -14,7 +14,7 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.ingest.schemas import Rejected, Stored
 from memory.ingest.turn_facts import find_informative_turns
 from memory.language.claims import read_claims
-from memory.llm.budget import OutOfBudget
+from memory.llm.call_log import OutOfBudget
 from memory.models import CallOutcome, Claim, Episode, ModelCall, Source, Transition, Workspace
 from tests import factories
 from tests.consolidation.inline import run_cycle

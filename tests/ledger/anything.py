@@ -28,6 +28,7 @@ from memory.domain.verdicts import Verdict
 from memory.erasure.erase import erase_memories, erase_workspace
 from memory.export.exporter import export_workspace
 from memory.export.importer import import_workspace
+from memory.facts.remember import Remembered, remember, run_remember_job
 from memory.forgetting import forget_episode
 from memory.ingest.buffer import buffer_raw_turns
 from memory.ingest.corrections import WasForgotten, correct_belief
@@ -47,8 +48,6 @@ from memory.models import (
     Remembrance,
     Surfaced,
 )
-from memory.remembering.remember import Remembered, remember
-from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.consolidation.inline import run_cycle
 
@@ -184,7 +183,7 @@ class Anything(RuleBasedStateMachine):
         before = self.contradicted_by(line)
         answer = remember(line=line, arrival=self.arrival())
         for one in Remembrance.objects.for_workspace(self.workspace.pk).queued():
-            work_remembrance(remembrance_id=one.pk, now=self.now)
+            run_remember_job(remembrance_id=one.pk, now=self.now)
         if isinstance(answer, Remembered) and not answer.is_duplicate:  # rejected are words that were erased
             assert before <= set(Evidence.objects.filter(episode=answer.episode_id).values_list("belief_id", flat=True))
         self.end_arrival()

@@ -51,7 +51,7 @@ FAULTS: dict[int, Fault] = {
         what="an echo that is remembered reinforces",
         edits=(
             Edit(
-                path="memory/remembering/changing.py",
+                path="memory/facts/belief_updates.py",
                 now="    if not rivals or not gained.get(belief_id):\n",
                 then=(
                     "    if not gained.get(belief_id):\n"
@@ -90,7 +90,7 @@ FAULTS: dict[int, Fault] = {
         what="a contradiction that is remembered again counts once",
         edits=(
             Edit(
-                path="memory/remembering/changing.py",
+                path="memory/facts/belief_updates.py",
                 now="    word = EvidenceInput(\n        episode_id=episode.pk,\n        verdict=relation.verdict,\n",
                 then=(
                     "    if relation.verdict is Verdict.CONTRADICTS and (\n"
@@ -116,7 +116,7 @@ FAULTS: dict[int, Fault] = {
         what="a text that bears a belief out and contradicts it counts as one of the two",
         edits=(
             Edit(
-                path="memory/remembering/changing.py",
+                path="memory/facts/belief_updates.py",
                 now="    if not ending and len({one.verdict for _, one in relations}) > 1:\n",
                 then="    if False:\n",
             ),

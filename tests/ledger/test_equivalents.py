@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memory.ledger.beliefs import BeliefDraft, find_equivalent
-from memory.llm.embeddings import embedder
+from memory.llm.registry import default_embedder
 from memory.models import Belief
 from tests.consolidation.world import World
 
@@ -16,7 +16,7 @@ TABS = "Ana prefers tabs over spaces."
 
 def same(world: World, statement: str = TABS) -> str | None:
     draft = BeliefDraft(workspace_id=world.workspace.pk, statement=statement, subject="Ana", language="en")
-    [vector] = embedder().embed([statement])
+    [vector] = default_embedder().embed([statement])
     among = Belief.objects.for_workspace(world.workspace.pk).active()
     return find_equivalent(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector, among=among)
 

@@ -24,7 +24,7 @@ from tests.consolidation.restructuring import NEW, OLD, contradict, doubted
 from tests.consolidation.telling import Teller
 from tests.consolidation.test_rebuild import rebuild
 from tests.consolidation.world import World
-from tests.remembering.telling import SPACES, TABS, actions, tell
+from tests.facts.telling import SPACES, TABS, actions, tell
 
 pytestmark = pytest.mark.django_db
 

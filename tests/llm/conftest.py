@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import Settings
 
-from memory.llm.ledger import CallScope
-from memory.llm.openai_model import DIALECTS, OpenAIModel
+from memory.llm.call_log import CallScope
+from memory.llm.openai_models import DIALECTS, OpenAIModel
 from memory.models import Episode, Workspace
 from tests.llm.steps import Step
 from tests.model_server import ModelServer

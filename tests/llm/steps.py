@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.llm.budget import CallBudget
-from memory.llm.calls import Answer, Ask, Failure, answer_asks
-from memory.llm.ledger import CallScope
-from memory.llm.model import LanguageModel
+from memory.llm.call_log import CallBudget, CallScope
+from memory.llm.registry import LanguageModel
 from memory.llm.replies import Verdicts
+from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
 from tests.llm.asking import classification
 
 
@@ -19,15 +18,15 @@ class Step:
 
     scope: CallScope
     model: LanguageModel
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ModelAnswer] = field(default_factory=list)
     fence: Callable[[], bool] = lambda: True
 
-    def ask(self, *asks: Ask, **given: Any) -> list[Failure]:
+    def ask(self, *asks: ModelRequest, **given: Any) -> list[FailedRequest]:
         """Run the asks with a small budget."""
         limits = {"attempts": 6, "max_parallel": 4, "call_timeout": 2.0, "seconds": 30.0, "margin": 0.5} | given
         deadline = time.monotonic() + limits.pop("seconds")
         budget = CallBudget(deadline=deadline, **limits)
-        return answer_asks(
+        return run_requests(
             asks=asks, scope=self.scope, budget=budget, model=self.model, store=self.answers.extend, fence=self.fence
         )
 
@@ -37,6 +36,6 @@ class Step:
         return sorted(verdict.id for reply in replies for verdict in reply.verdicts)
 
 
-def batch(*texts: str, key: str = "belief") -> Ask:
+def batch(*texts: str, key: str = "belief") -> ModelRequest:
     """Ask for verdicts on a few texts."""
-    return Ask(key=key, request=classification(*texts))
+    return ModelRequest(key=key, request=classification(*texts))

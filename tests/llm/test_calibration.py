@@ -11,9 +11,9 @@ from django.core.management import call_command
 from memory.domain.policy import Policy
 from memory.llm import profiles
 from memory.llm.calibration import calibrate, load_pairs, split_pairs
-from memory.llm.embeddings import embedder
+from memory.llm.offline import StaticEmbedder
 from memory.llm.profiles import load_profile
-from memory.llm.static_embeddings import StaticEmbedder
+from memory.llm.registry import default_embedder
 
 
 def test_four_hundred_pairs_ship_a_hundred_of_each_kind() -> None:
@@ -58,7 +58,7 @@ def test_a_cosine_alone_takes_contradictions_for_agreement() -> None:
 def test_the_command_prints_the_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("calibrate_embeddings", "--json")
     printed = json.loads(capsys.readouterr().out)
-    assert printed["profile"]["model"] == embedder().name
+    assert printed["profile"]["model"] == default_embedder().name
     assert printed["held_out_pairs"] == 200
     assert set(printed["both"]) == {"false_passes", "false_pass_share", "false_refusal_share"}
 

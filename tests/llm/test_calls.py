@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from memory.llm.budget import CallBudget, DailyCapReached, LeaseLost, MustWait, OutOfBudget
-from memory.llm.calls import Answer, Ask, answer_asks
-from memory.llm.ledger import CallScope
-from memory.llm.model import FailureKind
+from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.offline import OfflineModel
+from memory.llm.registry import FailureKind
+from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from tests.llm.asking import synthesis
 from tests.llm.steps import Step, batch
@@ -53,7 +52,7 @@ def poison(marked: str) -> Callable[[Asked], Any]:
 
 
 def test_every_ask_is_answered_and_settled(step: Step, server: ModelServer) -> None:
-    failures = step.ask(Ask(key="new", request=synthesis("a", "b", "c")), batch("a", "b"))
+    failures = step.ask(ModelRequest(key="new", request=synthesis("a", "b", "c")), batch("a", "b"))
     assert failures == []
     assert {(answer.key, answer.reused) for answer in step.answers} == {("new", False), ("belief", False)}
     call = ModelCall.objects.get(purpose="classify")
@@ -139,7 +138,7 @@ def test_a_long_retry_after_is_not_slept(step: Step, server: ModelServer) -> Non
     """B9: over 5 s the step stores what it has and gives its lease back."""
     server.script = lambda asked: refuse(429, retry_after=60) if asked.episodes[0]["text"] == "late" else None
     began = time.monotonic()
-    with pytest.raises(MustWait) as caught:
+    with pytest.raises(RetryLater) as caught:
         step.ask(batch("late"), batch("a", "b", key="other"))
     assert caught.value.seconds == 60
     assert time.monotonic() - began < 30
@@ -149,7 +148,7 @@ def test_a_long_retry_after_is_not_slept(step: Step, server: ModelServer) -> Non
 def test_after_waiting_only_what_was_left_over_is_asked(step: Step, server: ModelServer) -> None:
     server.then(refuse(429, retry_after=60))
     asks = [batch("a"), batch("b", key="other")]
-    with pytest.raises(MustWait):
+    with pytest.raises(RetryLater):
         step.ask(*asks, max_parallel=1)
     step.ask(*asks)
     assert sorted(answer.key for answer in step.answers if not answer.reused) == ["belief", "other"]
@@ -186,7 +185,7 @@ def test_a_model_that_only_talks_costs_a_bounded_number_of_calls(step: Step, ser
 def test_a_synthesis_that_stays_malformed_has_failed(step: Step, server: ModelServer) -> None:
     """B11: then the step is marked failed: never read as "nothing found"."""
     server.script = lambda asked: garbage()
-    failures = step.ask(Ask(key="new", request=synthesis("a", "b", "c")))
+    failures = step.ask(ModelRequest(key="new", request=synthesis("a", "b", "c")))
     assert [(failure.key, failure.kind) for failure in failures] == [("new", FailureKind.MALFORMED)]
     assert len(server.log) == 2
 
@@ -266,12 +265,12 @@ def test_a_reply_that_comes_after_the_lease_is_lost_is_kept_for_the_next_owner(s
 def test_a_kill_between_a_reply_and_its_storing_costs_no_second_call(step: Step, server: ModelServer) -> None:
     """A reply is in the ledger before it is applied."""
 
-    def killed(answers: Sequence[Answer]) -> None:
+    def killed(answers: Sequence[ModelAnswer]) -> None:
         raise SystemExit
 
     budget = CallBudget(deadline=time.monotonic() + 30, call_timeout=2, attempts=1, max_parallel=1)
     with pytest.raises(SystemExit):
-        answer_asks(asks=[batch("a")], scope=step.scope, budget=budget, model=step.model, store=killed)
+        run_requests(asks=[batch("a")], scope=step.scope, budget=budget, model=step.model, store=killed)
     step.ask(batch("a"))
     assert [answer.reused for answer in step.answers] == [True]
     assert len(server.log) == 1

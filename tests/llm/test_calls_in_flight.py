@@ -9,10 +9,9 @@ import pytest
 from django.db import OperationalError, connections
 from pytest_django import Settings
 
-from memory.llm import calls
-from memory.llm.budget import MustWait
-from memory.llm.ledger import Settlement, settle_calls
-from memory.llm.model import Completion
+from memory.llm import runner
+from memory.llm.call_log import RetryLater, Settlement, settle_calls
+from memory.llm.registry import Completion
 from memory.llm.requests import Request
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
@@ -47,7 +46,7 @@ def test_a_full_workspace_makes_a_step_wait_for_a_place(
     """B9: the number of calls in flight per workspace is a setting."""
     allow_in_flight(2)
     open_calls(workspace, 2)
-    with pytest.raises(MustWait):
+    with pytest.raises(RetryLater):
         step.ask(batch("a"), wait_limit=0.2)
     assert server.log == []
 
@@ -127,8 +126,8 @@ def test_replies_wait_for_a_database_that_is_away(
             raise refusals.pop()
         settle_calls(settlements=settlements)
 
-    monkeypatch.setattr(calls, "settle_calls", settle)
-    monkeypatch.setattr(calls, "OUTAGE_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "settle_calls", settle)
+    monkeypatch.setattr(runner, "OUTAGE_PAUSE_SECONDS", 0.01)
     assert step.ask(batch("a")) == []
     assert (len(step.answers), len(server.log), ModelCall.objects.get().outcome) == (1, 1, "ok")
 

@@ -10,11 +10,19 @@ from django.db import connection, connections
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from memory.llm.budget import MONEY_IS_SPENT, TOKENS_ARE_SPENT, DailyCapReached, MustWait, OutOfBudget
-from memory.llm.caps import spent_today
-from memory.llm.ledger import CallScope, reserve_calls, settle_call
-from memory.llm.model import CallFailed, FailureKind
-from memory.llm.openai_model import OpenAIModel
+from memory.llm.call_log import (
+    MONEY_IS_SPENT,
+    TOKENS_ARE_SPENT,
+    CallScope,
+    DailyCapReached,
+    OutOfBudget,
+    RetryLater,
+    reserve_calls,
+    settle_call,
+    spent_today,
+)
+from memory.llm.openai_models import OpenAIModel
+from memory.llm.registry import CallFailed, FailureKind
 from memory.models import ModelCall, Workspace
 from tests.llm.asking import classification
 from tests.llm.steps import Step, batch
@@ -129,7 +137,7 @@ def test_eight_workers_never_overshoot(
     assert max(size for size, _ in [*seen, (spent.tokens, 0)]) <= 9_000 or cap == "money"
     assert max(cost for _, cost in [*seen, (0, spent.cost_usd)]) <= Decimal("0.0070") or cap == "tokens"
     assert len(server.log) >= 5  # and yet nearly all of it is used
-    assert set(stopped) <= {"DailyCapReached", "MustWait"}
+    assert set(stopped) <= {"DailyCapReached", "RetryLater"}
     assert "DailyCapReached" in stopped
 
 
@@ -139,7 +147,7 @@ def work(step: Step, number: int) -> str:
         for turn in range(20):
             mine = Step(scope=step.scope, model=step.model)
             mine.ask(batch(f"text {number} {turn}"), wait_limit=5.0)
-    except (OutOfBudget, MustWait) as stop:
+    except (OutOfBudget, RetryLater) as stop:
         return type(stop).__name__
     finally:
         connections.close_all()

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from memory.language.modes import EVIDENCE
-from memory.llm.local_verdicts import LocalVerdicts
-from memory.llm.model import LanguageModel
+from memory.llm.local import LocalVerdicts
 from memory.llm.offline import OfflineModel
+from memory.llm.registry import LanguageModel
 from memory.llm.replies import ClaimsReply, Facts, StatedClaim, Summary, Synthesis, Verdicts, validate_reply
 from memory.llm.requests import ClaimsRequest, MessageText, Purpose
 from tests.llm.asking import classification, facts, message, reading, summary, synthesis

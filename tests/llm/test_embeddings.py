@@ -13,13 +13,20 @@ from pytest_django import Settings
 
 from memory.domain.calibration import Profile
 from memory.llm import profiles
-from memory.llm.answers import BATCH_TEXTS
-from memory.llm.embeddings import DIMENSIONS, Embedder, WrongDimensions, embedder, preload
-from memory.llm.local_embeddings import LocalEmbedder
-from memory.llm.model import CallFailed, FailureKind
-from memory.llm.openai_embeddings import LONGEST_CHARACTERS, OpenAIEmbedder
+from memory.llm.local import LocalEmbedder
+from memory.llm.offline import LONGEST_TOKENS, StaticEmbedder
+from memory.llm.openai_client import BATCH_TEXTS
+from memory.llm.openai_models import LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
-from memory.llm.static_embeddings import LONGEST_TOKENS, StaticEmbedder
+from memory.llm.registry import (
+    DIMENSIONS,
+    CallFailed,
+    Embedder,
+    FailureKind,
+    WrongDimensions,
+    default_embedder,
+    preload_models,
+)
 from tests.llm.tiny_onnx import make_folder
 from tests.model_server import ModelServer
 from tests.model_server_acts import Act, html, refuse, stall, truncated_json
@@ -113,7 +120,7 @@ def test_loading_the_static_model_needs_no_network_and_leaves_the_logs_alone() -
         "import logging, socket\n"
         "def refuse(*args, **named): raise OSError('no network here')\n"
         "socket.socket.connect = refuse\n"
-        "from memory.llm.static_embeddings import StaticEmbedder\n"
+        "from memory.llm.offline import StaticEmbedder\n"
         "assert StaticEmbedder().embed(['a']).shape == (1, 768)\n"
         "assert logging.getLogger().handlers == [] and logging.getLogger().level == logging.WARNING\n"
     )
@@ -282,13 +289,13 @@ def test_preloading_opens_no_connection(server: ModelServer, settings: Settings)
     """A connection opened before a worker forks would be shared by its children."""
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "openai"
     settings.OPENAI_BASE_URL = settings.ENGRAM_EMBEDDING_BASE_URL = server.url
-    preload()
+    preload_models()
     assert server.connections == 0
-    assert embedder().embed(["a"]).shape == (1, DIMENSIONS)
+    assert default_embedder().embed(["a"]).shape == (1, DIMENSIONS)
     assert server.connections == 1
 
 
 def test_an_unknown_kind_of_embeddings_is_named(settings: Settings) -> None:
     settings.ENGRAM_EMBEDDINGS = "psychic"
     with pytest.raises(ImproperlyConfigured, match="ENGRAM_EMBEDDINGS=psychic"):
-        embedder()
+        default_embedder()

@@ -10,8 +10,8 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db.models.functions import Now
 
 from memory.consolidation.sweep import sweep
-from memory.llm.embedding_calls import EmbeddingMeanwhile, embed_in_ledger
-from memory.llm.openai_embeddings import OpenAIEmbedder
+from memory.llm.embeddings import PendingEmbedding, embed_for_workspace
+from memory.llm.openai_models import OpenAIEmbedder
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
 from tests.model_server import ModelServer
@@ -65,7 +65,7 @@ def test_an_embedding_that_is_ended_is_closed(step: Step, server: ModelServer, e
     """E6, B9: as any call."""
     server.then(stall(1.5), purpose="embed")
     with pytest.raises(SoftTimeLimitExceeded), soft_limit(0.5):
-        embed_in_ledger(scope=step.scope, model=embedder, texts=["a"], timeout=5.0)
+        embed_for_workspace(scope=step.scope, model=embedder, texts=["a"], timeout=5.0)
     assert rows() == [("abandoned", ENDED, True)]
 
 
@@ -74,7 +74,7 @@ def test_an_embedding_that_was_asked_for_meanwhile_is_closed(
 ) -> None:
     """E6, B9."""
     server.then(stall(1.5), purpose="embed")
-    coming = EmbeddingMeanwhile(scope=step.scope, model=embedder, texts=["a"], timeout=5.0, episodes=())
+    coming = PendingEmbedding(scope=step.scope, model=embedder, texts=["a"], timeout=5.0, episodes=())
     with pytest.raises(SoftTimeLimitExceeded), soft_limit(0.5):
         coming.collect()
     assert rows() == [("abandoned", ENDED, True)]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from memory.llm.calls import Ask
-from memory.llm.model import FailureKind
 from memory.llm.prompts import reply_tokens
+from memory.llm.registry import FailureKind
 from memory.llm.replies import Facts, MalformedReply, validate_reply
 from memory.llm.requests import halve_request
+from memory.llm.runner import ModelRequest
 from tests.llm.asking import facts
 from tests.llm.steps import Step
 from tests.model_server import ModelServer
@@ -68,7 +68,7 @@ def test_a_batch_that_fails_is_halved_by_turns() -> None:
 def test_garbage_is_a_failure_and_never_no_facts(step: Step, server: ModelServer) -> None:
     """L3: what did not parse is named as failed, after one retry and two halves."""
     server.script = lambda asked: garbage()
-    failures = step.ask(Ask(key="talk", request=ASKED))
+    failures = step.ask(ModelRequest(key="talk", request=ASKED))
     assert not step.answers
     assert [failure.kind for failure in failures] == [FailureKind.MALFORMED] * 2
 
@@ -80,7 +80,7 @@ def test_one_bad_turn_takes_no_other_with_it(step: Step, server: ModelServer) ->
         return garbage() if any("tabs" in turn["text"] for turn in asked.turns) else None
 
     server.script = script
-    failures = step.ask(Ask(key="talk", request=ASKED))
+    failures = step.ask(ModelRequest(key="talk", request=ASKED))
     told = [fact.text for given in step.answers if isinstance(given.reply, Facts) for fact in given.reply.facts]
     assert told == ["We deploy on Fridays."]
     assert len(failures) == 1
@@ -88,12 +88,12 @@ def test_one_bad_turn_takes_no_other_with_it(step: Step, server: ModelServer) ->
 
 def test_the_same_turns_are_paid_for_once(step: Step, server: ModelServer) -> None:
     """L3: a stored reply is used again."""
-    step.ask(Ask(key="talk", request=ASKED))
-    step.ask(Ask(key="talk", request=ASKED))
+    step.ask(ModelRequest(key="talk", request=ASKED))
+    step.ask(ModelRequest(key="talk", request=ASKED))
     assert len(server.log) == 1
     assert [given.reused for given in step.answers] == [False, True]
 
 
 def test_a_reply_in_a_code_fence_is_read(step: Step, server: ModelServer) -> None:
     server.then(answer(f"```json\n{_reply()}\n```"))
-    assert step.ask(Ask(key="talk", request=ASKED)) == []
+    assert step.ask(ModelRequest(key="talk", request=ASKED)) == []

@@ -9,11 +9,9 @@ import psutil
 import pytest
 from pytest_django import Settings
 
-from memory.llm.embeddings import DIMENSIONS
-from memory.llm.model import CallFailed, FailureKind
 from memory.llm.openai_client import LONGEST_WAIT_SECONDS, preload
-from memory.llm.openai_embeddings import OpenAIEmbedder
-from memory.llm.openai_model import OpenAIModel
+from memory.llm.openai_models import OpenAIEmbedder, OpenAIModel
+from memory.llm.registry import DIMENSIONS, CallFailed, FailureKind
 from tests.llm.asking import classification
 from tests.model_server import ModelServer
 from tests.model_server_acts import Act, refuse

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from memory.llm.calls import Ask
-from memory.llm.model import FailureKind
 from memory.llm.offline import OfflineModel
 from memory.llm.prompts import build_prompt
+from memory.llm.registry import FailureKind
 from memory.llm.replies import Facts, ToldFact, Verdicts
 from memory.llm.requests import FactsRequest, Request
+from memory.llm.runner import ModelRequest
 from tests.injections import PLANTED
 from tests.llm.asking import classification, facts, summary, turn
 from tests.llm.steps import Step
@@ -72,7 +72,7 @@ def test_what_is_planted_stays_one_string_of_the_data(planted: str) -> None:
 def test_a_server_gives_the_others_the_same_verdicts(step: Step, server: ModelServer, planted: str) -> None:
     """B11: one that obeys what reaches it as anything but data."""
     server.script = obedient
-    assert step.ask(Ask(key="belief", request=classification(*ORDINARY, planted))) == []
+    assert step.ask(ModelRequest(key="belief", request=classification(*ORDINARY, planted))) == []
     verdicts = list(_verdicts(step).values())
     assert verdicts[:3] == ["SUPPORTS", "CONTRADICTS", "IRRELEVANT"]
 
@@ -92,7 +92,7 @@ def test_rules_give_the_others_the_same_verdicts(planted: str) -> None:
 def test_a_server_tells_the_same_facts_of_the_other_turns(step: Step, server: ModelServer, planted: str) -> None:
     """L3: and those of the planted turn quote that turn alone."""
     server.script = obedient
-    assert step.ask(Ask(key="talk", request=_with(planted))) == []
+    assert step.ask(ModelRequest(key="talk", request=_with(planted))) == []
     told = _facts(step.answers[0].reply)
     assert [fact.text for fact in told if fact.turns in ([1], [3])] == list(SAID)
     assert all(fact.turns == [2] for fact in told if fact.text not in SAID)
@@ -117,7 +117,7 @@ def test_verdicts_on_what_nobody_asked_about_are_refused(step: Step, server: Mod
         return {"verdicts": [{**given, "texts": [*given["texts"], "12 C told so"]}]}
 
     server.script = overdone
-    failures = step.ask(Ask(key="belief", request=classification(PLANTED[5])))
+    failures = step.ask(ModelRequest(key="belief", request=classification(PLANTED[5])))
     assert [failure.kind for failure in failures] == [FailureKind.MALFORMED]
     assert step.answers == []
 
@@ -125,5 +125,5 @@ def test_verdicts_on_what_nobody_asked_about_are_refused(step: Step, server: Mod
 def test_facts_of_turns_that_nobody_showed_are_refused(step: Step, server: ModelServer) -> None:
     """L3: what is quoted decides whose word it is."""
     server.script = lambda asked: answer({"facts": [tell({"turn": 99, "text": "Mara owns all keys."})]})
-    failures = step.ask(Ask(key="talk", request=facts(PLANTED[7])))
+    failures = step.ask(ModelRequest(key="talk", request=facts(PLANTED[7])))
     assert [failure.kind for failure in failures] == [FailureKind.MALFORMED]

@@ -7,12 +7,10 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from memory.llm.answers import cost_of
-from memory.llm.budget import DailyCapReached
-from memory.llm.ledger import CallScope, abandon_calls, find_replies, reserve_calls, settle_call
-from memory.llm.model import CallFailed, FailureKind
+from memory.llm.call_log import CallScope, DailyCapReached, abandon_calls, find_replies, reserve_calls, settle_call
 from memory.llm.offline import OfflineModel
-from memory.llm.openai_model import OpenAIModel
+from memory.llm.openai_models import OpenAIModel
+from memory.llm.registry import CallFailed, FailureKind, cost_of
 from memory.models import ModelCall, Workspace
 from tests.llm.asking import classification
 

@@ -12,11 +12,10 @@ import pytest
 from pytest_django import Settings
 
 from memory import checks
-from memory.llm import embeddings
-from memory.llm.embeddings import Embedder, WrongDimensions, embedder, local_embedder, preload
-from memory.llm.local_embeddings import LocalEmbedder
-from memory.llm.onnx_folder import LONGEST_TOKENS, ModelUnavailable
-from memory.llm.prefixes import Prefixes, prefixes_of
+from memory.llm import registry
+from memory.llm.local import LocalEmbedder, Prefixes, prefixes_of
+from memory.llm.onnx_models import MAX_TOKENS, ModelUnavailable
+from memory.llm.registry import Embedder, WrongDimensions, default_embedder, local_embedder, preload_models
 from tests.llm.tiny_onnx import LENGTH, SPECIAL, WHOLE, WORDS, make_folder, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +72,7 @@ def test_a_folder_that_names_no_length_is_read_up_to_ours(tmp_path: Path) -> Non
     folder = make_folder(tmp_path)
     (folder / "tokenizer_config.json").unlink()
     model = model_in(folder)
-    room = LONGEST_TOKENS - len(["[CLS]", "[SEP]"])
+    room = MAX_TOKENS - len(["[CLS]", "[SEP]"])
     assert [model.is_overlong("tea " * count) for count in (room, room + 1)] == [False, True]
 
 
@@ -247,10 +246,10 @@ def test_a_worker_loads_it_before_it_forks(settings: Settings, tmp_path: Path, m
     """B8a: a model that nobody has calibrated says so when a worker starts."""
     settings.ENGRAM_EMBEDDINGS, settings.ENGRAM_EMBEDDING_MODEL = "local", str(make_folder(tmp_path / "tiny"))
     told: list[str] = []
-    monkeypatch.setattr(embeddings.log, "warning", lambda event, **facts: told.append(f"{event} {facts['model']}"))
-    preload()
+    monkeypatch.setattr(registry.log, "warning", lambda event, **facts: told.append(f"{event} {facts['model']}"))
+    preload_models()
     assert local_embedder.cache_info().currsize == 1
-    assert told == [f"embeddings_uncalibrated {embedder().name}"]
+    assert told == [f"embeddings_uncalibrated {default_embedder().name}"]
 
 
 def test_a_child_of_a_process_that_loaded_it_embeds_at_once(tmp_path: Path) -> None:

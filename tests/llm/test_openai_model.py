@@ -8,8 +8,8 @@ from email.utils import format_datetime
 import pytest
 from pytest_django import Settings
 
-from memory.llm.model import CallFailed, FailureKind
-from memory.llm.openai_model import OpenAIModel
+from memory.llm.openai_models import OpenAIModel
+from memory.llm.registry import CallFailed, FailureKind
 from memory.llm.requests import ClassificationRequest
 from tests.llm.asking import classification, synthesis
 from tests.llm.conftest import openai_model

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory.llm.onnx_folder import ModelUnavailable
-from memory.llm.pair_models import PairClassifier, Reranker, TookTooLong
+from memory.llm.onnx_models import ModelUnavailable, PairClassifier, PairsTimedOut, Reranker
 from tests.llm.tiny_pairs import LABELS, make_classifier, make_reranker
 
 WORDS = ("mara", "prefers", "tea", "coffee", "likes", "parrots", "talk", "tram")
@@ -38,7 +37,7 @@ def test_what_is_longer_than_the_model_reads_is_cut(tmp_path: Path) -> None:
 
 def test_nothing_is_waited_for_beyond_its_time(tmp_path: Path) -> None:
     model = Reranker(named=str(make_reranker(tmp_path, words=WORDS)))
-    with pytest.raises(TookTooLong):
+    with pytest.raises(PairsTimedOut):
         model.score(query="tea", texts=["tea"] * 20, seconds=0.0)
 
 

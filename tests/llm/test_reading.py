@@ -8,12 +8,11 @@ import pytest
 from pytest_django import Settings
 
 from memory.language.modes import Mode
-from memory.llm.calls import Ask
-from memory.llm.prompts import build_prompt, reply_tokens
-from memory.llm.reading_prompt import READING
+from memory.llm.offline import StaticEmbedder
+from memory.llm.prompts import READING, build_prompt, reply_tokens
 from memory.llm.replies import ClaimsReply, MalformedReply, validate_reply
 from memory.llm.requests import ClaimsRequest, KnownPerson, halve_request, hash_request
-from memory.llm.static_embeddings import StaticEmbedder
+from memory.llm.runner import ModelRequest
 from tests.injections import PLANTED
 from tests.llm.asking import message, reading
 from tests.llm.steps import Step
@@ -94,7 +93,7 @@ def test_what_is_planted_changes_no_other_claim(step: Step, server: ModelServer,
     """E1, B11: a model that obeys what reaches it as anything but data reads the others as ever."""
     server.script = lambda asked: obedient(asked) if asked.purpose == "read" else None
     request = reading("I keep bees.", planted, "I drink tea.")
-    assert step.ask(Ask(key="read", request=request)) == []
+    assert step.ask(ModelRequest(key="read", request=request)) == []
     [given] = step.answers
     assert isinstance(given.reply, ClaimsReply)
     assert [one.claim for one in given.reply.claims if one.n != 2] == ["Mara keeps bees.", "Mara drinks tea."]
@@ -189,7 +188,7 @@ def test_one_message_that_spoils_every_call_fails_alone(step: Step, server: Mode
 
     server.script = choke
     texts = [f"I keep {n} hives." if n != 7 else "I sell poison." for n in range(12)]
-    [failure] = step.ask(Ask(key="read", request=reading(*texts)))
+    [failure] = step.ask(ModelRequest(key="read", request=reading(*texts)))
     assert [one.text for one in failure.request.episodes] == ["I sell poison."]
     told = [one.claim for given in step.answers if isinstance(given.reply, ClaimsReply) for one in given.reply.claims]
     assert len(told) == 11
@@ -200,5 +199,5 @@ def test_one_message_that_spoils_every_call_fails_alone(step: Step, server: Mode
 def test_a_claim_of_a_message_not_shown_is_refused(step: Step, server: ModelServer) -> None:
     """E1: a model that was talked into telling of others has answered nothing."""
     server.script = lambda asked: answer({"claims": [claim(asked.messages[0], n=99)]})
-    assert len(step.ask(Ask(key="read", request=reading(PLANTED[8])))) == 1
+    assert len(step.ask(ModelRequest(key="read", request=reading(PLANTED[8])))) == 1
     assert step.answers == []

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from memory.domain.cards import Timeframe
-from memory.llm.model import LanguageModel
 from memory.llm.offline import OfflineModel
+from memory.llm.registry import LanguageModel
 from memory.llm.replies import Division, MalformedReply, Synthesis, Union, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request, hash_request
 from tests.llm.asking import merge, revision, split

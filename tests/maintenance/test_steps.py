@@ -125,7 +125,7 @@ def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: 
             held.append(cursor.fetchone()[0])
         return nearest_older_episodes(**given)
 
-    monkeypatch.setattr("memory.maintenance.notes.nearest_older", search)
+    monkeypatch.setattr("memory.maintenance.notes.nearest_older_episodes", search)
     assert merge_notes(visit(workspace)) == 1
     assert held == [0]
 

@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
+from tests.export.files import exported
 from tests.recall.memories import remembered
-from tests.transfer.files import exported
 
 pytestmark = pytest.mark.django_db
 

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from memory.facts.remember import run_remember_job
 from memory.mcp.catalogue import TOOLS, Tool, ToolRefused
 from memory.mcp.write_tools import Tidying
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
 from memory.recall.query import MemoryType, RecallProfile
 from memory.recall.usage import Feedback
-from memory.remembering.working import work_remembrance
 from tests import factories
 from tests.recall.memories import believed, remembered
 
@@ -298,7 +298,7 @@ def test_what_is_to_be_believed_at_once_waits_for_a_worker(rows: Rows, monkeypat
         "queued",
         None,
     )
-    work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
     told = call("memory_save", key, **said)
     assert (told.state, list(told.beliefs.values())) == ("done", ["created"])
 
@@ -310,7 +310,7 @@ def test_what_is_believed_at_once_may_be_of_another_day(rows: Rows, monkeypatch:
     said = {"text": "Ben moves to Lyon tomorrow.", "session": "s", "at_once": True}
     saved = call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00Z")
     assert Episode.objects.get(pk=saved.id).occurred_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
-    work_remembrance(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
     assert "2026-03-03" in Belief.objects.get(evidence__episode=saved.id).statement
     with pytest.raises(ToolRefused, match="offset"):
         call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00")

@@ -11,7 +11,7 @@ from benchmarks.quality.lived_histories import SAMPLED_DAYS, live_through
 from benchmarks.quality.reliability import EVENS, Sample
 from benchmarks.stage import EMBEDDING_MODEL
 from memory.ledger.confidence import find_drift
-from memory.llm.openai_model import DIALECTS
+from memory.llm.openai_models import DIALECTS
 from memory.models import Evidence, GateDecision, StructuralJob, Workspace
 from tests import factories
 from tests.model_server import ModelServer

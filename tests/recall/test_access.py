@@ -103,7 +103,7 @@ def test_a_recall_counts_in_one_statement(workspace: Workspace, monkeypatch: pyt
         modes.append(connection.connection.execute("SELECT current_setting('synchronous_commit')"))
         return run_prepared(statement=statement, **options)
 
-    monkeypatch.setattr("memory.recall.usage.run_numbered", run)
+    monkeypatch.setattr("memory.recall.usage.run_prepared", run)
     ask("Mara tea", workspace=workspace)
     [(is_inside, statement)] = noted
     assert (is_inside, "INSERT" in statement) == (True, True)

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memory.llm.embeddings import static_embedder
+from memory.llm.registry import static_embedder
 from memory.models import Project, Workspace
 from memory.models.fields import VectorKind
 from memory.search.hybrid import ContextShares, search_episodes
@@ -277,7 +277,7 @@ def test_where_few_are_stored_one_plan_does(
 ) -> None:
     """B17: any way through few memories is faster than a look for the best; not so where there is an index to use."""
     size = ScopeSize(count=MANY, index=index, indexed=MANY, stored=stored)
-    monkeypatch.setattr("memory.search.plan.measure_reach", lambda **_: dict.fromkeys(VectorKind, size))
+    monkeypatch.setattr("memory.search.plan.measure_scope", lambda **_: dict.fromkeys(VectorKind, size))
     reach = SearchScope(workspace_id=1, projects=(1,), allowed=None, user="", now=NOW)
     ways = SearchPlanner(reach=reach, policy=POLICY)(kind=VectorKind.BELIEF, model=MODEL, documents=1)
     assert ways.is_small == is_small
@@ -292,7 +292,7 @@ def test_sizes_are_not_asked_for_by_every_recall(monkeypatch: pytest.MonkeyPatch
         asked.append(reach)
         return dict.fromkeys(VectorKind, ScopeSize(count=len(asked), index=VectorMethod.NONE, indexed=0, stored=0))
 
-    monkeypatch.setattr("memory.search.plan.measure_reach", measure)
+    monkeypatch.setattr("memory.search.plan.measure_scope", measure)
     monkeypatch.setattr("memory.search.plan.time", SimpleNamespace(monotonic=lambda: moment[0]))
     whole = SearchScope(workspace_id=1, projects=None, allowed=None, user="", now=NOW)
     others = [

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
-from memory.llm.caps import recall_tokens_today, spent_today
+from memory.llm.call_log import recall_tokens_today, spent_today
 from memory.models import ModelCall, Workspace
 from tests import factories
 from tests.model_server import ModelServer

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from memory.llm.pair_models import Reranker
+from memory.llm.onnx_models import Reranker
 from memory.models import Workspace
 from memory.recall.query import Recalled
 from memory.search.prepared import raw_cursor

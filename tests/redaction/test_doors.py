@@ -21,11 +21,11 @@ from memory.models import Belief, Conversation, Episode, ModelCall, Redaction, T
 from tests import factories
 from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
+from tests.export.files import exported, imported, moved
 from tests.faults.story import await_end
 from tests.forgetting.places import broker_contents, database_log, dump
 from tests.model_server_acts import Asked
 from tests.redaction.planted import PLANTED
-from tests.transfer.files import exported, imported, moved
 from tests.workers.conftest import queues, worker, world
 
 __all__ = ["queues", "worker", "world"]

@@ -7,7 +7,7 @@ from celery.contrib.testing.worker import start_worker
 from pytest_django import Settings
 
 from beliefsite.celery import app
-from memory.llm.openai_model import DIALECTS
+from memory.llm.openai_models import DIALECTS
 from tests import factories
 from tests.consolidation.world import MODEL, World
 from tests.faults.windows import broker

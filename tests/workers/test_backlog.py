@@ -11,8 +11,7 @@ from beliefsite.celery import app
 from benchmarks.choking import choking_embedder, choking_model
 from benchmarks.people import Line, tell
 from memory.ledger.confidence import find_drift
-from memory.llm.offline import OfflineModel
-from memory.llm.static_embeddings import StaticEmbedder
+from memory.llm.offline import OfflineModel, StaticEmbedder
 from memory.models import Belief, Cycle, Episode, Workspace
 from tests import factories
 from tests.api.caller import caller

@@ -9,12 +9,12 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from beliefsite.celery import app
+from memory.facts.job import send_due_jobs
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Evidence, ModelCall, Remembrance
-from memory.remembering.sweeping import wake_remembrances
 from tests.consolidation.world import World
+from tests.facts.telling import tell
 from tests.faults.waiting import wait_until
-from tests.remembering.telling import tell
 from tests.workers.messages import read_messages
 from workers.tasks import remember
 
@@ -62,7 +62,7 @@ def test_a_lost_message_is_sent_again(world: World, settings: Settings, monkeypa
         lost.setattr("workers.tasks.remember.delay", lambda _: None)
         tell(world, TABS)
     Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
-    assert wake_remembrances() == 1
+    assert send_due_jobs() == 1
     wait_until(is_done, what="the belief")
     assert world.only_belief().alpha == 2.0
 

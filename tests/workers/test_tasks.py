@@ -67,7 +67,7 @@ def test_an_outage_without_end_is_left_to_the_sweep(monkeypatch: pytest.MonkeyPa
 def test_nothing_waits_for_a_look_for_surprises_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """L2, B8: whatever else the sweep does is done by then."""
     monkeypatch.setattr(tasks, "flush_surprising", Mock(side_effect=RuntimeError))
-    others = {name: Mock() for name in ("wake_conversations", "open_missed_cycles", "wake_remembrances")}
+    others = {name: Mock() for name in ("wake_conversations", "open_missed_cycles", "send_due_jobs")}
     for name, other in others.items():
         monkeypatch.setattr(tasks, name, other)
     tasks.sweep()

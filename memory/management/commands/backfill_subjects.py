@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from memory.facts.reflection import backfill_subjects
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
-from memory.remembering.subjects import backfill_subjects
 
 
 class Command(BaseCommand):

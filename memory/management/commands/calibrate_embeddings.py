@@ -10,10 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memory.domain.calibration import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
-from memory.llm.embeddings import WrongDimensions, embedder
-from memory.llm.model import CallFailed
-from memory.llm.onnx_folder import ModelUnavailable
+from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.profiles import store_profile
+from memory.llm.registry import CallFailed, WrongDimensions, default_embedder
 
 
 class Command(BaseCommand):
@@ -29,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate, print, and write on request."""
         try:
-            report = calibrate(embedder=embedder(), pairs=load_pairs(), policy=settings.POLICY)
+            report = calibrate(embedder=default_embedder(), pairs=load_pairs(), policy=settings.POLICY)
         except (CallFailed, WrongDimensions, ModelUnavailable, CalibrationError) as error:
             raise CommandError(str(error)) from error
         if options["json"]:

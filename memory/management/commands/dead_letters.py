@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
+from memory.facts.job import list_failed, retry_failed
 from memory.ingest.scheduling import list_dead_turns, retry_dead_turns
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
-from memory.remembering.failed import list_failed, retry_failed
 
 
 class Command(BaseCommand):

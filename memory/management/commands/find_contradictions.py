@@ -9,17 +9,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memory.facts.contradictions import (
+    believed_candidates,
+    check_contradiction_candidates,
+    dismiss_contradiction_candidates,
+    find_contradiction_candidates,
+    list_contradiction_candidates,
+    reopen_contradiction_candidates,
+)
 from memory.management.failures import failing_while_occupied, named_workspace, usage_error
 from memory.management.wording import counted
 from memory.models import Rival, Workspace
-from memory.remembering.rivals import (
-    check_rivals,
-    dismiss_rivals,
-    find_rivals,
-    list_rivals,
-    reopen_rivals,
-    standing_rivals,
-)
 
 
 class Command(BaseCommand):
@@ -39,16 +39,19 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, limit: int | None, as_json: bool, **options: Any) -> None:
         place = named_workspace(workspace)
-        for settle, numbers in ((dismiss_rivals, options["dismiss"]), (reopen_rivals, options["reopen"])):
+        for settle, numbers in (
+            (dismiss_contradiction_candidates, options["dismiss"]),
+            (reopen_contradiction_candidates, options["reopen"]),
+        ):
             settle(rivals=_named(place, numbers or []))
         with failing_while_occupied():
-            find_rivals(workspace=place, now=timezone.now(), most=limit)
+            find_contradiction_candidates(workspace=place, now=timezone.now(), most=limit)
         stopped = _check(place, limit, again=options["again"]) if options["check"] else ""
-        rivals = list(list_rivals(workspace=place)[:limit])
+        rivals = list(list_contradiction_candidates(workspace=place)[:limit])
         if as_json:
             self.stdout.write(json.dumps([_as_values(rival) for rival in rivals]))
         else:
-            self._show(rivals, unasked=standing_rivals(workspace=place).only_alike().count())
+            self._show(rivals, unasked=believed_candidates(workspace=place).only_alike().count())
         if stopped:
             raise CommandError(f"Not all were answered: {stopped}", returncode=1)
 
@@ -65,7 +68,7 @@ class Command(BaseCommand):
 
 def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:
     """Return the pairs of these numbers, all of which must be there."""
-    rivals = standing_rivals(workspace=workspace).filter(pk__in=numbers)
+    rivals = believed_candidates(workspace=workspace).filter(pk__in=numbers)
     if missing := sorted(set(numbers) - set(rivals.values_list("pk", flat=True))):
         raise usage_error(f"There is no pair {missing[0]}.")
     return rivals
@@ -74,7 +77,9 @@ def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:
 def _check(workspace: Workspace, limit: int | None, *, again: bool) -> str:
     """Have a model asked; return what stopped the asking, if anything did."""
     seconds = settings.POLICY.rivals.check_seconds
-    return check_rivals(workspace=workspace, now=timezone.now(), seconds=seconds, most=limit, again=again).stopped
+    return check_contradiction_candidates(
+        workspace=workspace, now=timezone.now(), seconds=seconds, most=limit, again=again
+    ).stopped
 
 
 def _as_values(rival: Rival) -> dict[str, Any]:

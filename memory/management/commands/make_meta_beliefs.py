@@ -8,12 +8,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.consolidation.cycle import BeliefsAreOff
+from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
 from memory.ledger.transactions import Author, WorkspaceBusy
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Belief
-from memory.remembering.meta import META_REASON, make_meta_beliefs
 
 
 class Command(BaseCommand):

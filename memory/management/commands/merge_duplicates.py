@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from memory.facts.reflection import propose_merges
 from memory.management.failures import failing_while_occupied, named_workspace
 from memory.management.wording import counted
-from memory.remembering.reflecting import propose_merges
 
 
 class Command(BaseCommand):

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from memory.facts.reflection import list_prunable
+from memory.facts.reflection import prune as prune_faded
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
-from memory.remembering.reflecting import list_prunable
-from memory.remembering.reflecting import prune as prune_faded
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memory.claims import CatchUpResult, catch_up_claims
-from memory.llm.budget import DailyCapReached
-from memory.llm.model import CallFailed
+from memory.llm.call_log import DailyCapReached
+from memory.llm.registry import CallFailed
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace

@@ -10,10 +10,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
-from memory.llm.budget import DailyCapReached
-from memory.llm.embeddings import Embedder, WrongDimensions, embedder
-from memory.llm.model import CallFailed
-from memory.llm.onnx_folder import ModelUnavailable
+from memory.llm.call_log import DailyCapReached
+from memory.llm.onnx_models import ModelUnavailable
+from memory.llm.registry import CallFailed, Embedder, WrongDimensions, default_embedder
 from memory.management.failures import named_workspace
 from memory.management.wording import counted
 from memory.models import Workspace
@@ -41,7 +40,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = named_workspace(options["workspace"])
         try:
-            model = embedder()
+            model = default_embedder()
         except (ModelUnavailable, WrongDimensions) as error:
             raise CommandError(str(error), returncode=1) from error
         try:

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from memory.facts.reflection import Reflection, reflect
 from memory.management.failures import failing_while_occupied, named_workspace
 from memory.management.wording import counted
-from memory.remembering.reflecting import Reflection, reflect
 
 
 class Command(BaseCommand):

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from memory.facts.remember import Remembered, remember
 from memory.ingest.schemas import IngestContext, Rejected
 from memory.management.acting import acting
 from memory.management.failures import named_workspace
-from memory.remembering.remember import Remembered, remember
 
 _FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 

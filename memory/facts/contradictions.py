@@ -1,0 +1,346 @@
+"""Beliefs that may contradict each other: found, judged by a model, and left to a curator (R11).
+
+`find_contradiction_candidates` lists pairs, by rule or by similarity; `check_contradiction_candidates` has a model
+asked about them. Nothing here changes a belief, its evidence or its status, whatever a model says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, F, IntegerField, QuerySet, Value, When
+
+from memory.consolidation.cycle import budget_policy
+from memory.consolidation.testimony import read_testimony
+from memory.domain.breaking import OWN_ERRORS
+from memory.domain.user_names import name_of_user, person_of
+from memory.facts.fact_matching import as_stated_belief
+from memory.facts.reflection import BeliefIds, BeliefPair, SimilarityBand, find_alike_pairs, keep_active, passes_guard
+from memory.language.contradictions import find_contradiction
+from memory.language.sides import Side, language_of, read_side
+from memory.ledger.beliefs import BeliefSource, read_beliefs_with_vectors
+from memory.ledger.transactions import lock_workspace, scan_lock
+from memory.llm.call_log import CallBudget, CallScope, OutOfBudget, RetryLater
+from memory.llm.embeddings import embedder_of
+from memory.llm.registry import FailureKind, LanguageModel, language_model
+from memory.llm.replies import Contradiction
+from memory.llm.requests import ContradictionRequest, EpisodeText
+from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.models import Belief, Rival, RivalState, Workspace
+from memory.models.beliefs import RivalQuerySet
+
+log = structlog.get_logger(__name__)
+
+
+def find_contradiction_candidates(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
+    """List the pairs that cannot both hold by a rule, and those alike enough to ask a model about; return the new ones.
+
+    Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
+    a rule tells the two apart. Raises Occupied where somebody is looking already.
+    """
+    most = most or settings.POLICY.rivals.pairs
+    listed = Rival.objects.for_workspace(workspace.pk).standing()
+    with scan_lock(workspace.pk):
+        ruled = find_pairs_by_rule(
+            workspace=workspace, besides=list(listed.suspected().values_list("first_id", "second_id"))
+        )
+        known = {*listed.values_list("first_id", "second_id"), *(one.ids for one in ruled)}
+        alike = [] if language_model().is_offline else _similar_pairs(workspace, known, most)
+    found = _store_candidates(workspace, [*ruled, *(SuspectedPair(pair=pair, rule="") for pair in alike)][:most], now)
+    log.info("rivals_found", workspace=workspace.pk, pairs=len(found))
+    return found
+
+
+def _similar_pairs(workspace: Workspace, known: Collection[BeliefIds], most: int) -> list[BeliefPair]:
+    """Return the pairs that a model may be asked about for their likeness alone."""
+    policy = settings.POLICY.rivals
+    upper, lower = (
+        SimilarityBand(low=policy.to_similarity),
+        SimilarityBand(low=policy.from_similarity, high=policy.to_similarity),
+    )
+    nearest = find_alike_pairs(workspace=workspace, band=upper, most=settings.POLICY.reflection.pairs, besides=known)
+    told_apart = [pair for pair in nearest.pairs if not passes_guard(pair=pair)][:most]
+    return [*told_apart, *find_alike_pairs(workspace=workspace, band=lower, most=most, besides=known).pairs][:most]
+
+
+@transaction.atomic
+def _store_candidates(workspace: Workspace, found: Sequence[SuspectedPair], now: datetime) -> list[Rival]:
+    """Store pairs, but for those of which one was erased since, or is believed no more.
+
+    One that stood on the list for its likeness alone gets its rule.
+    """
+    lock_workspace(workspace.pk)
+    rows = [
+        Rival(
+            workspace=workspace,
+            first_id=one.pair.one.id,
+            second_id=one.pair.other.id,
+            similarity=one.pair.similarity,
+            rule=one.rule,
+            created_at=now,
+        )
+        for one in keep_active(found)
+    ]
+    return Rival.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["first", "second"], update_fields=["rule"]
+    )
+
+
+def find_pairs_by_rule(*, workspace: Workspace, besides: Collection[BeliefIds] = ()) -> list[SuspectedPair]:
+    """Return the pairs of which a rule says that both cannot hold, the most similar first, known ones left out."""
+    model = embedder_of(workspace)
+    beliefs, vectors = read_beliefs_with_vectors(
+        beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name
+    )
+    known, found = set(besides), []
+    for language, places in _scopes(beliefs):
+        sides = [_side_of(beliefs[place], language) for place in places]
+        for one, other in _comparable_places(sides):
+            left, right = places[one], places[other]
+            pair = (beliefs[left], beliefs[right])
+            if (pair[0].id, pair[1].id) in known or not (rule := _rule_between(sides[one], sides[other])):
+                continue
+            similarity = float(model.profile.reference(float(vectors[left] @ vectors[right])))
+            found.append(SuspectedPair(pair=BeliefPair(one=pair[0], other=pair[1], similarity=similarity), rule=rule))
+    return sorted(found, key=lambda each: (-each.pair.similarity, each.ids))
+
+
+_MOST_ABOUT_ONE_THING = 100  # beliefs that tell of one thing; what more tell of says nothing of any two
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectedPair:
+    """Two beliefs, the lesser id first, and by which rule both cannot hold."""
+
+    pair: BeliefPair
+    rule: str
+
+    @property
+    def ids(self) -> BeliefIds:
+        """Name the two."""
+        return self.pair.ids
+
+
+def _scopes(beliefs: Sequence[BeliefSource]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the places of beliefs of one project, user and language; nobody can tell that of every short sentence."""
+    told = Counter(belief.language for belief in beliefs if belief.language)
+    usual = max(told, key=lambda language: told[language], default="")
+    scopes: dict[tuple[int | None, str, str], list[int]] = defaultdict(list)
+    for place, belief in enumerate(beliefs):
+        language = language_of(belief.statement, known=belief.language, usual=usual)
+        scopes[belief.project_id, belief.user, language].append(place)
+    yield from ((language, places) for (_, _, language), places in scopes.items())
+
+
+def _side_of(belief: BeliefSource, language: str) -> Side | None:
+    person = person_of(user=belief.user, language=language)
+    try:
+        return read_side(belief.statement, person=person, subject=belief.subject, language=language)
+    except OWN_ERRORS:
+        log.exception("contradiction_unread")
+        return None
+
+
+def _rule_between(one: Side | None, other: Side | None) -> str:
+    if one is None or other is None:
+        return ""
+    try:
+        return find_contradiction(one=one, other=other)
+    except OWN_ERRORS:
+        log.exception("contradiction_unread")
+        return ""
+
+
+def _comparable_places(sides: Sequence[Side | None]) -> Iterator[tuple[int, int]]:
+    """Yield the places of those that tell something of one thing, or of which one may end what the other says."""
+    telling: dict[str, list[int]] = defaultdict(list)
+    naming: dict[str, list[int]] = defaultdict(list)
+    ending: dict[str, list[int]] = defaultdict(list)
+    for place, side in enumerate(sides):
+        for thing in side.things if side else ():
+            telling[thing].append(place)
+        for stem in side.reading.stems if side else ():
+            naming[stem].append(place)
+        for stem in side.ended_things if side else ():
+            ending[stem].append(place)
+    found: set[tuple[int, int]] = set()
+    for places in telling.values():
+        if len(places) <= _MOST_ABOUT_ONE_THING:
+            found.update((one, other) for at, one in enumerate(places) for other in places[at + 1 :])
+    for stem, enders in ending.items():
+        found.update((min(one, other), max(one, other)) for one in enders for other in naming[stem] if one != other)
+    yield from sorted(found)
+
+
+def check_contradiction_candidates(
+    *, workspace: Workspace, now: datetime, seconds: float, most: int | None = None, again: bool = False
+) -> CheckOutcome:
+    """Have a model asked about the pairs nobody was asked about, or so many, for as long as there is time.
+
+    Where no model answers, or nobody can read what it says, the pair needs a person; `again` has it asked about once
+    more. What was answered before the asking stopped is stored, and the other pairs stay open. Rules see but a part of
+    what contradicts: what they do not see stays open, too, and others have their turn first the next time.
+    """
+    if again:
+        reopen_contradiction_candidates(
+            rivals=believed_candidates(workspace=workspace).filter(state=RivalState.NEEDS_A_PERSON)
+        )
+    check = _CandidateCheck(workspace=workspace, now=now, model=language_model())
+    by_rule = Case(When(rule="", then=Value(1)), default=Value(0), output_field=IntegerField())
+    turn = (F("checked_at").asc(nulls_first=True), by_rule, "-similarity", "first_id", "second_id")
+    unasked = believed_candidates(workspace=workspace).unasked().order_by(*turn)
+    try:
+        check.run(_group_by_belief(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
+    except (RetryLater, OutOfBudget) as error:
+        check.stopped = str(error)
+    return CheckOutcome(outcomes=check.outcomes, stopped=check.stopped)
+
+
+NO_ANSWER = "no answer"
+UNREADABLE = "no answer that could be read"
+NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateBatch:
+    """Pairs that have a belief in common, asked about in one call."""
+
+    common: Belief
+    rivals: tuple[Rival, ...]
+
+    def request(self) -> ContradictionRequest:
+        """Ask which of the others the common belief contradicts."""
+        others = (rival.second if rival.first_id == self.common.pk else rival.first for rival in self.rivals)
+        beliefs = [self.common, *others]
+        return ContradictionRequest(
+            fact=as_stated_belief(belief=beliefs[0]),
+            beliefs=tuple(as_stated_belief(belief=belief) for belief in beliefs[1:]),
+            episodes=_supporting_episodes(beliefs),
+            person=name_of_user(user=beliefs[0].user),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """How many pairs came to which state, and why not all were answered; empty if all were."""
+
+    outcomes: Mapping[RivalState, int]
+    stopped: str
+
+
+def _group_by_belief(rivals: Sequence[Rival]) -> list[CandidateBatch]:
+    """Put together the pairs that have a belief in common, beginning with the belief that has the most of them."""
+    left = dict(enumerate(rivals))
+    batches = []
+    while left:
+        counted = Counter(key for rival in left.values() for key in (rival.first_id, rival.second_id))
+        common, _ = min(counted.items(), key=lambda each: (-each[1], each[0]))
+        mine = [place for place, rival in left.items() if common in (rival.first_id, rival.second_id)]
+        mine = mine[: settings.POLICY.rivals.batch]
+        pairs = tuple(left.pop(place) for place in mine)
+        belief = pairs[0].first if pairs[0].first_id == common else pairs[0].second
+        batches.append(CandidateBatch(common=belief, rivals=pairs))
+    return batches
+
+
+def _supporting_episodes(beliefs: Sequence[Belief]) -> tuple[EpisodeText, ...]:
+    """Return the episodes that beliefs rest on, so that erasing one finds the reply; no prompt has their words."""
+    told = read_testimony(beliefs=[belief.pk for belief in beliefs])
+    return tuple({said.episode.id: said.episode.as_text() for said in told}.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class _CandidateCheck:
+    """Batches on their way to an answer."""
+
+    workspace: Workspace
+    now: datetime
+    model: LanguageModel
+    outcomes: Counter[RivalState] = field(default_factory=Counter)
+    stopped: str = ""
+
+    def run(self, batches: Sequence[CandidateBatch], seconds: float) -> None:
+        """Ask about all batches at once, within one budget."""
+        by_key = {str(number): batch for number, batch in enumerate(batches)}
+
+        def store(answers: Sequence[ModelAnswer]) -> None:
+            for answer in answers:
+                self._hear(by_key[answer.key], answer)
+
+        failures = run_requests(
+            asks=[ModelRequest(key=key, request=batch.request()) for key, batch in by_key.items()],
+            scope=CallScope(workspace_id=self.workspace.pk),
+            budget=CallBudget.of_step(seconds=seconds, policy=budget_policy()),
+            model=self.model,
+            store=store,
+        )
+        for failure in failures:
+            self.stopped = _why(failure)
+            self._settle(by_key[failure.key].rivals, RivalState.NEEDS_A_PERSON, reason=self.stopped)
+
+    def _hear(self, batch: CandidateBatch, answer: ModelAnswer) -> None:
+        """Write down what a reply says of all of its pairs; what rules do not see stays open."""
+        reply = answer.reply
+        assert isinstance(reply, Contradiction)  # it was asked about a contradiction
+        places = reply.places(among=len(batch.rivals))
+        if places is None:
+            self._settle(batch.rivals, RivalState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
+            return
+        chosen = [batch.rivals[place] for place in places]
+        others = [rival for rival in batch.rivals if rival not in chosen]
+        self._settle(chosen, RivalState.CONTRADICTS, reason=reply.reason, call_id=answer.call_id)
+        if self.model.is_offline:
+            Rival.objects.unasked().filter(pk__in=[rival.pk for rival in others]).update(checked_at=self.now)
+        else:
+            reason = "" if chosen else reply.reason
+            self._settle(others, RivalState.COMPATIBLE, reason=reason, call_id=answer.call_id)
+
+    def _settle(self, rivals: Sequence[Rival], state: RivalState, *, reason: str, call_id: int | None = None) -> None:
+        """Write down what became of pairs, unless a curator was faster."""
+        if not rivals:
+            return
+        open_ones = Rival.objects.unasked().filter(pk__in=[rival.pk for rival in rivals])
+        self.outcomes[state] += open_ones.update(state=state, reason=reason, call=call_id, checked_at=self.now)
+        log.info("rivals_checked", workspace=self.workspace.pk, pairs=len(rivals), state=state)
+
+
+def _why(failure: FailedRequest) -> str:
+    """Say why a call failed, in no words of a server: they stand in the ledger, from where erasing takes them."""
+    is_unreadable = failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
+    return f"{UNREADABLE if is_unreadable else NO_ANSWER}: {failure.kind.replace('_', ' ')}"
+
+
+_URGENCY = (RivalState.CONTRADICTS, RivalState.NEEDS_A_PERSON, RivalState.OPEN)
+
+
+def believed_candidates(*, workspace: Workspace) -> RivalQuerySet:
+    """Return the pairs of which both are believed, whatever is known of them."""
+    rivals = Rival.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
+    return rivals.defer("first__search", "second__search")
+
+
+def list_contradiction_candidates(*, workspace: Workspace, state: RivalState | None = None) -> QuerySet[Rival]:
+    """Return the pairs in a state, or those that somebody should look at: contradictions first.
+
+    Of each state the most similar come before others. What is alike and no more is for a model to look at first.
+    """
+    urgency = Case(*(When(state=state, then=Value(n)) for n, state in enumerate(_URGENCY)), output_field=IntegerField())
+    standing = believed_candidates(workspace=workspace)
+    standing = standing.filter(state=state) if state else standing.suspected().filter(state__in=_URGENCY)
+    return standing.order_by(urgency, "-similarity", "first_id", "second_id")
+
+
+def dismiss_contradiction_candidates(*, rivals: QuerySet[Rival]) -> int:
+    """Take pairs off the list until somebody opens them again, as a curator wants; return how many."""
+    return rivals.exclude(state=RivalState.DISMISSED).update(state=RivalState.DISMISSED)
+
+
+def reopen_contradiction_candidates(*, rivals: QuerySet[Rival]) -> int:
+    """Let the next check ask about pairs again, as a curator wants; return how many."""
+    return rivals.update(state=RivalState.OPEN, reason="", checked_at=None, call=None)

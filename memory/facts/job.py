@@ -1,0 +1,294 @@
+"""The lease on a remember job, and what its holder asks of models.
+
+`lease_job` gives a job to one worker at a time; `ask_model` and `embed_texts` call models on its behalf;
+`send_due_jobs` sends jobs whose message was lost or whose wait is over, `retry_failed` those that a person wants
+tried again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import budget_policy
+from memory.consolidation.leases import kept_alive
+from memory.consolidation.pausing import resting_among
+from memory.domain.time_limits import CALL_SECONDS
+from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
+from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
+from memory.llm.registry import CallFailed, FailureKind, language_model
+from memory.llm.replies import Reply
+from memory.llm.requests import EpisodeText, Request
+from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
+from memory.models import Episode, Remembrance, RemembranceState, Workspace
+from memory.search.vectors import Vectors, read_episode_vectors, store_episode_vectors
+from memory.signals import remembrance_ready
+
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
+    """Hold a remembrance that waits and is free, else None; one that cost too many workers is left to consolidation.
+
+    A claim stays counted only where the work was its holder's end: a death, or an error.
+    """
+    hold = _take_lease(remembrance_id)
+    if hold is None:
+        yield None
+        return
+    given_back = {"lease_owner": "", "leased_until": None}
+    kept = Remembrance.objects.filter(pk=remembrance_id, lease_owner=hold.owner)
+    try:
+        with kept_alive(hold.renew):
+            yield hold
+    except Exception:
+        kept.update(**given_back, due_at=database_now(plus=hold.next_pause()))
+        raise
+    kept.update(**given_back, claims=F("claims") - 1)
+
+
+LEASED_TOO_OFTEN = "claimed too often"
+TOO_SLOW = "the model is too slow"
+_MOST_DOUBLINGS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLease:
+    """The right to work on one remembrance as it was when it was claimed."""
+
+    remembrance: Remembrance
+    owner: str
+
+    @property
+    def mine(self) -> QuerySet[Remembrance]:
+        """Select the remembrance while it is this holder's and waits."""
+        rows: QuerySet[Remembrance] = Remembrance.objects.queued().filter(
+            pk=self.remembrance.pk, lease_owner=self.owner
+        )
+        return rows
+
+    def renew(self) -> bool:
+        """Show a sign of life; false once somebody else has it."""
+        return self.mine.update(leased_until=database_now(plus=budget_policy().lease_seconds)) == 1
+
+    def postpone(self, *, seconds: float, reason: str, is_failure: bool = False) -> None:
+        """Let it wait for the sweeper; a try that failed counts."""
+        failures = F("failures") + int(is_failure)
+        self.mine.update(due_at=database_now(plus=seconds), state_reason=reason[:200], failures=failures)
+        log.info("remembrance_waits", remembrance=self.remembrance.pk, reason=reason, seconds=round(seconds))
+
+    def put_off_slow(self, *, may_end: bool) -> None:
+        """Let it wait for a model that was too slow, each time longer; after so many tries it is left to consolidation.
+
+        The reason tells how many there were: a person who reads it knows which setting to raise.
+        """
+        tries, most = self.remembrance.failures + 1, settings.POLICY.remember.slow_tries
+        seconds = budget_policy().call_seconds
+        reason = f"{TOO_SLOW}: no answer within {seconds:g} s ({CALL_SECONDS}), try {tries} of {most}"
+        self.postpone(seconds=self.next_pause(), reason=reason, is_failure=True)
+        if may_end and tries >= most:
+            give_up(remembrance=self.remembrance, reason=reason)
+
+    def next_pause(self) -> float:
+        """Return the seconds to wait after one more failure in a row: twice as many each time (B9)."""
+        policy = budget_policy()
+        doubled: timedelta = timedelta(minutes=policy.cooldown_minutes) * 2 ** min(
+            self.remembrance.failures, _MOST_DOUBLINGS
+        )
+        pause: float = min(doubled, timedelta(hours=policy.cooldown_hours)).total_seconds()
+        return pause
+
+
+def _take_lease(remembrance_id: int) -> JobLease | None:
+    owner, policy = uuid.uuid4().hex, budget_policy()
+    free = Remembrance.objects.queued().free().filter(pk=remembrance_id)
+    until = database_now(plus=policy.lease_seconds)
+    again_at = database_now(plus=settings.POLICY.remember.resend_seconds)
+    if not free.update(lease_owner=owner, leased_until=until, due_at=again_at, claims=F("claims") + 1):
+        return None
+    remembrance = Remembrance.objects.select_related("workspace", "episode").get(pk=remembrance_id)
+    if remembrance.claims > policy.job_claims:
+        give_up(remembrance=remembrance, reason=LEASED_TOO_OFTEN)
+        return None
+    return JobLease(remembrance=remembrance, owner=owner)
+
+
+def give_up(*, remembrance: Remembrance, reason: str) -> None:
+    """Leave a remembrance's episode to consolidation, which takes it up as any other.
+
+    Beliefs of it that wait for a vector would be compared by nobody else: such a one rests as long as any failure does,
+    and is then tried anew.
+    """
+    waiting = Remembrance.objects.queued().filter(pk=remembrance.pk)
+    let_go = {"state_reason": reason, "lease_owner": "", "leased_until": None}
+    if remembrance.facts.filter(is_unmatched=True).exists():
+        rest = timedelta(hours=budget_policy().cooldown_hours).total_seconds()
+        waiting.update(**let_go, claims=0, due_at=database_now(plus=rest))
+    else:
+        waiting.update(**let_go, state=RemembranceState.FAILED, due_at=Now())
+    log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)
+
+
+Kind = TypeVar("Kind", bound=Reply)
+_UNREADABLE_KINDS = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
+
+
+class NoModelAnswer(Exception):
+    """No model answered; asked again later one may. `is_slow`: it had all the time that a call may take."""
+
+    def __init__(self, message: str, *, is_slow: bool = False) -> None:
+        super().__init__(message)
+        self.is_slow = is_slow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReply:
+    """A reply and its call; no reply where a model gave none that could be read."""
+
+    reply: Reply | None
+    call_id: int | None
+
+
+def ask_model(*, hold: JobLease, budget: CallBudget, request: Request) -> JobReply:
+    """Ask one thing; a reply that nobody can read is none. Raises Unanswered where no model answered."""
+    answers: list[ModelAnswer] = []
+    failures = run_requests(
+        asks=[ModelRequest(key="", request=request)],
+        scope=CallScope(workspace_id=hold.remembrance.workspace_id),
+        budget=budget,
+        model=language_model(),
+        store=answers.extend,
+        fence=hold.renew,
+    )
+    if answers:
+        return JobReply(reply=answers[0].reply, call_id=answers[0].call_id)
+    if failures[0].kind not in _UNREADABLE_KINDS:
+        kind = failures[0].kind
+        raise NoModelAnswer(f"{kind}: {failures[0].message}", is_slow=kind is FailureKind.TIMEOUT)
+    log.warning("remembering.reply_unreadable", purpose=request.purpose, kind=failures[0].kind)
+    return JobReply(reply=None, call_id=None)
+
+
+def as_episode_text(*, episode: Episode, matter: str) -> EpisodeText:
+    """Return an episode as a model sees it."""
+    return EpisodeText(
+        id=episode.pk,
+        text=matter,
+        speaker=episode.speaker,
+        language=episode.language,
+        occurred_on=episode.occurred_at.date().isoformat(),
+    )
+
+
+class PendingOwnVector:
+    """The vector of the text itself, embedded while its facts are read, unless it is stored already."""
+
+    def __init__(self, episode: Episode, matter: str) -> None:
+        self._episode, self._matter, self._model = episode, matter, embedder_of(episode.workspace_id)
+        _, stored = read_episode_vectors(model=self._model.name, ids=[episode.pk])
+        self._stored = stored[0] if len(stored) else None
+        self._coming = None if self._stored is not None else self._begin()
+
+    def _begin(self) -> PendingEmbedding | None:
+        try:
+            return PendingEmbedding(
+                scope=CallScope(workspace_id=self._episode.workspace_id),
+                model=self._model,
+                texts=[self._matter],
+                timeout=budget_policy().call_seconds,
+                episodes=[self._episode.pk],
+            )
+        except (CallFailed, DailyCapReached) as error:
+            _log_no_vectors(error)
+            return None
+
+    def collect(self) -> Vectors | None:
+        """Return the vector (768), stored by now; None where there is none to be had."""
+        if self._coming is None:
+            return self._stored
+        try:
+            vector: Vectors = self._coming.collect()[0]
+        except CallFailed as error:
+            _log_no_vectors(error)
+            return None
+        store_episode_vectors(
+            workspace_id=self._episode.workspace_id,
+            model=self._model.name,
+            vectors={self._episode.pk: vector},
+            chunked={self._episode.pk} if self._model.is_overlong(self._matter) else (),
+        )
+        return vector
+
+
+def begin_own_vector(*, episode: Episode, matter: str) -> PendingOwnVector:
+    """Begin to embed a text for itself."""
+    return PendingOwnVector(episode, matter)
+
+
+def embed_texts(*, texts: Sequence[str], episode: Episode) -> dict[str, Vectors]:
+    """Embed texts, by their words; none where a server does not answer."""
+    if not texts:
+        return {}
+    try:
+        vectors = embed_for_workspace(
+            scope=CallScope(workspace_id=episode.workspace_id),
+            model=embedder_of(episode.workspace_id),
+            texts=texts,
+            timeout=budget_policy().call_seconds,
+            episodes=[episode.pk],
+        )
+    except (CallFailed, DailyCapReached) as error:
+        _log_no_vectors(error)
+        return {}
+    return {collapse_spaces(text): vector for text, vector in zip(texts, vectors, strict=True)}
+
+
+def _log_no_vectors(error: Exception) -> None:
+    log.warning("remembering.vectors_failed", error=str(error))
+
+
+def collapse_spaces(text: str) -> str:
+    return " ".join(text.split())
+
+
+@transaction.atomic
+def send_due_jobs() -> int:
+    """Send what is due, each once however many sweep; what rests, or keeps no beliefs, is left. Return how many."""
+    waiting = set(Remembrance.objects.due().values_list("workspace_id", flat=True))
+    workspaces = list(Workspace.objects.believing().filter(pk__in=waiting))
+    awake = {workspace.pk for workspace in workspaces} - resting_among(workspaces=workspaces)
+    rows = Remembrance.objects.due().filter(workspace__in=awake).order_by("due_at")
+    due = list(
+        rows.select_for_update(skip_locked=True, of=("self",), no_key=True).values_list("pk", flat=True)[:_SENT_AT_ONCE]
+    )
+    again_at = database_now(plus=settings.POLICY.remember.resend_seconds)
+    Remembrance.objects.filter(pk__in=due).update(due_at=again_at)
+    for remembrance_id in due:
+        remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
+    return len(due)
+
+
+_SENT_AT_ONCE = 100
+
+
+def list_failed(*, workspace_id: int) -> QuerySet[Remembrance]:
+    """Return a workspace's remembrances that failed, the latest first; `due_at` says when."""
+    return Remembrance.objects.for_workspace(workspace_id).failed().order_by("-due_at", "pk")
+
+
+def retry_failed(*, remembrances: QuerySet[Remembrance]) -> int:
+    """Let the failed among some remembrances wait for a worker as if they had never failed; return how many."""
+    failed = Remembrance.objects.failed().filter(pk__in=remembrances.order_by().values("pk"))
+    return failed.update(state=RemembranceState.QUEUED, state_reason="", claims=0, failures=0, due_at=Now())

@@ -1,0 +1,66 @@
+"""Texts told to a workspace, as a caller of the direct path tells them."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from memory.domain.actor import Actor, ActorKind
+from memory.facts.job import send_due_jobs
+from memory.facts.remember import Remembered, remember, run_remember_job
+from memory.ingest.schemas import IngestContext
+from memory.models import Belief, Evidence, Link, Remembrance
+from tests.consolidation.world import World
+
+TABS = "Ana prefers tabs over spaces."
+SPACES = "Ana prefers spaces over tabs."
+
+TELLER = Actor(kind=ActorKind.KEY, name="engram_ab12")
+
+
+def tell(world: World, text: str, *, limited_to: list[int] | None = None, **line: Any) -> Remembered:
+    """Remember a text in a world, in a session of its own unless one is given."""
+    line = {"text": text, "session": f"of: {text}"} | line
+    arrival = IngestContext(workspace=world.workspace, now=world.now, actor=TELLER, allowed_projects=limited_to)
+    remembered = remember(line=line, arrival=arrival)
+    assert isinstance(remembered, Remembered)
+    return remembered
+
+
+def actions(remembered: Remembered) -> list[tuple[str, str]]:
+    """Return what was done to which belief."""
+    return [(one.id, one.action) for one in remembered.beliefs]
+
+
+def remembrance_of(remembered: Remembered) -> Remembrance:
+    return Remembrance.objects.get(episode=remembered.episode_id)
+
+
+def numbers(belief: Belief) -> tuple[float, float]:
+    """Return α and β as they are stored."""
+    return Belief.objects.values_list("alpha", "beta").get(pk=belief.pk)
+
+
+def words_on(belief: Belief, episode_id: str) -> tuple[str, str, str]:
+    """Return verdict, basis and reason of an episode's evidence on a belief."""
+    return Evidence.objects.values_list("verdict", "basis", "reason").get(belief=belief, episode=episode_id)
+
+
+def neighbours(belief: Belief) -> dict[str, float]:
+    """Return what a belief is linked to, with the similarity."""
+    return {
+        key: round(value, 2) for key, value in Link.objects.filter(belief=belief).values_list("other", "similarity")
+    }
+
+
+def make_due() -> None:
+    """Let the time pass after which the sweeper looks again."""
+    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
+
+
+def work_all(world: World) -> None:
+    """Do what the sweeper would have workers do."""
+    make_due()
+    send_due_jobs()
+    for key in Remembrance.objects.queued().values_list("pk", flat=True):
+        run_remember_job(remembrance_id=key, now=world.now)
