@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _start_services() -> None:
-    from beliefsite.embedded import EmbeddedServiceError
+    from beliefsite.embedded_server import EmbeddedServiceError
     from beliefsite.services import ServiceUnusable, ensure_services
 
     try:

@@ -11,7 +11,7 @@ from celery import Celery
 from celery.signals import beat_init, setup_logging, worker_init, worker_process_init, worker_ready
 from django.core.exceptions import ImproperlyConfigured
 
-from beliefsite.tracing import start_tracing
+from beliefsite.observability import start_tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
 # However Flower is started, it loads this application first, and then asks everyone for a name and password.
@@ -21,7 +21,7 @@ app = Celery("engram")
 app.set_default()  # for every thread: a web server's threads send tasks, too
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
-app.steps["consumer"].add("workers.presence:Presence")
+app.steps["consumer"].add("workers.health:Presence")
 
 
 @app.on_after_finalize.connect
@@ -42,7 +42,7 @@ def keep_our_logging(**_: Any) -> None:
 def start_services(**_: Any) -> None:
     """Start what is embedded before the first connection is tried."""
     from beliefsite.services import ensure_services
-    from beliefsite.starting import refuse_unfit_limits
+    from memory.checks import refuse_unfit_limits
     from memory.llm.registry import preload_models
 
     try:
@@ -69,9 +69,9 @@ def trace_schedule(**_: Any) -> None:
 @worker_init.connect
 def share_ending(sender: Any, **_: Any) -> None:
     """Before children are forked: what tells them that the worker was asked to end."""
-    from workers.ending import share_page
+    from workers.health import share_shutdown_flag
 
-    sender.page_of_ending = share_page()
+    sender.page_of_ending = share_shutdown_flag()
 
 
 @worker_ready.connect
@@ -88,7 +88,7 @@ def catch_up(**_: Any) -> None:
 @worker_ready.connect
 def note_endings(sender: Any, **_: Any) -> None:
     """After Celery has set its signal handlers, which is later than any of its signals but this one."""
-    from workers.ending import note_endings
+    from workers.health import set_flag_on_signals
 
     if threading.current_thread() is threading.main_thread():  # elsewhere, as in tests, nobody may handle signals
-        note_endings(page=sender.controller.page_of_ending)
+        set_flag_on_signals(page=sender.controller.page_of_ending)

@@ -1,5 +1,5 @@
 """What Flower reads when it starts: its pages ask for a name and password."""
 
-from beliefsite.kept_secrets import flower_login
+from beliefsite.environment import flower_login
 
 basic_auth = [flower_login()]

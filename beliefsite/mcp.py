@@ -4,14 +4,14 @@ import os
 
 import django
 
-from beliefsite.tracing import start_tracing
+from beliefsite.observability import start_tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
 start_tracing(process="mcp")
 django.setup()
 
 from beliefsite.services import ensure_services  # noqa: E402  (settings must be configured first)
-from beliefsite.starting import refuse_unfit_limits  # noqa: E402
+from memory.checks import refuse_unfit_limits  # noqa: E402
 from memory.mcp.server import (  # noqa: E402
     POOL,
     HttpGuard,

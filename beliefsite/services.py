@@ -9,7 +9,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from beliefsite import embedded
-from beliefsite.typed_environment import unusable_folder
+from beliefsite.environment import unusable_folder
 
 _BROKER_SECONDS = 5
 

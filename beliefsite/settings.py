@@ -11,9 +11,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
-from beliefsite.kept_secrets import kept_secret
-from beliefsite.logs import configure_structlog, logging_of
-from beliefsite.typed_environment import read_count, read_flag, read_folder, read_json
+from beliefsite.environment import read_count, read_flag, read_folder, read_json, read_or_make_secret
+from beliefsite.observability import configure_structlog, logging_config
 from memory.domain.policy_settings import PolicyError, policy_from_environment
 from memory.domain.signals import BadCue, load_cues
 from memory.domain.time_limits import task_limits
@@ -44,7 +43,7 @@ SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if DATABASE_URL and not DEBUG:
         raise ImproperlyConfigured("SECRET_KEY must be given where DATABASE_URL is set and DEBUG is off")
-    SECRET_KEY = kept_secret(path=DATA_DIR / "secret-key", bytes_of_chance=64)
+    SECRET_KEY = read_or_make_secret(path=DATA_DIR / "secret-key", bytes_of_chance=64)
 
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENGRAM_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if ENGRAM_HTTPS else 0
@@ -85,7 +84,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "beliefsite.request_log.RequestLog",
+    "beliefsite.observability.RequestLog",
     "memory.api.lengths.require_length",
 ]
 
@@ -320,5 +319,5 @@ UNFOLD = {
 
 # --- Logs --------------------------------------------------------------------------------------
 
-LOGGING = logging_of(argv=sys.argv, is_terminal=sys.stderr.isatty())
+LOGGING = logging_config(argv=sys.argv, is_terminal=sys.stderr.isatty())
 configure_structlog()

@@ -7,8 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from memory.api import health, problems
 from memory.api.addresses import unknown_route
-from workers.presence import see_worker
-from workers.probes import metrics
+from workers.health import check_worker_seen, metrics
 
 handler400 = problems.bad_request
 handler500 = problems.server_error
@@ -18,7 +17,7 @@ urlpatterns = [
     re_path(r"^admin/r/", RedirectView.as_view()),  # gone: the admin's way to an object's page, and none has a page
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
-    path("readyz", health.readyz, {"also": {"worker": see_worker}}),
+    path("readyz", health.readyz, {"also": {"worker": check_worker_seen}}),
     path("metrics", metrics),
     path("api/v1/", include("memory.api.urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),

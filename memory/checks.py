@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -196,3 +197,13 @@ def _check_dimensions(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def refuse_unfit_limits() -> None:
+    """Raise ImproperlyConfigured where times do not hold each other, naming both settings and how to mend it (B9).
+
+    Commands have their system checks; web, tools, worker and beat have this.
+    """
+    errors = [error for error in check_limits() if not error.is_silenced()]
+    if errors:
+        raise ImproperlyConfigured("\n".join(f"{error.msg} {error.hint}" for error in errors))

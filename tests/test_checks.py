@@ -15,7 +15,7 @@ import pytest
 from django.core.checks import CheckMessage
 from django.db import connection, connections
 
-from beliefsite import typed_environment
+from beliefsite import environment
 from memory import checks
 from memory.domain.policy_settings import iter_settings, parse_setting
 from memory.environment import GROUPS, known_names, render_example
@@ -212,7 +212,7 @@ def test_every_variable_that_is_read_is_listed_and_none_besides() -> None:
 
 def _names_read_by_settings() -> Iterator[str]:
     """Find each env.str("NAME", …) and read_flag("NAME", …) of the settings, and of what they ask about logs."""
-    sources = [ast.parse((ROOT / "beliefsite" / name).read_text()) for name in ("settings.py", "logs.py")]
+    sources = [ast.parse((ROOT / "beliefsite" / name).read_text()) for name in ("settings.py", "observability.py")]
     for node in (node for source in sources for node in ast.walk(source)):
         match node:
             case ast.Call(
@@ -221,7 +221,7 @@ def _names_read_by_settings() -> Iterator[str]:
                 if kind != "read_env":
                     yield name
             case ast.Call(func=ast.Name(id=reader), args=[ast.Constant(value=str(name)), *_]):
-                if reader.startswith("read_") and hasattr(typed_environment, reader):
+                if reader.startswith("read_") and hasattr(environment, reader):
                     yield name
 
 

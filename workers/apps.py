@@ -19,24 +19,20 @@ class WorkersConfig(AppConfig):
 
 def dispatch_on_commit(*, cycle_id: str, attempt: int, **_: Any) -> None:
     """Send the cycle's first step once its rows are committed; the sweeper covers what is lost in between."""
-    from workers import canvas  # reads models, which are not loaded when this module is
+    from workers import tasks  # reads models, which are not loaded when this module is
 
     def send() -> None:  # not a partial: Django names a callback that failed, and a partial has no name
-        from workers import tasks  # noqa: F401  (what is sent by a name that is not registered keeps its result)
-
-        canvas.start_cycle(cycle_id=cycle_id, attempt=attempt)
+        tasks.start_cycle(cycle_id=cycle_id, attempt=attempt)
 
     transaction.on_commit(send, robust=True)
 
 
 def dispatch_turns_on_commit(*, conversation_ids: list[int], **_: Any) -> None:
     """Have conversations read once their turns are committed; the sweeper covers what is lost in between."""
-    from workers import canvas
+    from workers import tasks
 
     def send() -> None:
-        from workers import tasks  # noqa: F401
-
-        canvas.read_conversations(conversation_ids=conversation_ids)
+        tasks.read_conversations(conversation_ids=conversation_ids)
 
     transaction.on_commit(send, robust=True)
 

@@ -1,10 +1,12 @@
-"""Run the Procfile under supervisord, which restarts what dies.
+"""Run the Procfile under supervisord, which restarts what dies, and echo errors and deaths to the terminal.
 
 A worker's parent does die now and then, for instance when its broker restarts several times in a row; a process runner
-that restarts nothing would leave a stack that looks alive and does no work.
+that restarts nothing would leave a stack that looks alive and does no work. `python -m workers.supervision LOGS` is
+supervisord's event listener: it prints each error and each death behind a process's name.
 """
 
 import configparser
+import json
 import shlex
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from types import MappingProxyType
 import psutil
 from django.conf import settings
 from honcho.environ import parse_procfile
+from supervisor import childutils
 
 PID_FILE = "supervisord.pid"
 LOG_FOLDER = "logs"
@@ -50,7 +53,7 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
     for name, command in processes.items():
         config[f"program:{name}"] = _program(command, log=logs / f"{name}.log")
     config["eventlistener:lines"] = {
-        "command": _escape(shlex.join([sys.executable, "-m", "workers.echo_lines", str(logs)])),
+        "command": _escape(shlex.join([sys.executable, "-m", "workers.supervision", str(logs)])),
         "events": "PROCESS_LOG,PROCESS_STATE",
         "buffer_size": "1000",
         "stderr_logfile": "/dev/stderr",
@@ -61,7 +64,7 @@ def render(*, processes: Mapping[str, str], folder: Path, root: Path) -> str:
     return text.getvalue()
 
 
-def keeper(*, database: bool, broker: bool) -> dict[str, str]:
+def server_keeper(*, database: bool, broker: bool) -> dict[str, str]:
     """Name the process that looks after the embedded servers, none where both are somebody else's."""
     kept = [flag for flag, is_ours in (("--database", database), ("--broker", broker)) if is_ours]
     return {"servers": f".venv/bin/python -m beliefsite.embedded {' '.join(kept)}"} if kept else {}
@@ -110,3 +113,49 @@ def start_supervisor(*, configuration: Path, environment: Mapping[str, str]) -> 
     """
     command = [str(Path(sys.executable).parent / "supervisord"), "-n", "-c", str(configuration)]
     return subprocess.Popen(command, env=dict(environment), start_new_session=True)  # noqa: S603  (our own interpreter's supervisord)
+
+
+_DEATHS = {"PROCESS_STATE_EXITED", "PROCESS_STATE_BACKOFF", "PROCESS_STATE_FATAL"}
+_LEVELS = {"error", "critical"}
+
+
+def echo_events() -> None:
+    """Answer events for ever; standard output belongs to the protocol, so lines go to standard error."""
+    logs = Path(sys.argv[1])
+    while True:
+        headers, payload = childutils.listener.wait(sys.stdin, sys.stdout)
+        try:
+            _echo_event(headers["eventname"], payload, logs)
+        finally:
+            childutils.listener.ok(sys.stdout)
+
+
+def _echo_event(event: str, payload: str, logs: Path) -> None:
+    described, _, text = payload.partition("\n")
+    name = childutils.get_headers(described)["processname"]
+    for line in news_of(event=event, text=text):
+        sys.stderr.write(f"{name:>7} | {line}; see {logs / name}.log\n")
+    sys.stderr.flush()
+
+
+def news_of(*, event: str, text: str) -> list[str]:
+    """Return what an event says that a person at the terminal should know."""
+    if event in _DEATHS:
+        return ["it ended and is started again"]
+    if event.startswith("PROCESS_LOG"):
+        return [f"error: {name}" for name in map(_error_event, text.splitlines()) if name]
+    return []
+
+
+def _error_event(line: str) -> str:
+    """Return the event that a structured line reports, if it is an error."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return ""
+    is_error = isinstance(said, dict) and said.get("level") in _LEVELS
+    return str(said.get("event", "unnamed")).partition("\n")[0] if is_error else ""
+
+
+if __name__ == "__main__":
+    echo_events()

@@ -1,32 +1,36 @@
-"""The tasks: each calls one service and decides nothing. Ids only; domain time is in the cycle's row."""
+"""The tasks, each of which calls one service and decides nothing, and the order in which they are sent.
+
+    extract → cluster → [ synthesize → classify (→ apply, early) ] per job → gate
+                      → [ restructure ] per structural job, if any → finish
+
+Messages carry ids; what has been done is read from the rows, and domain time is in the cycle's row. Steps never raise
+and results are never read, so a chord's body always runs; where a message is lost all the same, the sweeper begins
+another attempt at what the rows show unfinished.
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import structlog
-from celery import Task, shared_task
+from celery import Signature, Task, chain, chord, shared_task, signature
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
-from beliefsite.tracing import describe_span
+from beliefsite.observability import describe_span
 from memory.consolidation.backlog import open_backlog_cycles, open_next_cycle
 from memory.consolidation.classify import classify_cluster
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.gate import apply_jobs, apply_ready
-from memory.consolidation.jobs import cycle_to_apply, place_of, place_of_change
+from memory.consolidation.jobs import JobToJudge, cycle_to_apply, jobs_to_judge, place_of, place_of_change
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.schedule import (
-    open_due_cycles,
-    open_missed_cycles,
-    open_overdue_cycles,
-    open_rested_cycles,
-)
+from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, open_overdue_cycles, open_rested_cycles
+from memory.consolidation.structural import jobs_to_restructure
 from memory.consolidation.sweep import sweep as sweep_rows
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.facts.job import send_due_jobs
@@ -36,12 +40,11 @@ from memory.ingest.extract import extract_conversation, log_context_of
 from memory.ingest.scheduling import flush_surprising, wake_conversations
 from memory.maintenance.maintaining import maintain_due
 from memory.metrics import count_redelivery
+from memory.models import JobKind
 from memory.search.plan import keep_indexes as keep_vector_indexes
 from memory.search.words import count_due_words
-from workers.canvas import apply_early, end_cycle, judge_jobs
 
 log = structlog.get_logger(__name__)
-
 _OUTAGE = (OperationalError, InterfaceError)
 _DAY_SECONDS = 24 * 3600
 _PAUSE_SECONDS = 3  # between two tries while the database is away
@@ -64,7 +67,7 @@ class Step(Task[Any, Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.request.called_directly:
             close_old_connections()  # as before a web request: kept ones are looked at before they are used
-        with _own_log_fields():
+        with _separate_log_fields():
             try:
                 bind_contextvars(task=self.name)
                 place = self.place_of(*args[:1])
@@ -90,7 +93,7 @@ class Step(Task[Any, Any]):
 
 
 @contextmanager
-def _own_log_fields() -> Iterator[None]:
+def _separate_log_fields() -> Iterator[None]:
     """Keep what a step binds to its log lines from the next step of this process."""
     outside = get_contextvars()
     try:
@@ -134,14 +137,16 @@ def gate(cycle_id: str, attempt: int) -> None:
         end_cycle(cycle_id=cycle_id, attempt=attempt)
 
 
-class Change(Step):
+class StructuralStep(Step):
     """A step that takes the id of a structural job."""
 
     abstract = True
     place_of = staticmethod(place_of_change)
 
 
-@shared_task(base=Change, name="workers.restructure", ignore_result=False)  # a chord counts its header's results
+@shared_task(
+    base=StructuralStep, name="workers.restructure", ignore_result=False
+)  # a chord counts its header's results
 def restructure(job_id: int, attempt: int) -> None:
     restructure_belief(job_id=job_id, attempt=attempt)
 
@@ -152,26 +157,26 @@ def finish(cycle_id: str, attempt: int) -> None:
         open_next_cycle(cycle_id=cycle_id, now=timezone.now())
 
 
-class Reading(Step):
+class ConversationStep(Step):
     """A step that takes the id of a conversation."""
 
     abstract = True
     place_of = staticmethod(log_context_of)
 
 
-@shared_task(base=Reading, name="workers.extract_turns")
+@shared_task(base=ConversationStep, name="workers.extract_turns")
 def extract_turns(conversation_id: int) -> None:
     extract_conversation(conversation_id=conversation_id, now=timezone.now())
 
 
-class Direct(Step):
+class RememberStep(Step):
     """A step that takes the id of a remembrance."""
 
     abstract = True
     place_of = staticmethod(lambda remembrance_id: {"remembrance": remembrance_id})
 
 
-@shared_task(base=Direct, name="workers.remember")
+@shared_task(base=RememberStep, name="workers.remember")
 def remember(remembrance_id: int) -> None:
     run_remember_job(remembrance_id=remembrance_id, now=timezone.now())
 
@@ -218,3 +223,66 @@ def tick() -> None:
 @shared_task(base=Step, name="workers.catch_up")
 def catch_up() -> None:
     open_overdue_cycles(now=timezone.now())
+
+
+def start_cycle(*, cycle_id: str, attempt: int) -> None:
+    """Send a cycle's first steps; those already done return at once."""
+    chain(*(_step_signature(name, cycle_id, attempt) for name in ("extract", "cluster"))).delay()
+
+
+def judge_jobs(*, cycle_id: str, attempt: int) -> None:
+    """Send every job that still has calls to make, and the gate once all have come back.
+
+    Only the rows of a clustered cycle say which jobs there are: the chain cannot hold them from the start.
+    """
+    gate_signature = _step_signature("gate", cycle_id, attempt)
+    headers = [_judge_signature(job, cycle_id, attempt) for job in jobs_to_judge(cycle_id=cycle_id)]
+    if headers:
+        chord(headers, gate_signature).delay()
+    else:
+        gate_signature.delay()
+
+
+def apply_early(*, cycle_id: str, attempt: int) -> None:
+    """Let somebody apply what is ready while models still answer about the rest; the gate applies what is left."""
+    _step_signature("apply", cycle_id, attempt).delay()
+
+
+def end_cycle(*, cycle_id: str, attempt: int) -> None:
+    """Send what the gates decided that needs a model's words, and the cycle's last step after it."""
+    finish_signature = _step_signature("finish", cycle_id, attempt)
+    headers = [_restructure_signature(job_id, cycle_id, attempt) for job_id in jobs_to_restructure(cycle_id=cycle_id)]
+    if headers:
+        chord(headers, finish_signature).delay()
+    else:
+        finish_signature.delay()
+
+
+def read_conversations(*, conversation_ids: Sequence[int]) -> None:
+    """Send a message for each conversation that is due; one that nobody needs any more finds nothing to do."""
+    for conversation_id in conversation_ids:
+        shown = f"(conversation {conversation_id})"
+        signature(
+            "workers.extract_turns", args=(conversation_id,), immutable=True, argsrepr=shown, kwargsrepr="{}"
+        ).delay()
+
+
+def _restructure_signature(job_id: int, cycle_id: str, attempt: int) -> Signature[None]:
+    return _step_signature("restructure", job_id, attempt, about=f"{cycle_id}, structural job {job_id}")
+
+
+def _judge_signature(job: JobToJudge, cycle_id: str, attempt: int) -> Signature[None]:
+    about = f"{cycle_id}, job {job.number} of {job.of}"
+    classify_signature = _step_signature("classify", job.id, attempt, about=about)
+    if job.kind == JobKind.SINGLES:
+        return classify_signature
+    return chain(_step_signature("synthesize", job.id, attempt, about=about), classify_signature)
+
+
+def _step_signature(name: str, key: str | int, attempt: int, *, about: str = "") -> Signature[None]:
+    """Name a task and its ids; what the task before it returned is none of its business.
+
+    Whoever looks at queues and tasks sees what the task is about in place of its arguments.
+    """
+    shown = f"({about or key}, attempt {attempt})"
+    return signature(f"workers.{name}", args=(key, attempt), immutable=True, argsrepr=shown, kwargsrepr="{}")

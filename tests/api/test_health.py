@@ -10,8 +10,8 @@ from django.test import Client
 from memory.consolidation.sweep import SWEEP, sweep
 from memory.models import Heartbeat
 from tests.api.caller import is_problem
-from workers import presence
-from workers.presence import forget_presence, note_presence
+from workers import health
+from workers.health import record_heartbeat, remove_heartbeat
 
 pytestmark = pytest.mark.django_db
 
@@ -24,9 +24,9 @@ def test_a_living_process_says_so(client: Client) -> None:
 @pytest.fixture
 def worker() -> Iterator[None]:
     """Let a worker have been seen just now."""
-    note_presence("test@here")
+    record_heartbeat("test@here")
     yield
-    forget_presence("test@here")
+    remove_heartbeat("test@here")
 
 
 @pytest.mark.usefixtures("worker")
@@ -47,8 +47,8 @@ def test_not_ready_without_a_sweep_within_three_minutes(client: Client) -> None:
 def test_not_ready_without_a_worker_that_lives(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep of a minute ago says nothing about now: a killed worker is missed after twenty seconds."""
     sweep()
-    note_presence("killed@here")
-    monkeypatch.setattr(presence, "_GONE_AFTER_SECONDS", -1.0)
+    record_heartbeat("killed@here")
+    monkeypatch.setattr(health, "_GONE_AFTER_SECONDS", -1.0)
     response = client.get("/readyz")
     assert is_problem(response, 503)
     assert response.json()["detail"] == "Not ready: worker."

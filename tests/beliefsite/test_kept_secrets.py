@@ -9,14 +9,14 @@ import pytest
 from django.conf import settings
 from pytest_django import Settings
 
-from beliefsite.kept_secrets import flower_login, kept_secret
+from beliefsite.environment import flower_login, read_or_make_secret
 
 
 def test_a_secret_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "data" / "secret"
-    first = kept_secret(path=path, bytes_of_chance=32)
+    first = read_or_make_secret(path=path, bytes_of_chance=32)
     assert len(first) >= 32
-    assert kept_secret(path=path, bytes_of_chance=32) == first
+    assert read_or_make_secret(path=path, bytes_of_chance=32) == first
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in path.parent.iterdir()] == ["secret"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from beliefsite.logs import is_command, logging_of
+from beliefsite.observability import is_command, logging_config
 
 SERVERS = (
     ["/x/.venv/bin/gunicorn", "beliefsite.wsgi"],
@@ -25,7 +25,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(argv: list[str], *, is_terminal: bool = False) -> tuple[str, str]:
     """Return the form and the level of a process's logs."""
-    logging: dict[str, Any] = logging_of(argv=argv, is_terminal=is_terminal)
+    logging: dict[str, Any] = logging_config(argv=argv, is_terminal=is_terminal)
     return logging["handlers"]["stderr"]["formatter"], logging["root"]["level"]
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client, RequestFactory, override_settings
 
-from beliefsite.request_log import RequestLog
+from beliefsite.observability import RequestLog
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from beliefsite import tracing
+from beliefsite import observability
 from memory.models import Cycle, Trigger
 from tests import factories
 from tests.model_server import ModelServer
@@ -28,11 +28,11 @@ from workers import tasks
 @pytest.fixture
 def spans(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     """Trace into memory, and leave the libraries as they were."""
-    monkeypatch.setattr(tracing, "_is_tracing", False)
+    monkeypatch.setattr(observability, "_is_tracing", False)
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     connection.close()  # one that is made from now on is traced
-    tracing.trace_with(provider)
+    observability.instrument(provider)
     yield exporter
     for instrumentor in (DjangoInstrumentor, CeleryInstrumentor, PsycopgInstrumentor, HTTPXClientInstrumentor):
         instrumentor().uninstrument()
@@ -88,5 +88,5 @@ def test_an_address_without_the_packages_is_said_and_stops_nobody(
 ) -> None:
     settings.OTEL_EXPORTER_OTLP_ENDPOINT = "http://127.0.0.1:1"
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    tracing.start_tracing(process="web")
+    observability.start_tracing(process="web")
     assert "tracing_unavailable" in caplog.text

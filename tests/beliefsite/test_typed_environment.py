@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from beliefsite.typed_environment import read_choice, read_count, read_flag
+from beliefsite.environment import read_choice, read_count, read_flag
 
 
 @pytest.mark.parametrize(("value", "flag"), [("1", True), ("Yes", True), ("off", False), ("", True), (" ", True)])

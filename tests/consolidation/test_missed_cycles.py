@@ -26,7 +26,7 @@ _LATE = 10.0
 @pytest.fixture
 def workspace(monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Store a workspace in which twenty episodes wait; messages of new cycles reach nobody."""
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
     stored = factories.workspace()
     for _ in range(20):
         factories.episode(workspace=stored, created_at=timezone.now())

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 @pytest.fixture
 def unheard(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """Let no message reach the suite's broker: the threads of a test are all the workers there are."""
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 
 
 def at_once(count: int, work: Callable[[], object]) -> None:

@@ -26,7 +26,7 @@ KILN = [f"Potter's log {n}: the kiln burnt for 5 hours." for n in range(1, 6)]
 @pytest.fixture
 def unheard(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """Let no message reach the suite's broker."""
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ _LATE = 10.0
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Cycle:
     """Return an ended cycle that founded a belief; messages of new ones reach nobody."""
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
     cycle = Cycle.objects.create(
         workspace=factories.workspace(), trigger="person", now=factories.NOW, state="finished",
         finished_at=factories.NOW,

@@ -22,7 +22,7 @@ from memory.environment import GROUPS, OF_CALLERS
 from memory.metrics import RowCollector
 from tests.contract.placeholders import with_old_titles
 from tests.docs.pages import ROOT
-from workers.probes import TASKS
+from workers.health import TASK_NAMES
 
 OUR_APPS = ("memory", "workers")
 
@@ -133,7 +133,7 @@ def _defaults_of(names: list[str]) -> dict[str, Any]:
 def describe_metrics() -> dict[str, Any]:
     """Return each family that is scraped: its type, its text, and the labels and names of its samples."""
     described = {}
-    for family in RowCollector(tasks=[f"workers.{name}" for name in TASKS]).collect():
+    for family in RowCollector(tasks=[f"workers.{name}" for name in TASK_NAMES]).collect():
         labels = {label for sample in family.samples for label in sample.labels}
         described[family.name] = {
             "type": family.type,

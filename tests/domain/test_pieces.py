@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from engram_client.parts import split_text as split_for_client
+from engram_client.request import split_text as split_for_client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def test_code_that_is_cut_stays_code() -> None:
 
 # --- Parts that are kept: the same rule three times, for the plugin and the client stand alone
 
-SPLITTERS = [split_text, plugin_module("transcript").split_text, split_for_client]
+SPLITTERS = [split_text, plugin_module("keep_turns").split_text, split_for_client]
 LONGEST = 32 * 1024
 PIECES = st.sampled_from(
     ["a", "ü", "👩‍🌾", "e\u0301", " ", "\n", "\n\n", "\r\n", ". ", "!) ", "word ", "x" * 20, "\ud800"]

@@ -24,7 +24,7 @@ LENA = Actor(kind=ActorKind.PERSON, name="lena")
 @pytest.fixture
 def unheard(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """Let no message reach the suite's broker."""
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 
 
 @pytest.fixture

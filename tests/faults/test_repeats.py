@@ -15,7 +15,7 @@ from tests.faults.story import CALLS, Outcome, await_end, begin, check_whole, co
 from tests.faults.waiting import wait_until
 from tests.faults.windows import broker
 from tests.faults.workforce import Workforce
-from workers.canvas import start_cycle
+from workers.tasks import start_cycle
 
 SWEEPERS = 6
 

@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from beliefsite.backups.programs import programs_for_database
-from beliefsite.embedded.layout import Layout
+from beliefsite.backups import programs_for_database
+from beliefsite.embedded_server import ServerFiles
 from tests.faults.windows import broker
 
 
@@ -46,7 +46,7 @@ def database_log() -> str:
     """Return what the embedded server has logged; nothing where another one is used."""
     if not settings.EMBEDDED_DATABASE:
         return ""
-    log: Path = Layout(folder=settings.DATA_DIR / "postgres", socket_name="").log
+    log: Path = ServerFiles(folder=settings.DATA_DIR / "postgres", socket_name="").log
     return log.read_text(errors="replace")
 
 

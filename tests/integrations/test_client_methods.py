@@ -11,12 +11,14 @@ from typing import Any, cast
 import httpx
 import pytest
 from engram_client import AsyncEngram, Conflict, Engram, PartlyRefused, calls, types
-from engram_client.operations import Blocks, Operation, Operations, Pages
+from engram_client.client import Operation, Operations, PagedOperation, StreamOperation
 
 from tests.docs.pages import ROOT
 from tests.integrations.trouble import FOUND, Troubled, client_of
 
-METHODS = {name: one for name, one in vars(Operations).items() if isinstance(one, (Operation, Blocks, Pages))}
+METHODS = {
+    name: one for name, one in vars(Operations).items() if isinstance(one, (Operation, StreamOperation, PagedOperation))
+}
 PARTLY = httpx.Response(
     201,
     json={"turns": [{"state": "buffered"}, {"error": {"index": 1, "status": 422, "detail": "no role", "errors": {}}}]},

@@ -23,8 +23,8 @@ from engram_client import (
     Unreachable,
     types,
 )
-from engram_client.call import Call
-from engram_client.operations import Blocks, Operation, Operations
+from engram_client.client import Operation, Operations, StreamOperation
+from engram_client.request import Call
 
 from memory.models import Episode, Workspace
 from tests import factories
@@ -43,7 +43,7 @@ def operations() -> dict[str, dict[str, Any]]:
 
 def described() -> dict[str, Callable[..., Call[Any]]]:
     """Return the descriptions of calls by the names of methods."""
-    kinds = (Operation, Blocks)
+    kinds = (Operation, StreamOperation)
     return {name: one.describe for name, one in vars(Operations).items() if isinstance(one, kinds)}
 
 

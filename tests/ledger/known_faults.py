@@ -107,8 +107,8 @@ FAULTS: dict[int, Fault] = {
         edits=(
             Edit(
                 path="memory/ledger/beliefs.py",
-                now="        if twin := find_twin(draft=draft, vector=vector, besides=parents):\n",
-                then="        if not parents and (twin := find_twin(draft=draft, vector=vector, besides=parents)):\n",
+                now="        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents):\n",
+                then="        if not parents and (twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents)):\n",
             ),
         ),
     ),

@@ -18,7 +18,7 @@ STEPS = 20
 def alone(settings: Settings, monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """Have rules answer, and let no message reach the suite's broker."""
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
-    monkeypatch.setattr("workers.canvas.start_cycle", lambda **_: None)
+    monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from memory.models import Cycle, CycleStep, Episode, Workspace
 from tests.consolidation.restructuring import child_of, contradict, doubted
 from tests.consolidation.world import World
 from tests.faults.story import BELIEFS, await_end, begin, read_outcome, tell_story
-from workers import canvas
+from workers import tasks
 
 pytestmark = [
     pytest.mark.usefixtures("worker"),
@@ -65,9 +65,9 @@ def test_a_dispatch_that_comes_again_changes_nothing(world: World) -> None:
     """B8: a second canvas of the same attempt finds every step done or held."""
     tell_story(world)
     cycle = begin(world)
-    canvas.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    tasks.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
     ended = await_end(cycle)
-    canvas.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
+    tasks.start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
     time.sleep(0.3)  # long enough for a dispatch of nothing to run through
     assert Cycle.objects.get(pk=cycle.pk).finished_at == ended.finished_at
     assert find_drift(workspace=world.workspace) == (BELIEFS, [])

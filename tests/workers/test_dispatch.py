@@ -17,9 +17,9 @@ from tests import factories
 from tests.faults.windows import broker
 from tests.workers.messages import QUEUES, read_messages
 from workers import tasks
-from workers.canvas import judge_jobs
-from workers.probes import TASKS
+from workers.health import TASK_NAMES
 from workers.schedule import BEAT_SCHEDULE
+from workers.tasks import judge_jobs
 
 pytestmark = pytest.mark.usefixtures("queues")
 app.loader.import_default_modules()
@@ -133,7 +133,7 @@ def test_a_broker_that_is_away_does_not_fail_the_commit(workspace: Workspace, mo
     def refuse(**_: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("workers.canvas.start_cycle", refuse)
+    monkeypatch.setattr("workers.tasks.start_cycle", refuse)
     cycle = _open(workspace)
     assert Cycle.objects.get(pk=cycle.pk).state == "queued"
 
@@ -191,7 +191,7 @@ def test_the_sweeper_opens_the_next_cycle_that_nobody_opened(clustered: Cycle) -
 
 def test_every_task_of_ours_is_routed_on_purpose() -> None:
     ours = {name for name in app.tasks if name.startswith("workers.")}
-    assert ours == {f"workers.{name}" for name in TASKS}
+    assert ours == {f"workers.{name}" for name in TASK_NAMES}
 
 
 def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
@@ -220,7 +220,7 @@ def test_a_sender_that_runs_no_tasks_asks_for_no_results() -> None:
         [
             "import django; django.setup()",
             "from django.db import transaction; transaction.on_commit = lambda send, robust: send()",
-            "from workers import canvas; canvas.start_cycle = lambda **ids: None",
+            "from workers import tasks; tasks.start_cycle = lambda **ids: None",
             "from workers.apps import dispatch_on_commit; dispatch_on_commit(cycle_id='cy_000000000000', attempt=1)",
             "from beliefsite.celery import app; assert app.tasks['workers.extract'].ignore_result",
         ]

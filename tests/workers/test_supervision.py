@@ -14,8 +14,7 @@ from django.conf import settings
 from tests.faults.stack import START_SECONDS, Stack, running_stack
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import runs
-from workers.echo_lines import news_of
-from workers.supervision import keeper, render, write_configuration
+from workers.supervision import news_of, render, server_keeper, write_configuration
 
 
 def _rendered(tmp_path: Path, **processes: str) -> configparser.RawConfigParser:
@@ -76,19 +75,19 @@ def test_the_listener_is_started_from_a_folder_whose_name_has_a_space(tmp_path: 
     """supervisord splits a command as a shell would."""
     listener = _rendered(tmp_path / "my memories", worker="work")["eventlistener:lines"]
     logs = str(tmp_path / "my memories" / "logs")
-    assert shlex.split(listener["command"]) == [sys.executable, "-m", "workers.echo_lines", logs]
+    assert shlex.split(listener["command"]) == [sys.executable, "-m", "workers.supervision", logs]
 
 
 def test_embedded_servers_have_a_process_that_looks_after_them(tmp_path: Path) -> None:
     """Nobody is a server's parent, so none would be started again by itself."""
-    kept = keeper(database=True, broker=True)
+    kept = server_keeper(database=True, broker=True)
     written = configparser.RawConfigParser()
     written.read(write_configuration(procfile=settings.BASE_DIR / "Procfile", folder=tmp_path, also=kept))
     assert written["program:servers"]["command"].endswith("-m beliefsite.embedded --database --broker'")
 
 
 def test_servers_of_somebody_else_are_left_to_them() -> None:
-    assert keeper(database=False, broker=False) == {}
+    assert server_keeper(database=False, broker=False) == {}
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from engram_client import types
-from engram_client.call import Call, batch, get, given, named, post
-from engram_client.parts import is_too_long
+from engram_client.request import Call, batch, get, is_too_long, post, quote_id, without_none
 
 Moment = datetime | str
 Evidence = Sequence[types.Testimony]
@@ -42,7 +41,7 @@ def store_episode(
 
     A text of more than 32 KiB becomes several episodes.
     """
-    line = given(locals())
+    line = without_none(locals())
     if is_too_long(text):
         return batch("/episodes", "episodes", [line], text="text", known_by="idempotency_key")
     return post("/episodes", line, is_repeatable=idempotency_key is not None)
@@ -125,7 +124,7 @@ def context(
 
 def read_memory(memory_id: str) -> Call[types.MemoryCard]:
     """Read an episode or a belief with all that is known of it."""
-    return get(f"/memories/{named(memory_id)}")
+    return get(f"/memories/{quote_id(memory_id)}")
 
 
 def read_status() -> Call[types.Status]:
@@ -169,24 +168,24 @@ def list_beliefs(
 
 def read_belief(belief_id: str, *, as_of: Moment | None = None) -> Call[types.BeliefCard]:
     """Read a belief with its evidence, decisions and lineage."""
-    return get(f"/beliefs/{named(belief_id)}", as_of=as_of)
+    return get(f"/beliefs/{quote_id(belief_id)}", as_of=as_of)
 
 
 def read_belief_history(
     belief_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.ChangePage]:
     """Read a page of a belief's changes."""
-    return get(f"/beliefs/{named(belief_id)}/history", limit=limit, cursor=cursor)
+    return get(f"/beliefs/{quote_id(belief_id)}/history", limit=limit, cursor=cursor)
 
 
 def read_lineage(belief_id: str) -> Call[types.Family]:
     """Read all that a belief came from and all that came of it."""
-    return get(f"/beliefs/{named(belief_id)}/lineage")
+    return get(f"/beliefs/{quote_id(belief_id)}/lineage")
 
 
 def read_claims(memory_id: str) -> Call[types.MemoryClaims]:
     """Read what an episode asserts and what became of it, or the claims that a belief rests on."""
-    return get(f"/memories/{named(memory_id)}/claims")
+    return get(f"/memories/{quote_id(memory_id)}/claims")
 
 
 # --- By hand
@@ -194,18 +193,18 @@ def read_claims(memory_id: str) -> Call[types.MemoryClaims]:
 
 def give_feedback(memory_id: str, *, value: types.ValueEnum) -> Call[types.Feedback]:
     """Say that a memory was useful, or wrong; each time counts."""
-    return post(f"/memories/{named(memory_id)}/feedback", {"value": value})
+    return post(f"/memories/{quote_id(memory_id)}/feedback", {"value": value})
 
 
 def resolve_commitment(memory_id: str) -> Call[types.Resolved]:
     """Say that a commitment is done with."""
-    return post(f"/memories/{named(memory_id)}/resolve", is_repeatable=True)
+    return post(f"/memories/{quote_id(memory_id)}/resolve", is_repeatable=True)
 
 
 def forget_memory(memory_id: str, *, reason: str | None = None, erase: bool | None = None) -> Call[types.Forgotten]:
     """Forget a memory; with `erase`, for good."""
     told = {"reason": reason, "erase": None if erase is None else str(erase).lower()}
-    return Call(method="DELETE", path=f"/memories/{named(memory_id)}", query=given(told))
+    return Call(method="DELETE", path=f"/memories/{quote_id(memory_id)}", query=without_none(told))
 
 
 def erase_memories(*, user: str | None = None, workspace: str | None = None) -> Call[types.Erasure]:
@@ -233,7 +232,7 @@ def curate_belief(
     belief_id: str, act: Literal["pin", "unpin", "archive", "challenge", "restore"], *, reason: str
 ) -> Call[types.Belief]:
     """Pin, unpin, archive, challenge or restore a belief."""
-    return post(f"/beliefs/{named(belief_id)}/{act}", {"reason": reason})
+    return post(f"/beliefs/{quote_id(belief_id)}/{act}", {"reason": reason})
 
 
 def correct_belief(
@@ -247,7 +246,7 @@ def correct_belief(
 ) -> Call[types.Reshaped]:
     """Say that a belief is wrong, and with a statement what is right instead."""
     told = {"reason": reason, "statement": statement, "subject": subject, "context": context, "timeframe": timeframe}
-    return post(f"/beliefs/{named(belief_id)}/correct", told)
+    return post(f"/beliefs/{quote_id(belief_id)}/correct", told)
 
 
 def merge_beliefs(*, beliefs: tuple[str, str], reason: str, statement: str | None = None) -> Call[types.Reshaped]:
@@ -257,7 +256,7 @@ def merge_beliefs(*, beliefs: tuple[str, str], reason: str, statement: str | Non
 
 def split_belief(belief_id: str, *, parts: Sequence[types.Part], reason: str) -> Call[types.Reshaped]:
     """Make two to five beliefs of one."""
-    return post(f"/beliefs/{named(belief_id)}/split", {"parts": list(parts), "reason": reason})
+    return post(f"/beliefs/{quote_id(belief_id)}/split", {"parts": list(parts), "reason": reason})
 
 
 # --- All beliefs
@@ -322,22 +321,22 @@ def list_consolidations(*, limit: int | None = None, cursor: str | None = None) 
 
 def read_consolidation(cycle_id: str) -> Call[types.Cycle]:
     """Read a cycle with steps, counts and cost."""
-    return get(f"/consolidations/{named(cycle_id)}")
+    return get(f"/consolidations/{quote_id(cycle_id)}")
 
 
 def cancel_consolidation(cycle_id: str) -> Call[types.CycleStarted]:
     """Cancel a cycle: what is complete is applied."""
-    return post(f"/consolidations/{named(cycle_id)}/cancel")
+    return post(f"/consolidations/{quote_id(cycle_id)}/cancel")
 
 
 def undo_consolidation(cycle_id: str, *, reason: str | None = None) -> Call[types.Undone]:
     """Take back all that a cycle did, and hold its episodes."""
-    return post(f"/consolidations/{named(cycle_id)}/undo", {"reason": reason})
+    return post(f"/consolidations/{quote_id(cycle_id)}/undo", {"reason": reason})
 
 
 def release_consolidation(cycle_id: str) -> Call[types.Released]:
     """Let the episodes that are held since a cycle was undone take part again."""
-    return post(f"/consolidations/{named(cycle_id)}/release", is_repeatable=True)
+    return post(f"/consolidations/{quote_id(cycle_id)}/release", is_repeatable=True)
 
 
 # --- Moving

@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx
 
-from engram_client.call import Call
-from engram_client.parts import join_answers
+from engram_client.request import Call, join_answers
 
 
 class EngramError(Exception):

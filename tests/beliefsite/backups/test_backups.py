@@ -13,9 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from beliefsite.backups import BackupError, inspect_backup, restore_backup, write_backup
-from beliefsite.backups.archive import DUMP, MANIFEST
-from beliefsite.backups.writing import count_rows
+from beliefsite.backups import DUMP, MANIFEST, BackupError, count_rows, inspect_backup, restore_backup, write_backup
 from memory.models import Belief, BeliefEmbedding, Episode, Heartbeat, Workspace
 from tests import factories
 from tests.beliefsite.backups.conftest import MIGRATED, Move

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from redis import Redis
 
-from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres, EmbeddedServer, database_settings
+from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres, database_settings
+from beliefsite.embedded_server import EmbeddedServer
 
 
 @pytest.fixture

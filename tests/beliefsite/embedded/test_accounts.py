@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres
-from beliefsite.embedded.account import Account, AccountError, change_to
-from beliefsite.embedded.server import FolderError
+from beliefsite.embedded_server import Account, AccountError, FolderError, setpriv_prefix
 from tests.beliefsite.embedded.conftest import connect, is_running, stop_everything
 from tests.beliefsite.embedded.users import ROOT, UserProcess
 
@@ -77,7 +76,7 @@ def test_root_s_programs_may_lie_in_a_closed_folder_too(tmp_path: Path, monkeypa
 
 @needs_root
 def test_an_ordinary_user_runs_both_servers_as_themselves(home_of_nobody: Path, nobody: Account) -> None:
-    become = change_to(nobody, binary=Path(sys.executable))  # the tests' Python may lie in a folder of root's
+    become = setpriv_prefix(nobody, binary=Path(sys.executable))  # the tests' Python may lie in a folder of root's
 
     with UserProcess(home_of_nobody / ".data", database=True, broker=True, prefix=become) as user:
         pids = user.pids()
@@ -92,7 +91,7 @@ def test_an_ordinary_user_runs_both_servers_as_themselves(home_of_nobody: Path, 
 def test_root_in_another_user_s_checkout_runs_servers_as_that_user(
     home_of_nobody: Path, nobody: Account, made_once: Path
 ) -> None:
-    become = change_to(nobody, binary=Path(sys.executable))
+    become = setpriv_prefix(nobody, binary=Path(sys.executable))
     subprocess.run(["cp", "-a", made_once, home_of_nobody / ".data"], check=True)
     subprocess.run(["chown", "-R", str(nobody.uid), home_of_nobody], check=True)
 
@@ -118,7 +117,7 @@ def test_an_ordinary_user_is_told_that_a_folder_is_not_theirs(
         "except EmbeddedServiceError as error: print(error)"
     )
     command = [
-        *change_to(nobody, binary=Path(sys.executable)),
+        *setpriv_prefix(nobody, binary=Path(sys.executable)),
         sys.executable,
         "-c",
         script,

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from kombu import Connection
 
+from beliefsite import embedded
 from beliefsite.embedded import EmbeddedBroker, broker_url
-from beliefsite.embedded import broker as broker_module
-from beliefsite.embedded.server import BinariesMissingError
+from beliefsite.embedded_server import BinariesMissingError
 from tests.beliefsite.embedded.conftest import broker_client, is_running, kill_server
 from tests.beliefsite.embedded.users import UserProcess
 
@@ -104,7 +104,7 @@ def test_a_server_on_the_path_stands_in_where_no_wheel_fits(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "redis-server").symlink_to(broker_module._binary())
+    (tmp_path / "bin" / "redis-server").symlink_to(embedded._broker_program())
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin")
     server = EmbeddedBroker(data_dir)

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from beliefsite.embedded import EmbeddedPostgres, EmbeddedServiceError, database_settings, postgres
-from beliefsite.embedded.postgres import DataVersionError
-from beliefsite.embedded.server import FolderError, ServerStartError
+from beliefsite import embedded
+from beliefsite.embedded import DataVersionError, EmbeddedPostgres, database_settings
+from beliefsite.embedded_server import EmbeddedServiceError, FolderError, ServerStartError
 from tests.beliefsite.embedded.conftest import connect, is_running, kill_server
 from tests.beliefsite.embedded.users import UserProcess
 
@@ -158,7 +158,7 @@ def test_a_server_that_cannot_start_is_reported_with_the_end_of_its_log(filled_d
 
 
 def test_an_initdb_that_fails_is_reported_with_its_words(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "USER", "pg_reserved")
+    monkeypatch.setattr(embedded, "POSTGRES_USER", "pg_reserved")
 
     with pytest.raises(ServerStartError, match=r"(?s)initdb failed.*superuser name \"pg_reserved\" is disallowed"):
         EmbeddedPostgres(data_dir).start()

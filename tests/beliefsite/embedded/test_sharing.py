@@ -4,7 +4,8 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
-from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres, locks
+from beliefsite import embedded_server
+from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres
 from tests.beliefsite.embedded.conftest import is_running, kill_server, wait_until
 from tests.beliefsite.embedded.users import UserProcess
 
@@ -132,13 +133,13 @@ def test_a_program_that_ends_on_sigterm_releases_its_servers(filled_dir: Path) -
 
 def test_an_interrupt_while_the_servers_start_leaves_none_behind(filled_dir: Path) -> None:
     before = """
-import beliefsite.embedded.server as server
+import beliefsite.embedded_server as server
 server.EmbeddedServer._await_start = lambda self: signal.raise_signal(signal.SIGINT)
 """
     with UserProcess(filled_dir, database=True, before=f"import signal{before}") as user:
         assert user.end() != 0
 
-    lock = locks.take(EmbeddedPostgres(filled_dir).layout.server_lock)
+    lock = embedded_server.try_lock(EmbeddedPostgres(filled_dir).layout.server_lock)
     assert lock is not None
     lock.close()
 

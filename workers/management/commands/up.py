@@ -12,21 +12,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from beliefsite.kept_secrets import flower_login
+from beliefsite.environment import flower_login, read_count
 from beliefsite.services import describe_services
-from beliefsite.typed_environment import read_count
 from memory.access import create_key, create_workspace
-from memory.models import Membership, Permission, Role, Workspace
-from workers.readiness import find_missing, last_sweep
-from workers.supervision import LOG_FOLDER, keeper, running_stack, start_supervisor, write_configuration
+from memory.consolidation.sweep import SWEEP
+from memory.models import Heartbeat, Membership, Permission, Role, Workspace
+from workers.supervision import LOG_FOLDER, running_stack, server_keeper, start_supervisor, write_configuration
 
-_PORTS = {"PORT": "8000", "FLOWER_PORT": "5555", "MCP_PORT": "8001"}
+_DEFAULT_PORTS = {"PORT": "8000", "FLOWER_PORT": "5555", "MCP_PORT": "8001"}
 _FIRST_WORKSPACE = "default"
 _FIRST_ADMIN = "admin"
 _MANAGE = ".venv/bin/python manage.py"
@@ -41,19 +42,19 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         _check_alone()
-        environment = _ENVIRONMENT_DEFAULTS | _PORTS | dict(os.environ)
+        environment = _ENVIRONMENT_DEFAULTS | _DEFAULT_PORTS | dict(os.environ)
         environment["ENGRAM_DATA_DIR"] = str(settings.DATA_DIR.resolve())
         environment["ENGRAM_WORKERS"] = str(read_count("ENGRAM_WORKERS", default=4, least=1))
         _check_ports()
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = flower_login()
-        ways_in = _make_first_ways_in() or _name_ways_in()
+        ways_in = _create_first_access() or _describe_access()
         self._say("Starting web, worker, beat, Flower and the tools for agents; this takes some 20 s …")
         self._run(environment, ways_in)
 
     def _run(self, environment: Mapping[str, str], ways_in: Mapping[str, str]) -> None:
         """Run supervisord until it ends; whatever ends us ends it: SIGTERM, Ctrl-C, a terminal that closes."""
-        servers = keeper(database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
+        servers = server_keeper(database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER)
         configuration = write_configuration(
             procfile=settings.BASE_DIR / "Procfile", folder=settings.DATA_DIR, also=servers
         )
@@ -96,7 +97,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _make_first_ways_in() -> dict[str, str]:
+def _create_first_access() -> dict[str, str]:
     """Create the first workspace, admin and key where there is no user yet, and say how to come in.
 
     The admin is a member of every workspace there is, the demo's as well.
@@ -117,7 +118,7 @@ def _make_first_ways_in() -> dict[str, str]:
     }
 
 
-def _name_ways_in() -> dict[str, str]:
+def _describe_access() -> dict[str, str]:
     """Say how to get a password and a key where the first ones were shown long ago."""
     admin = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
     workspace = Workspace.objects.filter(name=_FIRST_WORKSPACE).first() or Workspace.objects.order_by("pk").first()
@@ -168,7 +169,7 @@ def _check_alone() -> None:
 def _check_ports() -> None:
     """Refuse a port that is none, is given twice or is in use: by itself it would only show in some log."""
     names: dict[int, str] = {}
-    for name, usual in _PORTS.items():
+    for name, usual in _DEFAULT_PORTS.items():
         port = read_count(name, default=int(usual), least=1, most=65_535)
         if (other := names.setdefault(port, name)) != name:
             raise CommandError(f"{other} and {name} are both {port}; set one of them to another.", returncode=1)
@@ -183,3 +184,45 @@ def _check_free(name: str, port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise CommandError(f"Port {port} cannot be used ({error}); set {name} to another.", returncode=1) from error
+
+
+_ANSWER_SECONDS = 2.0
+
+
+def last_sweep() -> datetime | None:
+    """Return when a worker swept last, by the database's clock."""
+    return Heartbeat.objects.filter(name=SWEEP).values_list("seen_at", flat=True).first()
+
+
+def find_missing(*, environment: Mapping[str, str], swept_before: datetime | None) -> list[str]:
+    """Name what does not answer yet; `swept_before` is the last sweep before the processes were started.
+
+    A later one means that beat has asked for it and a worker has done it.
+    """
+    pages = {
+        "web": f"{environment['PORT']}/healthz",
+        "Flower": f"{environment['FLOWER_PORT']}/healthcheck",
+        "tools for agents": f"{environment['MCP_PORT']}/mcp",
+    }
+    missing = [name for name, page in pages.items() if not _server_answers(f"http://127.0.0.1:{page}")]
+    missing += _missing_worker(swept_before)
+    connection.close()
+    return missing
+
+
+def _missing_worker(swept_before: datetime | None) -> list[str]:
+    try:
+        return ["worker and beat"] if last_sweep() == swept_before else []
+    except (OperationalError, InterfaceError):  # it may come back; who waits must go on to keep the stack in hand
+        return ["database"]
+
+
+def _server_answers(address: str) -> bool:
+    """Tell whether a server answers; one that knows no `127.0.0.1`, or wants HTTPS, refuses us and is there.
+
+    Asked past any proxy: one would answer in its place.
+    """
+    try:
+        return not httpx.get(address, timeout=_ANSWER_SECONDS, trust_env=False).is_server_error
+    except httpx.TransportError:
+        return False

@@ -1,21 +1,32 @@
-"""A server that the processes of one checkout share: the first starts it, the last stops it."""
+"""A server that the processes of one checkout share: the first starts it, the last stops it.
 
+Below the server stand its files, the file locks by which processes share it, and the account that runs it where we
+are root.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
 import itertools
 import os
+import pwd
+import re
 import shutil
 import stat
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from beliefsite.embedded import locks
-from beliefsite.embedded.account import Account, change_to, owner_of
-from beliefsite.embedded.errors import EmbeddedServiceError
-from beliefsite.embedded.layout import Layout
+
+class EmbeddedServiceError(RuntimeError):
+    """An embedded server cannot be used; the message says which, why, and what its log says."""
+
 
 START_SECONDS = 60.0  # recovery after a crash replays the log first
 STOP_SECONDS = 60.0
@@ -58,15 +69,15 @@ class EmbeddedServer(ABC):
 
     title: ClassVar[str]
 
-    def __init__(self, *, layout: Layout) -> None:
+    def __init__(self, *, layout: ServerFiles) -> None:
         self.layout = layout
         self._use: BinaryIO | None = None
 
     def start(self) -> None:
         """Start the server, or adopt it, and use it until `stop`, or until this process and its forks have ended."""
         self._make_folder()
-        with locks.exclusive(self.layout.start_lock):
-            self._use = self._use or locks.share(self.layout.uses_lock)
+        with hold_lock(self.layout.start_lock):
+            self._use = self._use or share_lock(self.layout.uses_lock)
             try:
                 self._start_or_adopt()
             except ServerStartError:  # it may still be replaying its log: the next start waits again
@@ -80,7 +91,7 @@ class EmbeddedServer(ABC):
         """Stop using the server; the last user stops it. Return whether it was stopped."""
         if self._use is None:
             return False
-        with locks.exclusive(self.layout.start_lock):
+        with hold_lock(self.layout.start_lock):
             return self._leave()
 
     def let_go(self) -> None:
@@ -119,7 +130,7 @@ class EmbeddedServer(ABC):
     def _leave(self) -> bool:
         """Let go, and stop the server if nobody else uses it. Call it only while holding the start lock."""
         self.let_go()
-        alone = locks.take(self.layout.uses_lock)
+        alone = try_lock(self.layout.uses_lock)
         if alone is None:
             return False
         with alone:
@@ -141,7 +152,7 @@ class EmbeddedServer(ABC):
         while time.monotonic() < deadline:
             if self.answers():
                 return None
-            if lock := locks.take(self.layout.server_lock):
+            if lock := try_lock(self.layout.server_lock):
                 return lock
             time.sleep(POLL_SECONDS)
         raise self._error(ServerStartError, f"runs on {self.layout.data} but does not answer at {self.layout.socket}")
@@ -170,7 +181,7 @@ class EmbeddedServer(ABC):
 
     def _lives(self) -> bool:
         """Return whether any process of the server is left. Call it only while holding the start lock."""
-        lock = locks.take(self.layout.server_lock)
+        lock = try_lock(self.layout.server_lock)
         if lock is None:
             return True
         lock.close()
@@ -201,7 +212,7 @@ class EmbeddedServer(ABC):
 
     def _prefix(self) -> Sequence[str | Path]:
         account = self._account()
-        return change_to(account, binary=Path(self._command()[0])) if account else []
+        return setpriv_prefix(account, binary=Path(self._command()[0])) if account else []
 
     def _own(self, path: Path) -> None:
         """Make a folder for the server's account, which then owns it."""
@@ -262,3 +273,148 @@ def log_tail(log: Path) -> str:
         return f"It has written no log at {log}."
     lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
     return "\n".join([f"The last lines of {log}:", *lines])
+
+
+LONGEST_SOCKET_PATH = 103  # bytes: what macOS takes; Linux takes 107
+
+# Anything else would need quoting in a libpq host, in a broker's URL or in the server's own settings.
+PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
+
+# Not tempfile.gettempdir(): that follows TMPDIR, which may differ between two processes of one checkout.
+SHORT_FOLDER = Path("/tmp")  # noqa: S108  a private folder is made in it, and its owner checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFiles:
+    """The files of one server; `folder` is absolute, and only its owner may enter it."""
+
+    folder: Path
+    socket_name: str
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "server.log"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held while somebody starts or stops the server."""
+        return self.folder / "start.lock"
+
+    @property
+    def uses_lock(self) -> Path:
+        """Shared by every process that uses the server."""
+        return self.folder / "uses.lock"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held by the server and all its children: the kernel's word on whether it lives."""
+        return self.folder / "server.lock"
+
+    @property
+    def sockets(self) -> Path:
+        """Return the private folder of the socket, a short one outside where the path is too long or unusual."""
+        beside = self.folder / "sockets"
+        path = os.fsencode(beside / self.socket_name)
+        if len(path) <= LONGEST_SOCKET_PATH and PLAIN_PATH.fullmatch(os.fsdecode(path)):
+            return beside
+        return SHORT_FOLDER / f"engram-{hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:20]}"
+
+    @property
+    def socket(self) -> Path:
+        return self.sockets / self.socket_name
+
+
+@contextmanager
+def hold_lock(path: Path) -> Iterator[None]:
+    """Hold the lock alone, waiting for it."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def share_lock(path: Path) -> BinaryIO:
+    """Take a share in the lock, waiting while somebody holds it alone."""
+    file = path.open("ab")
+    fcntl.flock(file, fcntl.LOCK_SH)
+    return file
+
+
+def try_lock(path: Path) -> BinaryIO | None:
+    """Take the lock alone, or return None at once if anybody else holds it."""
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
+CAP_DAC_READ_SEARCH = 2  # bit numbers of capabilities(7)
+CAP_SETPCAP = 8
+
+
+class AccountError(EmbeddedServiceError):
+    """There is no way to run a server as an unprivileged account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A user and group by number."""
+
+    uid: int
+    gid: int
+
+
+def owner_of(path: Path) -> Account | None:
+    """Return the account a path belongs to, None if it is missing or root's."""
+    if not path.exists():
+        return None
+    facts = path.stat()
+    return Account(uid=facts.st_uid, gid=facts.st_gid) if facts.st_uid else None
+
+
+def unprivileged_account() -> Account:
+    """Return the account PostgreSQL runs as where we are root: initdb wants one that has a name."""
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(uid=entry.pw_uid, gid=entry.pw_gid)
+    raise AccountError("root cannot run PostgreSQL, and this machine has neither a user postgres nor nobody")
+
+
+def setpriv_prefix(account: Account, *, binary: Path) -> list[str]:
+    """Return the words that, before a command, run it as the account but let it pass folders only root may enter."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise AccountError("root needs setpriv (util-linux) to run a server unprivileged; or run as an ordinary user")
+    held = _effective_capabilities()
+    passing = _passing_capability(held, binary)
+    # access(2), by which PostgreSQL finds its programs, heeds capabilities only with this bit. It gives none: they
+    # are what is left after the exec, the one above.
+    access = ["--securebits=+no_setuid_fixup"] if _has_capability(held, CAP_SETPCAP) else []
+    identity = [f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups"]
+    rights = [f"--inh-caps=-all,+{passing}", f"--ambient-caps=+{passing}", "--no-new-privs", *access]
+    return [setpriv, *identity, *rights, "--"]
+
+
+def _passing_capability(held: int, binary: Path) -> str:
+    """Prefer the right to read and pass; containers often have only the wider one, and it alone runs a 0700 binary."""
+    is_enough = _has_capability(held, CAP_DAC_READ_SEARCH) and binary.stat().st_mode & stat.S_IXOTH
+    return "dac_read_search" if is_enough else "dac_override"
+
+
+def _effective_capabilities() -> int:
+    """Return the capabilities of this process, as Linux's bit mask; setpriv exists nowhere else."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
+
+
+def _has_capability(held: int, capability: int) -> bool:
+    return bool(held >> capability & 1)

@@ -1,11 +1,17 @@
-"""The environment, read strictly: a value that does not parse is named, and never taken for another."""
+"""Values from the environment, read strictly, and secrets that are made once and kept beside the data.
+
+A value that does not parse is refused under its name, and never taken for another.
+"""
 
 import json
 import os
+import secrets
 from collections.abc import Collection
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
+
+from beliefsite.embedded_server import make_private_folder
 
 _TRUE, _FALSE = {"1", "true", "yes", "on", "y", "ok"}, {"0", "false", "no", "off", "n"}
 
@@ -63,3 +69,36 @@ def read_json(name: str) -> object:
         return json.loads(os.environ.get(name, "").strip() or "{}")
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be JSON: {error}") from None
+
+
+def read_or_make_secret(*, path: Path, bytes_of_chance: int) -> str:
+    """Return the secret in a file of the data folder, made now if there is none; raise ImproperlyConfigured.
+
+    Of several who make it at once, all get the same.
+    """
+    try:
+        return path.read_text() if path.exists() else _make_secret(path, bytes_of_chance)
+    except OSError as error:
+        raise unusable_folder("ENGRAM_DATA_DIR", path.parent, error) from error
+
+
+def _make_secret(path: Path, bytes_of_chance: int) -> str:
+    make_private_folder(path.parent)
+    drawn = path.with_name(f"{path.name}.{os.getpid()}.drawn")
+    with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(bytes_of_chance))
+    try:
+        os.link(drawn, path)
+    except FileExistsError:
+        pass
+    finally:
+        drawn.unlink()
+    return path.read_text()
+
+
+def flower_login() -> str:
+    """Return Flower's `name:password`: what the environment says, else one of our own."""
+    from django.conf import settings
+
+    given = os.environ.get("FLOWER_BASIC_AUTH")
+    return given or f"flower:{read_or_make_secret(path=settings.DATA_DIR / 'flower-password', bytes_of_chance=12)}"
