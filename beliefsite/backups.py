@@ -31,7 +31,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from psycopg.conninfo import make_conninfo
 
 from beliefsite.embedded import postgres_programs
-from memory.environment import known_names
+from memory.environment import known_variables
 from memory.ledger.confidence import find_drift
 from memory.models import Workspace
 
@@ -361,7 +361,7 @@ _SECRET_VALUE = re.compile(r"://[^/@\s]+@")  # an address with a name and passwo
 def read_settings(*, with_secrets: bool) -> tuple[dict[str, str], list[str]]:
     """Return what the environment sets, and the names of secrets that are left out."""
     given = {
-        name: os.environ[name] for name in sorted(known_names() - SETTINGS_OF_THIS_MACHINE) if os.environ.get(name)
+        name: os.environ[name] for name in sorted(known_variables() - SETTINGS_OF_THIS_MACHINE) if os.environ.get(name)
     }
     if with_secrets:
         return given | {"SECRET_KEY": settings.SECRET_KEY}, []

@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "beliefsite.observability.RequestLog",
-    "memory.api.lengths.require_length",
+    "memory.api.responses.require_length",
 ]
 
 ROOT_URLCONF = "beliefsite.urls"
@@ -94,7 +94,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
-FORMAT_MODULE_PATH = "memory.formats"
+FORMAT_MODULE_PATH = "beliefsite.formats"
 
 TEMPLATES = [
     {
@@ -268,13 +268,13 @@ CELERY_TIMEZONE = "UTC"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = POLICY.ingest.body_bytes
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.ApiKeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["memory.api.permissions.DenyUnlessDeclared"],
-    "DEFAULT_THROTTLE_CLASSES": ["memory.api.throttling.RateOfKey"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.requests.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["memory.api.requests.DenyUnlessDeclared"],
+    "DEFAULT_THROTTLE_CLASSES": ["memory.api.requests.KeyRateThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["memory.api.requests.BoundedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "memory.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "memory.api.responses.problem_response",
     "UNAUTHENTICATED_USER": None,
     "COERCE_DECIMAL_TO_STRING": False,
 }
@@ -290,19 +290,19 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "memory.api.schema.declare_retry_after",
+        "memory.api.responses.declare_retry_after",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "BeliefStatus": "memory.api.schema.BELIEF_STATUSES",
-        "EpisodeStatus": "memory.api.schema.EPISODE_STATUSES",
-        "EpisodeState": "memory.api.schema.EPISODE_STATES",
-        "EpisodeKind": "memory.api.schema.KINDS",
-        "ClaimMode": "memory.api.schema.CLAIM_MODES",
-        "EdgeKind": "memory.api.schema.EDGE_KINDS",
-        "ModeEnum": "memory.api.schema.RECALL_MODES",
-        "Tier": "memory.api.schema.TIERS",
-        "CycleState": "memory.api.schema.CYCLE_STATES",
-        "MemoryType": "memory.api.schema.MEMORY_TYPES",
+        "BeliefStatus": "memory.api.responses.BELIEF_STATUSES",
+        "EpisodeStatus": "memory.api.responses.EPISODE_STATUSES",
+        "EpisodeState": "memory.api.responses.EPISODE_STATES",
+        "EpisodeKind": "memory.api.responses.KINDS",
+        "ClaimMode": "memory.api.responses.CLAIM_MODES",
+        "EdgeKind": "memory.api.responses.EDGE_KINDS",
+        "ModeEnum": "memory.api.responses.RECALL_MODES",
+        "Tier": "memory.api.responses.TIERS",
+        "CycleState": "memory.api.responses.CYCLE_STATES",
+        "MemoryType": "memory.api.responses.MEMORY_TYPES",
     },
 }
 UNFOLD = {
@@ -310,10 +310,10 @@ UNFOLD = {
     "SITE_HEADER": "Engram",
     "SITE_SYMBOL": "neurology",
     "SITE_URL": None,  # the admin is all that people have; a link to a site would lead back here
-    "ENVIRONMENT": "memory.admin.frame.environment_label",
-    "GLOBAL_CALLBACK": "memory.admin.frame.shared_context",
-    "DASHBOARD_CALLBACK": "memory.admin.frame.with_overview",
-    "SIDEBAR": {"navigation": "memory.admin.frame.sections"},
+    "ENVIRONMENT": "memory.admin.presentation.environment_label",
+    "GLOBAL_CALLBACK": "memory.admin.presentation.shared_context",
+    "DASHBOARD_CALLBACK": "memory.admin.presentation.with_overview",
+    "SIDEBAR": {"navigation": "memory.admin.presentation.sections"},
 }
 
 

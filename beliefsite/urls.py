@@ -5,19 +5,19 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from memory.api import health, problems
-from memory.api.addresses import unknown_route
+from memory.api import operations, responses
+from memory.api.urls import unknown_route
 from workers.health import check_worker_seen, metrics
 
-handler400 = problems.bad_request
-handler500 = problems.server_error
+handler400 = responses.bad_request
+handler500 = responses.server_error
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/admin/")),
     re_path(r"^admin/r/", RedirectView.as_view()),  # gone: the admin's way to an object's page, and none has a page
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz),
-    path("readyz", health.readyz, {"also": {"worker": check_worker_seen}}),
+    path("healthz", operations.healthz),
+    path("readyz", operations.readyz, {"also": {"worker": check_worker_seen}}),
     path("metrics", metrics),
     path("api/v1/", include("memory.api.urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),

@@ -21,7 +21,7 @@ from memory.domain.time_limits import (
     room_for_a_call,
     task_limits,
 )
-from memory.environment import OF_CALLERS, PREFIX, known_names
+from memory.environment import CLIENT_VARIABLES, PREFIX, known_variables
 from memory.llm.local import read_sentence_model
 from memory.llm.onnx_models import INSTALL_EXTRA, ModelUnavailable, read_classifier, read_reranker
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
@@ -98,8 +98,8 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 @register(Tags.compatibility)
 def check_environment(**_: Any) -> list[CheckMessage]:
     """Warn of a variable that means nothing to the project: most often one that is misspelt."""
-    known = known_names()
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | OF_CALLERS)
+    known = known_variables()
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | CLIENT_VARIABLES)
     return [_unknown_variable(name, known) for name in unknown]
 
 

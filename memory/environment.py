@@ -127,7 +127,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
 
 
 # Read by who calls a server, not by the server: the plugin's hooks, the Python client.
-OF_CALLERS = frozenset(
+CLIENT_VARIABLES = frozenset(
     {
         "ENGRAM_API_KEY", "ENGRAM_HOOK_DEBUG", "ENGRAM_MCP_URL", "ENGRAM_PROJECT", "ENGRAM_RECOLLECTIONS_TIMEOUT_MS",
         "ENGRAM_STATUS_TIMEOUT_MS", "ENGRAM_TURNS_TIMEOUT_MS", "ENGRAM_URL", "ENGRAM_USER",
@@ -135,7 +135,7 @@ OF_CALLERS = frozenset(
 )  # fmt: skip
 
 
-def known_names() -> set[str]:
+def known_variables() -> set[str]:
     """Return every name that means something to the project."""
     named = {variable.name for _, variables in GROUPS for variable in variables}
     return named | {setting.name for setting in iter_settings()}

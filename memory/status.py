@@ -25,7 +25,7 @@ from memory.models.tenancy import WorkspaceQuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class SpendingStatus:
     """What models used since midnight UTC, recall's embeddings apart, and the caps; None for no cap."""
 
     tokens_today: int
@@ -38,7 +38,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Models:
+class ModelsInUse:
     """The models in use; offline means rules and vectors from the installation itself.
 
     `verdicts` judges pairs of texts, `reranker` has the last word on recall's order; it is "" where there is none.
@@ -52,7 +52,7 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingTurns:
     """Turns of conversations that nobody has read yet, that are being read, or that wait for a person."""
 
     buffered: int
@@ -62,7 +62,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembering:
+class RememberCounts:
     """Texts that are to be remembered at once: what waits for a model, and what was given up for a person to see."""
 
     queued: int
@@ -70,7 +70,7 @@ class Remembering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class GraphCounts:
     """What links memories, estimated above a bound, and how many memories wait to be linked, up to one more than it."""
 
     entities: int
@@ -91,15 +91,15 @@ class Status:
     held_episodes: int
     dead_letters: int
     backlog: Backlog | None
-    turns: Waiting
-    remembering: Remembering
-    graph: Graph | None
+    turns: WaitingTurns
+    remembering: RememberCounts
+    graph: GraphCounts | None
     redactions: Mapping[str, int] | None
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
     pause: Pause | None
-    budget: Budget | None
-    models: Models
+    budget: SpendingStatus | None
+    models: ModelsInUse
 
 
 def read_status(*, viewer: Viewer, now: datetime) -> Status:
@@ -119,14 +119,14 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
         dead_letters=dead,
         backlog=read_backlog(workspace_id=workspace.pk, now=now) if is_whole else None,
         turns=_waiting_turns(viewer),
-        remembering=_remembering(viewer),
+        remembering=_remember_counts(viewer),
         graph=read_graph(workspace=workspace) if is_whole else None,
         redactions=read_redactions(workspace=workspace) if is_whole else None,
         last_cycle=last,
         next_cycle_at=next_cycle_at(workspace=workspace, last=last, now=now, pause=pause) if is_whole else None,
         pause=pause,
-        budget=_budget(workspace, pause) if is_whole else None,
-        models=_models(workspace),
+        budget=_spending(workspace, pause) if is_whole else None,
+        models=_models_in_use(workspace),
     )
 
 
@@ -146,30 +146,30 @@ def next_cycle_at(
     return max(due, workspace.next_cycle_held_until or due)
 
 
-def _waiting_turns(viewer: Viewer) -> Waiting:
+def _waiting_turns(viewer: Viewer) -> WaitingTurns:
     """Count the turns that wait to be read, in the viewer's projects."""
     conversations = visible_conversations(viewer=viewer)
     sums = conversations.aggregate(buffered=Sum("buffered", default=0), leased=Sum("leased", default=0))
     turns = Turn.objects.filter(conversation__in=conversations)
     oldest = turns.waiting().aggregate(at=Min("created_at"))["at"]
-    return Waiting(**sums, dead=turns.dead().count(), oldest_at=oldest)
+    return WaitingTurns(**sums, dead=turns.dead().count(), oldest_at=oldest)
 
 
 def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
     return dict(rows.order_by(column).values_list(column).annotate(Count("pk")))
 
 
-def _remembering(viewer: Viewer) -> Remembering:
+def _remember_counts(viewer: Viewer) -> RememberCounts:
     """Count the texts of the viewer's projects that wait to be remembered, or were given up."""
     texts = Remembrance.objects.for_workspace(viewer.workspace)
     if viewer.projects is not None:
         texts = texts.filter(episode__project__in=viewer.projects)
-    return Remembering(queued=texts.queued().count(), failed=texts.failed().count())
+    return RememberCounts(queued=texts.queued().count(), failed=texts.failed().count())
 
 
-def read_graph(*, workspace: Workspace) -> Graph:
+def read_graph(*, workspace: Workspace) -> GraphCounts:
     """Count what links a workspace's memories, and about how much it is where it is much."""
-    return Graph(
+    return GraphCounts(
         entities=count_about(Entity.objects.for_workspace(workspace)),
         edges=count_about(Edge.objects.for_workspace(workspace)),
         boxes=count_about(Box.objects.for_workspace(workspace)),
@@ -182,9 +182,9 @@ def read_redactions(*, workspace: Workspace) -> dict[str, int]:
     return dict(Redaction.objects.for_workspace(workspace).order_by("kind").values_list("kind", "count"))
 
 
-def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
+def _spending(workspace: Workspace, pause: Pause | None) -> SpendingStatus:
     spent = spent_today(workspace_id=workspace.pk)
-    return Budget(
+    return SpendingStatus(
         is_cap_reached=(pause is not None and pause.reason == PauseReason.CAP)
         or bool(reached_cap(workspace=workspace, spent=spent)),
         recall_tokens_today=recall_tokens_today(workspace_id=workspace.pk),
@@ -196,9 +196,9 @@ def _budget(workspace: Workspace, pause: Pause | None) -> Budget:
     )
 
 
-def _models(workspace: Workspace) -> Models:
+def _models_in_use(workspace: Workspace) -> ModelsInUse:
     model = language_model()
-    return Models(
+    return ModelsInUse(
         llm=model.model_for(Purpose.SYNTHESIZE),
         verdicts=model.model_for(Purpose.CLASSIFY),
         embeddings=embedder_of(workspace).name,

@@ -18,7 +18,7 @@ from django.db import connection, connections
 from beliefsite import environment
 from memory import checks
 from memory.domain.policy_settings import iter_settings, parse_setting
-from memory.environment import GROUPS, known_names, render_example
+from memory.environment import GROUPS, known_variables, render_example
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "sKJ1_8dh2-Lw0aPqZx7TnVb3mRc9YfGu4EoHi5tQk6NjUyWrD" * 2
@@ -76,7 +76,7 @@ def test_a_misspelt_variable_is_answered_with_the_right_one(monkeypatch: pytest.
 
 
 def test_known_variables_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in known_names():
+    for name in known_variables():
         monkeypatch.setenv(name, "1")
     assert checks.check_environment() == []
 
@@ -193,7 +193,7 @@ def test_every_variable_has_one_line_that_describes_it() -> None:
         for before, line in pairwise(lines)
         if "=" in line and not line.startswith("# ")
     }
-    assert set(described) == known_names()
+    assert set(described) == known_variables()
     assert all(re.match(r"# \S", line) for line in described.values())
 
 

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 from redis import RedisError
 
-from memory.api.health import NothingSeen, open_broker
-from memory.api.problems import plain_problem
-from memory.ending import ask_by
+from memory.api.operations import NotSeenLately, open_broker
+from memory.api.responses import plain_problem
 from memory.metrics import render_metrics
+from memory.signals import set_shutdown_check
 
 _HEARTBEATS_KEY = "engram.workers"
 _HEARTBEAT_SECONDS = 5.0
@@ -79,7 +79,7 @@ def count_workers() -> int:
 def check_worker_seen() -> None:
     """Raise NothingSeen where no worker lives."""
     if not count_workers():
-        raise NothingSeen("no worker")
+        raise NotSeenLately("no worker")
 
 
 _LOOPBACK = {"127.0.0.1", "::1"}
@@ -133,7 +133,7 @@ _SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGQUIT, signal.SIGINT)
 def share_shutdown_flag() -> mmap.mmap:
     """Make the page, before children are forked, and let steps of this process and its children ask it."""
     page = mmap.mmap(-1, 1)
-    ask_by(lambda: page[0] != 0)
+    set_shutdown_check(lambda: page[0] != 0)
     return page
 
 

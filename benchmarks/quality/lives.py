@@ -189,7 +189,7 @@ def send_turns(told: Told) -> None:
 
 def remember(told: Told) -> None:
     """Remember text by text what the user says, each once the one before has met what is believed."""
-    from memory.api.remember import RememberRequest
+    from memory.api.ingest import RememberRequest
 
     for message in told.life.messages:
         if message.role == "user":

@@ -1,33 +1,5 @@
 """The admin: every row of the project, shown to the members of its workspace and to nobody else."""
 
-from memory.admin import (
-    beliefs,
-    claims,
-    conversations,
-    cycles,
-    episodes,
-    frame,
-    graph,
-    ledger,
-    people,
-    remembrances,
-    restructuring,
-    rivals,
-    tenancy,
-)
+from memory.admin import belief_changes, beliefs, cycles, episodes, graph, presentation, tenancy
 
-__all__ = [
-    "beliefs",
-    "claims",
-    "conversations",
-    "cycles",
-    "episodes",
-    "frame",
-    "graph",
-    "ledger",
-    "people",
-    "remembrances",
-    "restructuring",
-    "rivals",
-    "tenancy",
-]
+__all__ = ["belief_changes", "beliefs", "cycles", "episodes", "graph", "presentation", "tenancy"]

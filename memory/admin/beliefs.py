@@ -13,11 +13,10 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memory.admin.by_membership import AuditAdmin, AuditInline, MembersAdmin, OfMyWorkspaces
+from memory.admin.belief_changes import ACTIONS, HistoryInline, PinForm, ReasonForm, set_pin
 from memory.admin.episodes import rows_with_words
-from memory.admin.history import ACTIONS, HistoryInline, PinForm, ReasonForm, set_pin
-from memory.admin.paginator import PagesWithoutCount
-from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, passage
+from memory.admin.membership import MembersAdmin, OwnWorkspaces, PagesWithoutCount, ReadOnlyAdmin, ReadOnlyInline
+from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, text_block
 from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
 from memory.domain.verdicts import Verdict
 from memory.models import (
@@ -34,7 +33,7 @@ from memory.models import (
 )
 
 
-def weigh(belief: Belief) -> WeighedEvidence:
+def weigh_belief(belief: Belief) -> WeighedEvidence:
     """Weigh all evidence of a belief as consolidation does, by the rule of its workspace."""
     policy = replace(settings.POLICY.confidence, independence=belief.workspace.counts_origins)
     columns = ("episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at")
@@ -48,13 +47,13 @@ def weigh(belief: Belief) -> WeighedEvidence:
     )
 
 
-def weights_of(belief: Belief) -> WeighedEvidence:
+def shown_weights(belief: Belief) -> WeighedEvidence:
     """Return the weights that the belief's page has computed."""
     weighed: WeighedEvidence = belief.weighed  # type: ignore[attr-defined]
     return weighed
 
 
-class EvidenceInline(AuditInline[Evidence, Belief]):
+class EvidenceInline(ReadOnlyInline[Evidence, Belief]):
     """Every verdict on the belief, newest first."""
 
     model = Evidence
@@ -72,18 +71,18 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
     @admin.display(description="counts as")
     def effective_weight(self, row: Evidence) -> str:
         kind = "" if row.kind == EvidenceKind.ORDINARY else f" ({row.get_kind_display()})"
-        return f"{weights_of(row.belief).weights[row.episode_id]:.2f}{kind}"
+        return f"{shown_weights(row.belief).weights[row.episode_id]:.2f}{kind}"
 
     @admin.display(description="episode")
     def said(self, row: Evidence) -> SafeString:
         link = link_to(Episode, row.episode_id)
-        return format_html('{}<div class="mt-1 text-xs">{}</div>', passage(row.episode.text), link)
+        return format_html('{}<div class="mt-1 text-xs">{}</div>', text_block(row.episode.text), link)
 
     @admin.display(description="claim that counts")
     def counts(self, row: Evidence) -> SafeString | str:
         if row.claim is None:
             return "–"
-        return format_html('{}<div class="mt-1">{}</div>', passage(row.claim.sentence), badge(row.claim.mode))
+        return format_html('{}<div class="mt-1">{}</div>', text_block(row.claim.sentence), badge(row.claim.mode))
 
     @admin.display(description="session")
     def session(self, row: Evidence) -> str:
@@ -94,7 +93,7 @@ class EvidenceInline(AuditInline[Evidence, Belief]):
         return f"{row.episode.occurred_at:%Y-%m-%d}"
 
 
-class CameFromInline(AuditInline[Lineage, Belief]):
+class CameFromInline(ReadOnlyInline[Lineage, Belief]):
     model = Lineage
     fk_name = "child"
     verbose_name_plural = "came from"
@@ -108,7 +107,7 @@ class CameFromInline(AuditInline[Lineage, Belief]):
         return link_to(Belief, row.parent_id, text=row.parent.statement)
 
 
-class BecameInline(AuditInline[Lineage, Belief]):
+class BecameInline(ReadOnlyInline[Lineage, Belief]):
     model = Lineage
     fk_name = "parent"
     verbose_name_plural = "became"
@@ -122,7 +121,7 @@ class BecameInline(AuditInline[Lineage, Belief]):
         return link_to(Belief, row.child_id, text=row.child.statement)
 
 
-class DecisionsInline(AuditInline[GateDecision, Belief]):
+class DecisionsInline(ReadOnlyInline[GateDecision, Belief]):
     model = GateDecision
     fk_name = "belief"
     verbose_name_plural = "decisions of the gates"
@@ -160,7 +159,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
         "statement_line", "sureness", "evidence_count", "status_badge", "held", "pin", "project", "created_at",
     )  # fmt: skip
     list_filter = (
-        ("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "status", "is_pinned", "fact_type", "created_at",
+        ("workspace", OwnWorkspaces), ("project", OwnWorkspaces), "status", "is_pinned", "fact_type", "created_at",
     )  # fmt: skip
     search_fields = ("statement",)
     search_help_text = "Words of the statement, its subject or context, or an id (bl_…)"
@@ -217,7 +216,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
         if belief is not None:
             vectors = BeliefEmbedding.objects.defer("vector")
             models.prefetch_related_objects([belief], models.Prefetch("embeddings", queryset=vectors))
-            belief.weighed = weigh(belief)  # type: ignore[attr-defined]  # templates ask a field several times
+            belief.weighed = weigh_belief(belief)  # type: ignore[attr-defined]  # templates ask a field several times
         return belief
 
     def get_fieldsets(self, request: HttpRequest, obj: Belief | None = None) -> Any:
@@ -247,7 +246,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
 
     @admin.display(description="statement")
     def shown_statement(self, belief: Belief) -> SafeString:
-        return format_html('<div class="text-base text-important">{}</div>', passage(belief.statement))
+        return format_html('<div class="text-base text-important">{}</div>', text_block(belief.statement))
 
     @admin.display(description="confidence", ordering="confidence")
     def sureness(self, belief: Belief) -> SafeString:
@@ -262,7 +261,7 @@ class BeliefAdmin(MembersAdmin[Belief]):
     @admin.display(description="evidence")
     def counted(self, belief: Belief) -> str:
         """Say how many episodes speak for and against, and from how many origins."""
-        weighed = weights_of(belief)
+        weighed = shown_weights(belief)
         sides = (("for it", Verdict.SUPPORTS), ("against it", Verdict.CONTRADICTS), ("for a part", Verdict.PARTIAL))
         return " · ".join(
             f"{_number(weighed.rows[verdict], 'episode')} {side}, from {_number(weighed.origins[verdict], 'origin')}"
@@ -303,13 +302,13 @@ def _number(number: int, noun: str) -> str:
 
 
 @admin.register(Evidence)
-class EvidenceAdmin(AuditAdmin[Evidence]):
+class EvidenceAdmin(ReadOnlyAdmin[Evidence]):
     """One verdict of one episode on one belief."""
 
     paginator = PagesWithoutCount
     list_display = ("id", "verdict_badge", "statement", "said", "base_weight", "kind", "basis", "created_at")
     list_display_links = ("id",)
-    list_filter = (("workspace", OfMyWorkspaces), "verdict", "kind", "basis")
+    list_filter = (("workspace", OwnWorkspaces), "verdict", "kind", "basis")
     list_select_related = ("belief", "episode")
     ordering = ("-id",)
     fields = (
@@ -335,12 +334,12 @@ class EvidenceAdmin(AuditAdmin[Evidence]):
 
 
 @admin.register(Lineage)
-class LineageAdmin(AuditAdmin[Lineage]):
+class LineageAdmin(ReadOnlyAdmin[Lineage]):
     """Which belief came from which."""
 
     list_display = ("id", "kind", "earlier", "later", "reason", "created_at")
     list_display_links = ("id",)
-    list_filter = (("workspace", OfMyWorkspaces), "kind")
+    list_filter = (("workspace", OwnWorkspaces), "kind")
     ordering = ("-id",)
     fields = ("kind", "earlier", "later", "reason", "cycle", "workspace", "created_at")
 

@@ -1,4 +1,6 @@
-"""Cycles of consolidation: what each did, step by step, and what the gates decided."""
+"""Cycles of consolidation, step by step: jobs, verdicts, decisions of the gates, and every call to a model."""
+
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db import models
@@ -7,12 +9,16 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
-from memory.admin.history import ReasonForm, actor_of, is_reason_given, reason_given
-from memory.admin.paginator import PagesWithoutCount
-from memory.admin.presentation import badge, facts_of, link_to
-from memory.admin.restructuring import StructuralJobsInline
-from memory.admin.roles import rows_of_member, workspaces_of
+from memory.admin.belief_changes import ReasonForm, StructuralJobsInline, actor_of, is_reason_given, reason_given
+from memory.admin.membership import (
+    OwnWorkspaces,
+    PagesWithoutCount,
+    ReadOnlyAdmin,
+    ReadOnlyInline,
+    member_rows,
+    workspaces_of,
+)
+from memory.admin.presentation import badge, facts_of, link_to, text_block
 from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.models import (
@@ -26,11 +32,12 @@ from memory.models import (
     GateDecision,
     JobVerdict,
     ModelCall,
+    ModelCallEpisode,
     Role,
 )
 
 
-class StepsInline(AuditInline[CycleStep, Cycle]):
+class StepsInline(ReadOnlyInline[CycleStep, Cycle]):
     model = CycleStep
     verbose_name_plural = "steps"
     fields = ("name", "started_at", "finished_at", "counted")
@@ -40,7 +47,7 @@ class StepsInline(AuditInline[CycleStep, Cycle]):
         return facts_of(step.counts)
 
 
-class JobsInline(AuditInline[ClusterJob, Cycle]):
+class JobsInline(ReadOnlyInline[ClusterJob, Cycle]):
     model = ClusterJob
     verbose_name_plural = "jobs: claims, and clusters of episodes, on their way to a belief"
     fields = ("job", "kind", "claimed", "state_badge", "state_reason", "outcome", "refusal", "made")
@@ -65,7 +72,7 @@ class JobsInline(AuditInline[ClusterJob, Cycle]):
         return link_to(Belief, row.created_belief_id)
 
 
-class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
+class CycleDecisionsInline(ReadOnlyInline[GateDecision, Cycle]):
     model = GateDecision
     verbose_name_plural = "decisions of the gates"
     fields = ("gate", "passed", "why", "belief_link", "facts_seen")
@@ -85,7 +92,7 @@ class CycleDecisionsInline(AuditInline[GateDecision, Cycle]):
 
 
 @admin.register(Cycle)
-class CycleAdmin(AuditAdmin[Cycle]):
+class CycleAdmin(ReadOnlyAdmin[Cycle]):
     """One run of consolidation for one workspace."""
 
     actions = ("cancel", "undo")
@@ -93,7 +100,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
     list_display = (
         "id", "workspace", "state_badge", "trigger", "opened_at", "finished_at", "state_reason", "undone_at",
     )  # fmt: skip
-    list_filter = (("workspace", OfMyWorkspaces), "state", "trigger", "opened_at")
+    list_filter = (("workspace", OwnWorkspaces), "state", "trigger", "opened_at")
     list_select_related = ("workspace",)
     ordering = ("-opened_at", "-id")
     inlines = (StepsInline, JobsInline, CycleDecisionsInline, StructuralJobsInline)
@@ -141,7 +148,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
     @admin.action(description="Cancel: apply what is complete, put the rest back", permissions=["curate"])
     def cancel(self, request: HttpRequest, cycles: models.QuerySet[Cycle]) -> None:
         """Cancel the open ones of the chosen cycles that are the person's to cancel."""
-        mine = rows_of_member(cycles, request=request, at_least=Role.CURATOR)
+        mine = member_rows(cycles, request=request, at_least=Role.CURATOR)
         cancelled = 0
         for key in mine.values_list("pk", flat=True):
             try:
@@ -157,7 +164,7 @@ class CycleAdmin(AuditAdmin[Cycle]):
         if not is_reason_given(request):
             self.message_user(request, "Say why beside the action: undoing cannot be undone.", messages.WARNING)
             return
-        mine = rows_of_member(cycles, request=request, at_least=Role.CURATOR)
+        mine = member_rows(cycles, request=request, at_least=Role.CURATOR)
         undone = 0
         for key in mine.order_by("-opened_at", "-pk").values_list("pk", flat=True):
             try:
@@ -176,11 +183,11 @@ class CycleAdmin(AuditAdmin[Cycle]):
 
 
 @admin.register(CycleStep)
-class CycleStepAdmin(AuditAdmin[CycleStep]):
+class CycleStepAdmin(ReadOnlyAdmin[CycleStep]):
     """One step of a cycle."""
 
     list_display = ("name", "cycle_link", "started_at", "finished_at")
-    list_filter = (("workspace", OfMyWorkspaces), "started_at")
+    list_filter = (("workspace", OwnWorkspaces), "started_at")
     ordering = ("-id",)
     fields = ("name", "cycle_link", "workspace", "started_at", "finished_at", "counted")
 
@@ -193,7 +200,7 @@ class CycleStepAdmin(AuditAdmin[CycleStep]):
         return facts_of(step.counts)
 
 
-class JobMembersInline(AuditInline[ClusterMember, ClusterJob]):
+class JobMembersInline(ReadOnlyInline[ClusterMember, ClusterJob]):
     model = ClusterMember
     verbose_name_plural = "episodes of the cluster, most central first"
     fields = ("position", "said", "claimed", "speaker")
@@ -214,7 +221,7 @@ class JobMembersInline(AuditInline[ClusterMember, ClusterJob]):
         return row.episode.speaker or "–"
 
 
-class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
+class JobVerdictsInline(ReadOnlyInline[JobVerdict, ClusterJob]):
     model = JobVerdict
     verbose_name_plural = "verdicts"
     fields = ("verdict_badge", "about", "said", "basis", "ends_belief", "reason", "similarity", "model")
@@ -239,12 +246,12 @@ class JobVerdictsInline(AuditInline[JobVerdict, ClusterJob]):
 
 
 @admin.register(ClusterJob)
-class ClusterJobAdmin(AuditAdmin[ClusterJob]):
+class ClusterJobAdmin(ReadOnlyAdmin[ClusterJob]):
     """One cluster's, or one claim's, passage through a cycle."""
 
     paginator = PagesWithoutCount
     list_display = ("id", "cycle_link", "number", "kind", "claimed", "state_badge", "outcome", "refusal", "claims")
-    list_filter = (("workspace", OfMyWorkspaces), "state", "kind")
+    list_filter = (("workspace", OwnWorkspaces), "state", "kind")
     ordering = ("-id",)
     list_select_related = ("claim",)
     inlines = (JobMembersInline, JobVerdictsInline)
@@ -269,13 +276,13 @@ class ClusterJobAdmin(AuditAdmin[ClusterJob]):
 
 
 @admin.register(JobVerdict)
-class JobVerdictAdmin(AuditAdmin[JobVerdict]):
+class JobVerdictAdmin(ReadOnlyAdmin[JobVerdict]):
     """One verdict within a job; the irrelevant ones stay here and are no evidence."""
 
     paginator = PagesWithoutCount
     list_display = ("id", "verdict_badge", "said", "about", "basis", "similarity", "model")
     list_display_links = ("id",)
-    list_filter = (("workspace", OfMyWorkspaces), "verdict", "basis")
+    list_filter = (("workspace", OwnWorkspaces), "verdict", "basis")
     ordering = ("-id",)
     fields = ("verdict_badge", "said", "about", "reason", "basis", "similarity", "model", "prompt_version", "workspace")
 
@@ -303,12 +310,12 @@ class JobVerdictAdmin(AuditAdmin[JobVerdict]):
 
 
 @admin.register(GateDecision)
-class GateDecisionAdmin(AuditAdmin[GateDecision]):
+class GateDecisionAdmin(ReadOnlyAdmin[GateDecision]):
     """What a gate decided about a belief, passed or not, with the facts it saw."""
 
     paginator = PagesWithoutCount
     list_display = ("id", "gate", "passed", "why", "about", "cycle_link", "created_at")
-    list_filter = (("workspace", OfMyWorkspaces), "passed", "created_at")
+    list_filter = (("workspace", OwnWorkspaces), "passed", "created_at")
     ordering = ("-id",)
     fields = ("gate", "passed", "why", "about", "facts_seen", "cycle_link", "workspace", "created_at")
 
@@ -330,3 +337,68 @@ class GateDecisionAdmin(AuditAdmin[GateDecision]):
     @admin.display(description="cycle")
     def cycle_link(self, row: GateDecision) -> SafeString | str:
         return link_to(Cycle, row.cycle_id)
+
+
+_CURATORS_ONLY = ("shown_reply", "shown_error")  # they may repeat what was forgotten since
+
+
+class SeenEpisodesInline(ReadOnlyInline[ModelCallEpisode, ModelCall]):
+    model = ModelCallEpisode
+    verbose_name_plural = "episodes that the call saw"
+    fields = ("said",)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ModelCallEpisode]:
+        return super().get_queryset(request).select_related("episode").defer("episode__search").order_by("id")
+
+    @admin.display(description="episode")
+    def said(self, row: ModelCallEpisode) -> SafeString | str:
+        return link_to(Episode, row.episode_id, text=row.episode.text)
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ReadOnlyAdmin[ModelCall]):
+    """One call to a model."""
+
+    paginator = PagesWithoutCount
+    list_display = (
+        "id", "purpose", "model", "outcome_badge", "input_tokens", "output_tokens", "cost_usd", "latency_ms",
+        "cycle_link", "started_at",
+    )  # fmt: skip
+    list_filter = (("workspace", OwnWorkspaces), "outcome", "started_at")
+    ordering = ("-started_at", "-id")
+    inlines = (SeenEpisodesInline,)
+    fields = (
+        ("purpose", "model", "outcome_badge"), ("input_tokens", "output_tokens", "is_estimated"),
+        ("cost_usd", "latency_ms"), ("cycle_link", "job"), ("started_at", "finished_at"),
+        "prompt_version", "input_hash", "parameters", "shown_reply", "shown_error", "workspace",
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ModelCall]:
+        rows = super().get_queryset(request)
+        return rows.defer("reply", "error") if _is_changelist(request) else rows
+
+    def get_fields(self, request: HttpRequest, obj: ModelCall | None = None) -> Any:
+        if obj is not None and obj.workspace_id in workspaces_of(request, at_least=Role.CURATOR):
+            return self.fields
+        return tuple(field for field in self.fields if field not in _CURATORS_ONLY)
+
+    @admin.display(description="outcome", ordering="outcome")
+    def outcome_badge(self, call: ModelCall) -> SafeString:
+        return badge(call.outcome, text=call.get_outcome_display())
+
+    @admin.display(description="cycle")
+    def cycle_link(self, call: ModelCall) -> SafeString | str:
+        return link_to(Cycle, call.cycle_id)
+
+    @admin.display(description="reply")
+    def shown_reply(self, call: ModelCall) -> SafeString:
+        return text_block(call.reply)
+
+    @admin.display(description="error")
+    def shown_error(self, call: ModelCall) -> SafeString:
+        return text_block(call.error)
+
+
+def _is_changelist(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and str(match.url_name).endswith("_changelist")

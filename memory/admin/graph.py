@@ -8,19 +8,17 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from memory.admin.by_membership import AuditAdmin, AuditInline, OfMyWorkspaces
-from memory.admin.paginator import PagesWithoutCount
+from memory.admin.membership import OwnWorkspaces, PagesWithoutCount, ReadOnlyAdmin, ReadOnlyInline, workspaces_of
 from memory.admin.presentation import badge, link_to
-from memory.admin.roles import workspaces_of
 from memory.domain.lifecycle import EpisodeStatus
 from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Role
 
 
-def _link(key: str, text: str) -> SafeString | str:
+def _episode_link(key: str, text: str) -> SafeString | str:
     return link_to(Episode, key, text=text[:120])
 
 
-def _remembered(
+def _without_forgotten(
     rows: models.QuerySet[Any], members: models.QuerySet[Any], request: HttpRequest
 ) -> models.QuerySet[Any]:
     """Leave out what only forgotten episodes name or hold, but for curators."""
@@ -28,7 +26,7 @@ def _remembered(
     return rows.filter(Q(workspace__in=workspaces_of(request, at_least=Role.CURATOR)) | told)
 
 
-class MentionsOfEntity(AuditInline[Mention, Entity]):
+class MentionsOfEntity(ReadOnlyInline[Mention, Entity]):
     model = Mention
     fields = ("name", "told")
 
@@ -37,15 +35,15 @@ class MentionsOfEntity(AuditInline[Mention, Entity]):
 
     @admin.display(description="episode")
     def told(self, row: Mention) -> SafeString | str:
-        return _link(row.episode_id, row.episode.text)
+        return _episode_link(row.episode_id, row.episode.text)
 
 
 @admin.register(Entity)
-class EntityAdmin(AuditAdmin[Entity]):
+class EntityAdmin(ReadOnlyAdmin[Entity]):
     """Someone or something that memories name."""
 
     list_display = ("name", "mentioned", "workspace", "created_at")
-    list_filter = (("workspace", OfMyWorkspaces),)
+    list_filter = (("workspace", OwnWorkspaces),)
     search_fields = ("name__istartswith",)
     search_help_text = "How a name begins"
     paginator = PagesWithoutCount
@@ -54,7 +52,7 @@ class EntityAdmin(AuditAdmin[Entity]):
     fieldsets = ((None, {"fields": (("name", "workspace"), "created_at")}),)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Entity]:
-        rows = _remembered(super().get_queryset(request), Mention.objects.filter(entity=OuterRef("pk")), request)
+        rows = _without_forgotten(super().get_queryset(request), Mention.objects.filter(entity=OuterRef("pk")), request)
         entities: models.QuerySet[Entity] = rows.annotate(said=Count("mentions"))
         return entities
 
@@ -65,11 +63,11 @@ class EntityAdmin(AuditAdmin[Entity]):
 
 
 @admin.register(Edge)
-class EdgeAdmin(AuditAdmin[Edge]):
+class EdgeAdmin(ReadOnlyAdmin[Edge]):
     """A link between two episodes."""
 
     list_display = ("from_episode", "kind_badge", "to_episode", "weight", "confidence", "last_seen_at")
-    list_filter = (("workspace", OfMyWorkspaces), "kind", "last_seen_at")
+    list_filter = (("workspace", OwnWorkspaces), "kind", "last_seen_at")
     search_fields = ("source__id", "target__id")
     search_help_text = "The id of an episode (ep_…)"
     paginator = PagesWithoutCount
@@ -85,18 +83,18 @@ class EdgeAdmin(AuditAdmin[Edge]):
 
     @admin.display(description="from")
     def from_episode(self, edge: Edge) -> SafeString | str:
-        return _link(edge.source_id, edge.source.text)
+        return _episode_link(edge.source_id, edge.source.text)
 
     @admin.display(description="to")
     def to_episode(self, edge: Edge) -> SafeString | str:
-        return _link(edge.target_id, edge.target.text)
+        return _episode_link(edge.target_id, edge.target.text)
 
     @admin.display(description="kind", ordering="kind")
     def kind_badge(self, edge: Edge) -> SafeString:
         return badge(edge.kind)
 
 
-class MembersOfBox(AuditInline[BoxMember, Box]):
+class MembersOfBox(ReadOnlyInline[BoxMember, Box]):
     model = BoxMember
     fields = ("told",)
 
@@ -106,15 +104,15 @@ class MembersOfBox(AuditInline[BoxMember, Box]):
 
     @admin.display(description="episode")
     def told(self, row: BoxMember) -> SafeString | str:
-        return _link(row.episode_id, row.episode.text)
+        return _episode_link(row.episode_id, row.episode.text)
 
 
 @admin.register(Box)
-class BoxAdmin(AuditAdmin[Box]):
+class BoxAdmin(ReadOnlyAdmin[Box]):
     """Memories of one topic, near in time."""
 
     list_display = ("about", "project", "user", "session", "seal", "opened_at", "last_at")
-    list_filter = (("workspace", OfMyWorkspaces), ("project", OfMyWorkspaces), "seal", "last_at")
+    list_filter = (("workspace", OwnWorkspaces), ("project", OwnWorkspaces), "seal", "last_at")
     search_fields = ("session__istartswith",)
     search_help_text = "How a session's name begins"
     paginator = PagesWithoutCount
@@ -126,7 +124,7 @@ class BoxAdmin(AuditAdmin[Box]):
     )
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Box]:
-        return _remembered(super().get_queryset(request), BoxMember.objects.filter(box=OuterRef("pk")), request)
+        return _without_forgotten(super().get_queryset(request), BoxMember.objects.filter(box=OuterRef("pk")), request)
 
     @admin.display(description="topics")
     def about(self, box: Box) -> str:

@@ -1,21 +1,40 @@
-"""How values read on a page: badges, confidences with their interval, facts, links and long texts."""
+"""How pages look: badges, confidences, links and long texts; navigation, notices and the first page's overview."""
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.db import models
+from django.db.models import Count
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from memory.admin.membership import member_rows, roles_of
 from memory.domain.beta import Beta
 from memory.domain.lifecycle import BeliefStatus, CycleState, EpisodeStatus, JobState
 from memory.domain.verdicts import Verdict
-from memory.models import Belief, BeliefAccess, CallOutcome, EpisodeAccess, RivalState
+from memory.models import (
+    Belief,
+    BeliefAccess,
+    CallOutcome,
+    Cycle,
+    Episode,
+    EpisodeAccess,
+    Remembrance,
+    RivalState,
+    Role,
+    Turn,
+    Workspace,
+)
 
 OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
 BELIEFS_NOTICE = "Beliefs off, in the whole installation (ENGRAM_BELIEFS): no cycle runs, recall has episodes alone"
@@ -65,11 +84,11 @@ def _percentages(confidence: float, low: float, high: float) -> dict[str, str]:
 
 def facts_of(facts: Mapping[str, Any]) -> SafeString:
     """List named numbers, one a line."""
-    lines = ((name.replace("_", " "), _short(value)) for name, value in facts.items())
+    lines = ((name.replace("_", " "), _short_number(value)) for name, value in facts.items())
     return format_html_join("", '<div class="whitespace-nowrap">{}: <strong>{}</strong></div>', lines)
 
 
-def _short(value: Any) -> str:
+def _short_number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     return f"{value:.3f}".rstrip("0").rstrip(".")
@@ -83,12 +102,12 @@ def link_to(model: type[models.Model], key: Any, *, text: str | None = None) -> 
     return format_html('<a href="{}" class="text-link">{}</a>', address, text or key)
 
 
-def in_words(reason: str) -> str:
+def words_of_reason(reason: str) -> str:
     """Show a gate's reason as words; ids keep their underscore, so that they can be searched for."""
     return re.sub(r"(?<!\bcy)(?<!\bbl)(?<!\bep)_", " ", reason)
 
 
-def passage(text: str) -> SafeString:
+def text_block(text: str) -> SafeString:
     """Show a text of some length as it was written, line breaks kept, never wider than it reads well."""
     return format_html('<div class="max-w-xl min-w-64 whitespace-pre-line break-words">{}</div>', text)
 
@@ -110,3 +129,160 @@ def offline_notice() -> str:
     if settings.ENGRAM_LLM == "offline":
         return OFFLINE_NOTICE
     return OFFLINE_EMBEDDINGS_NOTICE if settings.ENGRAM_EMBEDDINGS == "offline" else ""
+
+
+admin.site.index_template = "engram/index.html"
+admin.site.index_title = "Your workspaces"
+
+_SECTIONS = (
+    (
+        "Memory",
+        (
+            ("Beliefs", "belief", "neurology"),
+            ("Episodes", "episode", "history"),
+            ("Conversations", "conversation", "forum"),
+            ("Texts told at once", "remembrance", "bolt"),
+            ("Entities", "entity", "sell"),
+            ("Links", "edge", "link"),
+            ("Boxes", "box", "inventory_2"),
+        ),
+    ),
+    (
+        "Why",
+        (
+            ("Evidence", "evidence", "balance"),
+            ("Lineage", "lineage", "account_tree"),
+            ("Gate decisions", "gatedecision", "gavel"),
+            ("Changes of status", "transition", "swap_horiz"),
+            ("Claims", "claim", "format_quote"),
+            ("Contradictions?", "rival", "compare_arrows"),
+        ),
+    ),
+    (
+        "Consolidation",
+        (
+            ("Cycles", "cycle", "autorenew"),
+            ("Steps", "cyclestep", "steps"),
+            ("Jobs", "clusterjob", "hub"),
+            ("Verdicts", "jobverdict", "rule"),
+            ("Structural jobs", "structuraljob", "call_split"),
+            ("Proposed beliefs", "structuralchild", "tips_and_updates"),
+            ("Verdicts on them", "childverdict", "fact_check"),
+            ("Model calls", "modelcall", "receipt_long"),
+        ),
+    ),
+    (
+        "Workspace",
+        (
+            ("Workspaces", "workspace", "apartment"),
+            ("Members", "membership", "group"),
+            ("Projects", "project", "folder"),
+            ("API keys", "apikey", "key"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckRows:
+    """So many rows of one kind."""
+
+    what: str
+    count: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """One workspace at a glance."""
+
+    workspace: Workspace
+    role: Role
+    beliefs: int
+    pending: int
+    stuck: Sequence[StuckRows]
+    last_cycle: Cycle | None
+
+
+def sections(request: HttpRequest) -> list[dict[str, Any]]:
+    """List the navigation's groups, each with what this person may open."""
+    groups = [{"title": title, "separator": True, "items": _section_items(request, rows)} for title, rows in _SECTIONS]
+    if request.user.is_active and request.user.is_superuser:
+        accounts = {"title": "Accounts", "icon": "person", "link": reverse("admin:auth_user_changelist")}
+        groups.append({"title": "Site", "separator": True, "items": [accounts]})
+    return [group for group in groups if group["items"]]
+
+
+def _section_items(request: HttpRequest, rows: Any) -> list[dict[str, str]]:
+    opened = {
+        model._meta.model_name for model, page in admin.site._registry.items() if page.has_module_permission(request)
+    }
+    return [
+        {"title": title, "icon": icon, "link": reverse(f"admin:memory_{model}_changelist")}
+        for title, model, icon in rows
+        if model in opened
+    ]
+
+
+def environment_label(request: HttpRequest) -> list[str] | None:
+    """Name the offline models, and beliefs that are off, at the top of every page."""
+    names = [re.split("[:,]", notice)[0] for notice in _notices()]
+    return [", ".join(names), "warning"] if names else None
+
+
+def shared_context(request: HttpRequest) -> dict[str, Any]:
+    """Give every page what is to be said of the whole installation."""
+    return {"notices": _notices()}
+
+
+def _notices() -> list[str]:
+    return [notice for notice in (beliefs_notice(), offline_notice()) if notice]
+
+
+def with_overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Give the first page the person's workspaces at a glance."""
+    return context | {"overview": overview_of(request)}
+
+
+def overview_of(request: HttpRequest) -> list[Overview]:
+    """Count what each of the person's workspaces holds."""
+    beliefs = _count_by_workspace(member_rows(Belief.objects.active(), request=request))
+    pending = _count_by_workspace(member_rows(Episode.objects.pending(), request=request))
+    cycles = member_rows(Cycle.objects.all(), request=request)
+    stuck = count_stuck(request)
+    newest = {cycle.workspace_id: cycle for cycle in cycles.order_by("workspace", "-opened_at").distinct("workspace")}
+    return [
+        Overview(
+            workspace=workspace,
+            role=roles_of(request)[workspace.pk],
+            beliefs=beliefs.get(workspace.pk, 0),
+            pending=pending.get(workspace.pk, 0),
+            stuck=stuck.get(workspace.pk, ()),
+            last_cycle=newest.get(workspace.pk),
+        )
+        for workspace in member_rows(Workspace.objects.order_by("name"), request=request)
+    ]
+
+
+def _count_by_workspace(rows: Any) -> dict[int, int]:
+    return dict(rows.order_by().values_list("workspace").annotate(Count("pk")))
+
+
+def count_stuck(request: HttpRequest) -> dict[int, list[StuckRows]]:
+    """Count what waits for somebody in each of a person's workspaces, by the keys of these."""
+    found: dict[int, list[StuckRows]] = defaultdict(list)
+    for what, rows, page, chosen in _stuck_kinds():
+        for workspace_id, count in _count_by_workspace(member_rows(rows, request=request)).items():
+            asked = urlencode({"workspace__id__exact": str(workspace_id), **chosen})
+            link = f"{reverse(f'admin:memory_{page}_changelist')}?{asked}"
+            found[workspace_id].append(StuckRows(what=what, count=count, link=link))
+    return found
+
+
+def _stuck_kinds() -> list[tuple[str, models.QuerySet[Any], str, dict[str, str]]]:
+    """List what can be stuck: its name, the rows, and where in the admin they are shown."""
+    return [
+        ("episodes", Episode.objects.dead(), "episode", {"dead_at__isempty": "0"}),
+        ("turns", Turn.objects.dead(), "conversation", {"given_up": "yes"}),
+        ("texts", Remembrance.objects.failed(), "remembrance", {"state__exact": "failed"}),
+    ]

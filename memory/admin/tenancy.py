@@ -1,33 +1,45 @@
-"""Workspaces, their members, projects and keys."""
+"""Workspaces with their members, projects and keys, and the accounts of the people who sign in."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memory.access import create_key, is_last_owner, lock_members, revoke_keys
-from memory.admin.by_membership import AuditInline, MembersAdmin, OfMyWorkspaces
-from memory.admin.history import actor_of
+from memory.access import check_slug, create_key, is_last_owner, lock_members, revoke_keys
+from memory.admin.belief_changes import actor_of
+from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, member_rows
 from memory.admin.presentation import badge, facts_of
-from memory.admin.roles import rows_of_member
-from memory.admin.tenancy_forms import ApiKeyForm, MembershipForm, NewMembershipForm, ProjectChoices, ProjectForm
 from memory.consolidation.backlog import describe_backlog, read_backlog
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.pausing import describe_pause, find_pause, resume
 from memory.ledger.confidence import RECOMPUTE_FIELDS, recompute_workspace
-from memory.models import ApiKey, Membership, Project, Role, Trigger, Workspace
+from memory.models import ApiKey, Membership, Permission, Project, Role, Trigger, Workspace
 from memory.status import read_graph, read_redactions
 
+# unfold ships no types; its classes are Django's with other templates.
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+    from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+    from django.forms import CheckboxSelectMultiple, TextInput
+else:
+    from unfold.admin import ModelAdmin
+    from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 
-class MembersInline(AuditInline[Membership, Workspace]):
+
+class MembersInline(ReadOnlyInline[Membership, Workspace]):
     model = Membership
     fields = ("user", "role")
     verbose_name_plural = "members (add and change them under Memberships)"
@@ -87,7 +99,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     @admin.action(description="Resume consolidation: end the rest and start a cycle", permissions=["change"])
     def resume(self, request: HttpRequest, workspaces: models.QuerySet[Workspace]) -> None:
         """Start a cycle in each chosen workspace that the person owns, rested or not."""
-        owned = rows_of_member(workspaces, request=request, at_least=Role.OWNER)
+        owned = member_rows(workspaces, request=request, at_least=Role.OWNER)
         owned = owned.filter(pk__in=Workspace.objects.believing())
         for workspace_id in owned.values_list("pk", flat=True):
             resume(workspace_id=workspace_id)
@@ -125,13 +137,24 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         self.message_user(request, f"{counted} beliefs counted anew.", messages.SUCCESS)
 
 
+class MembershipForm(forms.ModelForm[Membership]):
+    """Change a member's role; the last owner keeps theirs."""
+
+    def clean_role(self) -> str:
+        role: str = self.cleaned_data["role"]
+        lock_members(workspace_id=self.instance.workspace_id)
+        if role != Role.OWNER and is_last_owner(membership=self.instance):
+            raise ValidationError("A workspace needs an owner: make somebody else one first.")
+        return role
+
+
 @admin.register(Membership)
 class MembershipAdmin(MembersAdmin[Membership]):
     """Owners invite people by their user name: a list to choose from would show them everybody's."""
 
     adds = changes = deletes = Role.OWNER
     list_display = ("user", "workspace", "role")
-    list_filter = (("workspace", OfMyWorkspaces), "role")
+    list_filter = (("workspace", OwnWorkspaces), "role")
     list_select_related = ("user", "workspace")
     search_fields = ("user__username",)
     ordering = ("workspace", "user")
@@ -158,6 +181,15 @@ class MembershipAdmin(MembersAdmin[Membership]):
         super().delete_model(request, obj)
 
 
+class ProjectForm(forms.ModelForm[Project]):
+    """A project's name is no key or token."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        check_slug(cleaned.get("slug", ""))
+        return cleaned
+
+
 @admin.register(Project)
 class ProjectAdmin(MembersAdmin[Project]):
     """A project that has episodes or beliefs cannot be deleted."""
@@ -166,7 +198,7 @@ class ProjectAdmin(MembersAdmin[Project]):
     deletes = Role.OWNER
     form = ProjectForm
     list_display = ("slug", "workspace", "path", "created_at")
-    list_filter = (("workspace", OfMyWorkspaces),)
+    list_filter = (("workspace", OwnWorkspaces),)
     list_select_related = ("workspace",)
     search_fields = ("slug",)
     ordering = ("workspace", "slug")
@@ -181,6 +213,23 @@ class ProjectAdmin(MembersAdmin[Project]):
         super().save_model(request, obj, form, change)
 
 
+class ApiKeyForm(forms.ModelForm[ApiKey]):
+    """Say what a new key may do and where."""
+
+    permissions = forms.MultipleChoiceField(
+        choices=Permission.choices,
+        widget=CheckboxSelectMultiple(),
+        help_text="Curate includes read and write, owner includes all; write alone does not include read.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        workspace = cleaned.get("workspace")
+        if any(project.workspace_id != getattr(workspace, "pk", None) for project in cleaned.get("projects") or ()):
+            self.add_error("projects", "Choose projects of the key's own workspace.")
+        return cleaned
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(MembersAdmin[ApiKey]):
     """A key's text is in the answer to its creation and nowhere else: no message, no session, no row keeps it."""
@@ -188,7 +237,7 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
     adds = changes = Role.OWNER
     actions = ("revoke",)
     list_display = ("prefix", "name", "workspace", "granted", "is_limited", "state", "last_used_at", "created_at")
-    list_filter = (("workspace", OfMyWorkspaces), ("revoked_at", admin.EmptyFieldListFilter))
+    list_filter = (("workspace", OwnWorkspaces), ("revoked_at", admin.EmptyFieldListFilter))
     list_select_related = ("workspace",)
     search_fields = ("name", "prefix")
     ordering = ("-created_at", "-id")
@@ -253,9 +302,71 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
     @admin.action(description="Revoke the chosen keys, at once and for good", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: models.QuerySet[ApiKey]) -> None:
         """Revoke the keys of workspaces the person owns, and say how many were not theirs to revoke."""
-        owned = rows_of_member(keys, request=request, at_least=Role.OWNER)
+        owned = member_rows(keys, request=request, at_least=Role.OWNER)
         refused = keys.count() - owned.count()
         revoked = revoke_keys(keys=owned, now=timezone.now())
         self.message_user(request, f"{revoked} revoked.", messages.SUCCESS)
         if refused:
             self.message_user(request, f"{refused} left alone: only an owner revokes a key.", messages.WARNING)
+
+
+class NewMembershipForm(forms.ModelForm[Membership]):
+    """Invite a person by user name."""
+
+    username = forms.CharField(label="User name", widget=TextInput(), help_text="Of somebody who can sign in here.")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        user = (
+            get_user_model().objects.filter(username=cleaned.get("username", ""), is_active=True, is_staff=True).first()
+        )
+        if user is None:
+            self.add_error("username", "Nobody of this name can sign in here.")
+        elif Membership.objects.filter(workspace=cleaned.get("workspace"), user=user).exists():
+            self.add_error("username", "This person is a member already.")
+        else:
+            self.instance.user = user
+        return cleaned
+
+
+class ProjectChoices(forms.ModelMultipleChoiceField[Project]):
+    """Projects by name and workspace: two workspaces may each have one of the same name."""
+
+    def label_from_instance(self, obj: Project) -> str:
+        """Say whose project it is."""
+        return f"{obj.slug} ({obj.workspace})"
+
+
+admin.site.unregister(User)
+admin.site.unregister(Group)  # a group would promise rights that only memberships give
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin[User], ModelAdmin[User]):
+    """A person's account, without the groups and permissions that the admin does not ask.
+
+    Accounts are switched off and not deleted: the page that asks whether to go on would name every workspace they are
+    in, and whoever did something should stay named in the logs.
+    """
+
+    form = UserChangeForm  # type: ignore[assignment]  # Django's own stubs disagree here
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_filter = ("is_staff", "is_active")
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        ("Person", {"fields": ("first_name", "last_name", "email")}),
+        (
+            "May sign in",
+            {
+                "fields": ("is_active", "is_staff", "is_superuser"),
+                "description": "Staff may open the admin. A superuser also keeps accounts and founds workspaces; "
+                "neither sees a workspace without being its member.",
+            },
+        ),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return False

@@ -1,33 +1,45 @@
-"""GET /beliefs, GET /beliefs/{id} and GET /beliefs/{id}/history."""
+"""Beliefs as they are read: the list, a card, the history, the lineage, and the claims of a memory (E1)."""
 
 from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access import Viewer, visible_beliefs
-from memory.api.pagination import PageQuery, page_of
+from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.api.requests import (
+    EmptyRequest,
     NothingThere,
+    PageQuery,
     ShareField,
     StrictSerializer,
     as_of_field,
     name_field,
+    page_of,
     project_named,
     query_field,
     read_query,
     viewer_from,
 )
-from memory.api.schema import BELIEF_STATUSES, FACT_TYPES, documented, page_schema
+from memory.api.responses import BELIEF_STATUSES, CLAIM_MODES, FACT_TYPES, TIERS, RoundedField, documented, page_schema
+from memory.domain.ids import is_episode_id
 from memory.domain.lifecycle import BeliefStatus
 from memory.history.as_of import beliefs_as_of, changes_of
-from memory.models import Belief, BeliefEvent, GateDecision, Permission, Project
-from memory.recall.cards import BeliefCard, interval_of, read_card, read_card_as_of
+from memory.models import Belief, BeliefEvent, Claim, GateDecision, Lineage, Permission, Project
+from memory.recall.cards import (
+    BeliefCard,
+    MemoryClaims,
+    interval_of,
+    read_card,
+    read_card_as_of,
+    read_claims_of_belief,
+    read_claims_of_episode,
+    read_lineage,
+)
 
 
 class BeliefQuery(PageQuery):
@@ -96,13 +108,13 @@ class ChangeSerializer(serializers.ModelSerializer[Any]):
         )  # fmt: skip
 
     def get_actor(self, event: BeliefEvent) -> str:
-        return _said(event, "actor")
+        return _context_entry(event, "actor")
 
     def get_reason(self, event: BeliefEvent) -> str:
-        return _said(event, "reason")
+        return _context_entry(event, "reason")
 
 
-def _said(event: BeliefEvent, name: str) -> str:
+def _context_entry(event: BeliefEvent, name: str) -> str:
     """Return what was said of a change; nothing for one made by hand in the database."""
     said: str = (event.pgh_context or {}).get(name, "")
     return said
@@ -215,9 +227,9 @@ class BeliefListView(APIView):
         viewer = viewer_from(request)
         beliefs = visible_beliefs(viewer=viewer)
         if "as_of" not in asked:
-            rows = _filtered(beliefs, viewer, asked)
+            rows = _filtered_beliefs(beliefs, viewer, asked)
             return page_of(request=request, rows=rows, asked=asked, shown_as=BeliefSerializer)
-        rows = _filtered(beliefs_as_of(beliefs=beliefs, at=asked["as_of"]), viewer, asked)
+        rows = _filtered_beliefs(beliefs_as_of(beliefs=beliefs, at=asked["as_of"]), viewer, asked)
         return page_of(request=request, rows=rows, asked=asked, shown_as=BeliefAsOfSerializer, key="pgh_obj_id")
 
 
@@ -237,11 +249,11 @@ class BeliefView(APIView):
         viewer = viewer_from(request)
         belief = get_object_or_404(visible_beliefs(viewer=viewer).select_related("project", "workspace"), pk=belief_id)
         if "as_of" not in asked:
-            return _answer(read_card(belief=belief, viewer=viewer), shown_as=BeliefSerializer)
+            return _card_response(read_card(belief=belief, viewer=viewer), shown_as=BeliefSerializer)
         card = read_card_as_of(belief=belief, at=asked["as_of"], viewer=viewer)
         if card is None:
             raise NothingThere(f"There was no belief {belief_id} at that time.")
-        return _answer(card, shown_as=BeliefAsOfSerializer)
+        return _card_response(card, shown_as=BeliefAsOfSerializer)
 
 
 class BeliefHistoryView(APIView):
@@ -262,14 +274,161 @@ class BeliefHistoryView(APIView):
         return page_of(request=request, rows=rows, asked=asked, shown_as=ChangeSerializer, newest_by="pgh_created_at")
 
 
-def _answer(card: BeliefCard, *, shown_as: type[BeliefSerializer]) -> Response:
+def _card_response(card: BeliefCard, *, shown_as: type[BeliefSerializer]) -> Response:
     return Response({**shown_as(card.belief).data, **CardPartsSerializer(card).data})
 
 
-def _filtered(beliefs: QuerySet[Any], viewer: Viewer, asked: dict[str, Any]) -> QuerySet[Any]:
+def _filtered_beliefs(beliefs: QuerySet[Any], viewer: Viewer, asked: dict[str, Any]) -> QuerySet[Any]:
     project = project_named(viewer=viewer, slug=asked.get("project"))
     beliefs = beliefs.filter(status=asked["status"]).select_related("project")
     if project:
         beliefs = beliefs.filter(project=project)
     wanted = {"user": "user", "category": "fact_type", "min_confidence": "confidence__gte", "q": "statement__icontains"}
     return beliefs.filter(**{column: asked[name] for name, column in wanted.items() if name in asked})
+
+
+class AncestorSerializer(serializers.ModelSerializer[Belief]):
+    """A belief of the line, in short."""
+
+    class Meta:
+        model = Belief
+        fields = ("id", "statement", "context", "confidence", "status", "status_reason", "evidence_count", "created_at")
+
+
+class LineageChangeSerializer(serializers.ModelSerializer[Lineage]):
+    """How one belief became another."""
+
+    class Meta:
+        model = Lineage
+        fields = ("parent", "child", "kind", "reason", "cycle", "created_at")
+
+
+class FamilySerializer(serializers.Serializer[Any]):
+    """All that a belief came from, and all that came of it, oldest first."""
+
+    beliefs = AncestorSerializer(many=True)
+    changes = LineageChangeSerializer(many=True)
+
+
+class LineageView(APIView):
+    """The line of one belief."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="read_lineage",
+        summary="Read what a belief came from, and what came of it",
+        **documented({200: FamilySerializer}, 404, 422),
+    )
+    def get(self, request: Request, belief_id: str) -> Response:
+        read_query(EmptyRequest, request)
+        viewer = viewer_from(request)
+        belief = get_object_or_404(visible_beliefs(viewer=viewer), pk=belief_id)
+        return Response(FamilySerializer(read_lineage(belief=belief, viewer=viewer)).data)
+
+
+class ClaimedBeliefSerializer(serializers.Serializer[Any]):
+    """What a claim says of a belief."""
+
+    id = serializers.CharField()
+    verdict = serializers.CharField(help_text="SUPPORTS, CONTRADICTS or PARTIAL.")
+    statement = serializers.CharField()
+
+
+class ClaimSerializer(serializers.ModelSerializer[Claim]):
+    """One thing that an episode asserts."""
+
+    episode = serializers.CharField(source="episode_id")
+    mode = serializers.ChoiceField(CLAIM_MODES, help_text="How it is meant.")
+    confidence = RoundedField(help_text="How plainly it says something that lasts, 0 to 1.")
+    tier = serializers.ChoiceField(TIERS, help_text="Of that confidence.")
+
+    class Meta:
+        model = Claim
+        fields = (
+            "episode", "number", "sentence", "subject", "slot", "value", "context", "mode", "kind", "confidence",
+            "tier", "is_told", "is_whole", "is_denial", "ended", "holds_from", "holds_until", "words", "language",
+            "reader",
+        )  # fmt: skip
+
+
+class ShownClaimSerializer(ClaimSerializer):
+    """A claim with what became of it, for the schema."""
+
+    beliefs = ClaimedBeliefSerializer(
+        many=True, help_text="What it is evidence for or against, as far as this key may see it."
+    )
+
+    class Meta(ClaimSerializer.Meta):
+        fields = (*ClaimSerializer.Meta.fields, "beliefs")  # type: ignore[assignment]  # longer than its parent's
+
+
+class MemoryClaimsSerializer(serializers.Serializer[Any]):
+    """The claims of an episode, in its order; or those that a belief rests on, the newest first."""
+
+    id = serializers.CharField()
+    read_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the episode was read into claims; null: not yet, or it is a belief."
+    )
+    claims = ShownClaimSerializer(many=True, help_text="At most 200.")
+    other_claims = serializers.IntegerField(help_text="Claims that are not shown.")
+
+
+_CLAIMS_EXAMPLE = OpenApiExample(
+    "An episode",
+    response_only=True,
+    status_codes=["200"],
+    value={
+        "id": "ep_3f9a1c0b77de", "read_at": "2026-03-01T12:00:00Z",
+        "claims": [
+            {
+                "episode": "ep_3f9a1c0b77de", "number": 1, "sentence": "Mara's editor indents with tabs.",
+                "subject": "Mara's editor", "slot": "", "value": "", "context": "general", "mode": "asserted",
+                "kind": "possession", "confidence": 0.7, "tier": "implied", "is_told": True, "is_whole": False,
+                "is_denial": False, "ended": [], "holds_from": None, "holds_until": None,
+                "words": "My editor indents with tabs.", "language": "en", "reader": "rules-1",
+                "beliefs": [
+                    {
+                        "id": "bl_0c4e1f6a92d3", "verdict": "SUPPORTS", "statement": "Mara prefers tabs over spaces.",
+                    }
+                ],
+            }
+        ],
+        "other_claims": 0,
+    },
+)  # fmt: skip
+
+
+class ClaimsView(APIView):
+    """The claims of one memory."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="read_claims",
+        summary="Read what an episode asserts and what became of it, or the claims that a belief rests on",
+        **documented({200: MemoryClaimsSerializer}, 404, 422, examples=[_CLAIMS_EXAMPLE]),
+    )
+    def get(self, request: Request, memory_id: str) -> Response:
+        read_query(EmptyRequest, request)
+        viewer = viewer_from(request)
+        read = _claims_of_episode if is_episode_id(memory_id) else _claims_of_belief
+        return Response(_claims_as_json(read(memory_id, viewer)))
+
+
+def _claims_of_episode(memory_id: str, viewer: Viewer) -> MemoryClaims:
+    episode = get_object_or_404(visible_episodes(viewer=viewer).defer("search"), pk=memory_id)
+    return read_claims_of_episode(episode=episode, viewer=viewer)
+
+
+def _claims_of_belief(memory_id: str, viewer: Viewer) -> MemoryClaims:
+    belief = get_object_or_404(visible_beliefs(viewer=viewer).defer("search"), pk=memory_id)
+    return read_claims_of_belief(belief=belief, viewer=viewer)
+
+
+def _claims_as_json(found: MemoryClaims) -> dict[str, Any]:
+    claims = [
+        {**ClaimSerializer(shown.claim).data, "beliefs": ClaimedBeliefSerializer(shown.beliefs, many=True).data}
+        for shown in found.claims
+    ]
+    return {"id": found.id, "read_at": found.read_at, "claims": claims, "other_claims": found.other_claims}

@@ -1,4 +1,4 @@
-"""POST and GET /consolidations, GET /consolidations/{id}, POST /consolidations/{id}/cancel."""
+"""Cycles: list, start, read, cancel, undo them, and release the episodes of an undone one."""
 
 from typing import Any
 
@@ -12,19 +12,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.authentication import holder_of
-from memory.api.pagination import PageQuery, page_of
-from memory.api.problems import CONTENT_TYPE, problem
-from memory.api.requests import StrictSerializer, read_body, read_query
-from memory.api.schema import documented, page_schema
+from memory.api.requests import PageQuery, StrictSerializer, holder_of, page_of, read_body, read_query
+from memory.api.responses import CONTENT_TYPE, CYCLE_STATES, documented, page_schema, problem
 from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.held import held_for, release_held
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.consolidation.rehearsal import rehearse_cycle
+from memory.consolidation.undo import undo_cycle
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 
-_COUNTS = (
+_COUNT_NAMES = (
     "episodes", "clusters", "created", "reinforced", "contradicted", "partial", "revised", "split", "merged",
     "archived", "deferred", "failed",
 )  # fmt: skip
@@ -56,7 +55,7 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
 
     def get_counts(self, cycle: Cycle) -> dict[str, int]:
         counted: dict[str, int] = cycle.counts
-        return dict.fromkeys(_COUNTS, 0) | counted
+        return dict.fromkeys(_COUNT_NAMES, 0) | counted
 
 
 class CycleRequest(StrictSerializer):
@@ -65,7 +64,7 @@ class CycleRequest(StrictSerializer):
     dry_run = serializers.BooleanField(default=False, help_text="Answer with what it would do, and do nothing.")
 
 
-_STARTED = inline_serializer(
+_STARTED_SCHEMA = inline_serializer(
     "CycleStarted",
     {
         "id": serializers.CharField(),
@@ -144,7 +143,7 @@ class CycleListView(APIView):
         summary="Start a cycle, or say what it would do",
         request=CycleRequest,
         **documented(
-            {200: RehearsalSerializer, 202: _STARTED},
+            {200: RehearsalSerializer, 202: _STARTED_SCHEMA},
             400, 409, 413, 415, 422,
             examples=[
                 OpenApiExample(
@@ -192,10 +191,86 @@ class CycleCancelView(APIView):
         operation_id="cancel_consolidation",
         summary="Cancel a cycle: apply what is complete, put the rest back",
         request=None,
-        **documented({202: _STARTED}, 404, 409),
+        **documented({202: _STARTED_SCHEMA}, 404, 409),
     )
     def post(self, request: Request, cycle_id: str) -> Response:
         holder = holder_of(request)
         cycle = get_object_or_404(Cycle.objects.for_workspace(holder.workspace), pk=cycle_id)
         cycle = cancel_cycle(cycle_id=cycle.pk, actor=holder.actor)
         return Response({"id": cycle.pk, "state": cycle.state}, status=202)
+
+
+_UNDO_REASON_LENGTH = 150  # beside the cycle's name, in a history whose reasons have 200 characters
+
+
+class UndoRequest(StrictSerializer):
+    """Why a cycle is undone."""
+
+    reason = serializers.CharField(
+        max_length=_UNDO_REASON_LENGTH, required=False, allow_blank=True, default="",
+        help_text="Kept in the history of the beliefs that go back.",
+    )  # fmt: skip
+
+
+class UndoneCountsSerializer(serializers.Serializer[Any]):
+    """How many of what went back."""
+
+    restored = serializers.IntegerField(help_text="Beliefs that are where they were before the cycle.")
+    invalidated = serializers.IntegerField(help_text="Beliefs that were born in it.")
+    evidence = serializers.IntegerField(help_text="Rows that count no more.")
+    lineage = serializers.IntegerField(help_text="Rows that count no more.")
+    held = serializers.IntegerField(help_text="Episodes that wait until a person releases them.")
+
+
+class UndoneSerializer(serializers.Serializer[Any]):
+    """A cycle that was undone."""
+
+    id = serializers.CharField(source="cycle.pk")
+    state = serializers.ChoiceField(choices=CYCLE_STATES, source="cycle.state")
+    undone_at = serializers.DateTimeField(source="cycle.undone_at")
+    undone_by = serializers.CharField(source="cycle.undone_by")
+    undone = UndoneCountsSerializer(source="counts")
+
+
+class ReleasedSerializer(serializers.Serializer[Any]):
+    """Held episodes that take part again."""
+
+    id = serializers.CharField(help_text="Of the cycle.")
+    released = serializers.IntegerField()
+
+
+class CycleUndoView(APIView):
+    """A cycle taken back."""
+
+    permission_for = {"POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="undo_consolidation",
+        summary="Undo a cycle: take back all that it did, and hold its episodes",
+        request=UndoRequest,
+        **documented({200: UndoneSerializer}, 400, 404, 409, 413, 415, 422),
+    )
+    def post(self, request: Request, cycle_id: str) -> Response:
+        asked = read_body(UndoRequest, request)
+        holder = holder_of(request)
+        cycle = get_object_or_404(Cycle.objects.for_workspace(holder.workspace), pk=cycle_id)
+        undone = undo_cycle(cycle_id=cycle.pk, actor=holder.actor, now=timezone.now(), reason=asked["reason"])
+        return Response(UndoneSerializer(undone).data)
+
+
+class CycleReleaseView(APIView):
+    """The episodes of an undone cycle, let go."""
+
+    permission_for = {"POST": Permission.CURATE}
+    is_for_whole_workspace = True
+
+    @extend_schema(
+        operation_id="release_consolidation",
+        summary="Release the episodes that are held since a cycle was undone",
+        request=None,
+        **documented({200: ReleasedSerializer}, 404, 409),
+    )
+    def post(self, request: Request, cycle_id: str) -> Response:
+        cycle = get_object_or_404(Cycle.objects.for_workspace(holder_of(request).workspace), pk=cycle_id)
+        return Response({"id": cycle.pk, "released": release_held(episodes=held_for(cycle=cycle))})

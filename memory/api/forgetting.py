@@ -15,9 +15,17 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import LIMITED_KEY, grants, missing_permission, resolve_id, visible_episodes
-from memory.api.authentication import KeyHolder, holder_of
-from memory.api.requests import MAX_NAME, StrictSerializer, belief_to_change, read_body, read_query, viewer_from
-from memory.api.schema import MEMORY_NAME, documented
+from memory.api.requests import (
+    MAX_NAME,
+    KeyHolder,
+    StrictSerializer,
+    belief_to_change,
+    holder_of,
+    read_body,
+    read_query,
+    viewer_from,
+)
+from memory.api.responses import MEMORY_NAME, documented
 from memory.domain.ids import is_episode_id, is_turn_id, is_whole
 from memory.erasure.erase import Erasure, erase_memories, erase_unread_turn, erase_user, erase_workspace
 from memory.forgetting import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
@@ -25,9 +33,9 @@ from memory.models import Belief, Episode, Permission
 from memory.recall.cards import find_turn
 
 _REASON_LENGTH = 200
-_MOST_IDS = 100
+_MAX_IDS = 100
 
-_EXAMPLES = [
+_FORGET_EXAMPLES = [
     OpenApiExample(
         "A forgotten episode",
         response_only=True,
@@ -168,7 +176,7 @@ class ForgetView(APIView):
             "refused when it comes again."
         ),
         parameters=[MEMORY_NAME, ForgetQuery],
-        **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_EXAMPLES),
+        **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_FORGET_EXAMPLES),
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
@@ -196,8 +204,8 @@ def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
     if not grants(key=holder.key, permission=Permission.READ):
         return answer
     seen = bereft_in_sight(bereft=bereft, viewer=viewer)
-    belief_ids = _bounded(recomputed=seen.beliefs, archived=seen.archived)
-    along = _bounded(merged_ids=gone.along.merged, summary_ids=gone.along.summaries)
+    belief_ids = _first_ids(recomputed=seen.beliefs, archived=seen.archived)
+    along = _first_ids(merged_ids=gone.along.merged, summary_ids=gone.along.summaries)
     return {**answer, "belief_ids": belief_ids, **along}
 
 
@@ -210,8 +218,8 @@ def _forget_turn(request: Request, memory_id: str) -> dict[str, Any]:
     return {"id": memory_id, "status": "forgotten", "beliefs": {"recomputed": 0, "archived": 0}}
 
 
-def _bounded(**ids: Collection[str]) -> dict[str, list[str]]:
-    return {name: sorted(found)[:_MOST_IDS] for name, found in ids.items()}
+def _first_ids(**ids: Collection[str]) -> dict[str, list[str]]:
+    return {name: sorted(found)[:_MAX_IDS] for name, found in ids.items()}
 
 
 def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> Forgotten:
@@ -247,7 +255,7 @@ def _erase(request: Request, memory_id: str) -> dict[str, Any]:
 
 def _belief_ids(erasure: Erasure) -> dict[str, dict[str, list[str]]]:
     ids = erasure.ids
-    return {"belief_ids": _bounded(recomputed=ids.recomputed, archived=ids.archived, erased=ids.erased)}
+    return {"belief_ids": _first_ids(recomputed=ids.recomputed, archived=ids.archived, erased=ids.erased)}
 
 
 class EraseView(APIView):

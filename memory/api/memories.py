@@ -1,4 +1,4 @@
-"""GET /memories/{id}: an episode or a belief with all that is known of it (B18); DELETE forgets it."""
+"""GET /memories/{id} and /episodes, POST /memories/{id}/feedback and /resolve: memories read and rated."""
 
 from typing import Any
 
@@ -9,19 +9,46 @@ from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, ex
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from memory.access import Viewer, resolve_id, visible_beliefs, visible_episodes
-from memory.api.authentication import holder_of
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
-from memory.api.episodes_read import EpisodeSerializer
 from memory.api.forgetting import ForgetView
-from memory.api.requests import Nothing, read_query, viewer_from
-from memory.api.rounding import RoundedField
-from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_NAME, ROLES, documented
+from memory.api.requests import (
+    EmptyRequest,
+    PageQuery,
+    StrictSerializer,
+    as_of_field,
+    holder_of,
+    name_field,
+    page_of,
+    project_named,
+    query_field,
+    read_body,
+    read_query,
+    viewer_from,
+)
+from memory.api.responses import (
+    CATEGORIES,
+    EDGE_KINDS,
+    EPISODE_STATES,
+    EPISODE_STATUSES,
+    KINDS,
+    KNOWLEDGE,
+    MEMORY_NAME,
+    ROLES,
+    RoundedField,
+    documented,
+    page_schema,
+)
 from memory.domain.ids import is_episode_id, is_turn_id
-from memory.models import Episode, Permission, Transition
+from memory.domain.lifecycle import EpisodeStatus
+from memory.history.as_of import episodes_as_of
+from memory.models import Belief, Episode, Permission, Project, Transition
+from memory.models.episodes import EpisodeQuerySet
+from memory.models.fields import choices_of
 from memory.recall.cards import find_turn, read_card, read_episode_card, read_turn_card
-from memory.recall.usage import read_usage
+from memory.recall.usage import Feedback, give_feedback, read_usage, resolve_commitment
 
 
 def feedback_field() -> RoundedField:
@@ -94,6 +121,24 @@ class EpisodePartsSerializer(serializers.Serializer[Any]):
     other_turns = serializers.IntegerField(help_text="Turns that it was read from, too, and that are not shown.")
 
 
+class EpisodeSerializer(serializers.ModelSerializer[Episode]):
+    """An episode."""
+
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField(
+        "slug", read_only=True, allow_null=True
+    )
+    kind = serializers.ChoiceField(KINDS, read_only=True, help_text="What happened, or a note of what holds.")
+    tier = serializers.CharField(read_only=True, help_text="Of the extraction's confidence; empty: none made it.")
+
+    class Meta:
+        model = Episode
+        fields = (
+            "id", "text", "summary", "project", "user", "agent", "session", "document", "speaker", "source", "language",
+            "entities", "tags", "category", "kind", "confidence", "tier", "importance", "is_derived", "status", "state",
+            "state_reason", "created_at", "occurred_at", "valid_until",
+        )  # fmt: skip
+
+
 class ExpandedEpisodeSerializer(EpisodeSerializer):
     """An episode, whole."""
 
@@ -159,14 +204,13 @@ class TurnCardSerializer(serializers.Serializer[Any]):
     occurred_at = serializers.DateTimeField(source="turn.occurred_at")
 
 
-_CARD = PolymorphicProxySerializer(
+_CARD_SCHEMA = PolymorphicProxySerializer(
     component_name="MemoryCard",
     serializers={"episode": EpisodeCardSerializer, "belief": ExpandedBeliefSerializer, "turn": TurnCardSerializer},
     resource_type_field_name="type",
 )
 
-
-_EXAMPLE = OpenApiExample(
+_CARD_EXAMPLE = OpenApiExample(
     "An episode",
     response_only=True,
     status_codes=["200"],
@@ -215,32 +259,166 @@ class MemoryView(ForgetView):
         operation_id="read_memory",
         summary="Read an episode or a belief with all that is known of it",
         parameters=[MEMORY_NAME],
-        **documented({200: _CARD}, 404, 409, 422, examples=[_EXAMPLE]),
+        **documented({200: _CARD_SCHEMA}, 404, 409, 422, examples=[_CARD_EXAMPLE]),
     )
     def get(self, request: Request, memory_id: str) -> Response:
-        read_query(Nothing, request)
+        read_query(EmptyRequest, request)
         whole = resolve_id(name=memory_id, key=holder_of(request).key)
-        show = _turn if is_turn_id(whole) else _episode if is_episode_id(whole) else _belief
+        show = _turn_card if is_turn_id(whole) else _episode_card if is_episode_id(whole) else _belief_card
         return Response(show(whole, viewer_from(request)))
 
 
-def _turn(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+def _turn_card(memory_id: str, viewer: Viewer) -> dict[str, Any]:
     turn = find_turn(memory_id=memory_id, viewer=viewer)
     if turn is None:
         raise Http404
     return dict(TurnCardSerializer(read_turn_card(turn=turn, viewer=viewer)).data)
 
 
-def _episode(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+def _episode_card(memory_id: str, viewer: Viewer) -> dict[str, Any]:
     episodes = visible_episodes(viewer=viewer)
     episode = get_object_or_404(episodes.select_related("project").defer("search"), pk=memory_id)
     card = read_episode_card(episode=episode, viewer=viewer)
     return {**EpisodePartsSerializer(card).data, **ExpandedEpisodeSerializer(episode).data}
 
 
-def _belief(memory_id: str, viewer: Viewer) -> dict[str, Any]:
+def _belief_card(memory_id: str, viewer: Viewer) -> dict[str, Any]:
     beliefs = visible_beliefs(viewer=viewer)
     belief = get_object_or_404(beliefs.select_related("project", "workspace").defer("search"), pk=memory_id)
     parts = CardPartsSerializer(read_card(belief=belief, viewer=viewer)).data
     use = read_usage(belief=belief, now=timezone.now())
     return {**BeliefUseSerializer(use).data, **BeliefSerializer(belief).data, **parts}
+
+
+class EpisodeQuery(PageQuery):
+    """Which episodes a list shows."""
+
+    status = serializers.ChoiceField(EPISODE_STATUSES, default=EpisodeStatus.ACTIVE.value)
+    state = serializers.ChoiceField(EPISODE_STATES, required=False)
+    project = name_field(help_text="Slug: that project's episodes.")
+    user = name_field()
+    agent = name_field()
+    session = name_field()
+    category = serializers.ChoiceField(CATEGORIES, required=False)
+    q = query_field(required=False, help_text="Words that the text contains.")
+    as_of = as_of_field()
+
+
+class EpisodeAsOfSerializer(EpisodeSerializer):
+    """An episode with the status that it had; nothing else of it has a history."""
+
+    status = serializers.CharField(source="status_then")
+
+
+class EpisodeListView(APIView):
+    """The episodes of a workspace."""
+
+    permission_for = {"GET": Permission.READ}
+
+    @extend_schema(
+        operation_id="list_episodes",
+        summary="List episodes, newest first",
+        parameters=[EpisodeQuery],
+        **documented({200: page_schema("EpisodePage", EpisodeSerializer)}, 404, 422),
+    )
+    def get(self, request: Request) -> Response:
+        asked = read_query(EpisodeQuery, request)
+        rows = _filtered_episodes(viewer_from(request), asked).select_related("project").defer("search")
+        shown_as = EpisodeAsOfSerializer if "as_of" in asked else EpisodeSerializer
+        return page_of(request=request, rows=rows, asked=asked, shown_as=shown_as)
+
+
+def _filtered_episodes(viewer: Viewer, asked: dict[str, Any]) -> EpisodeQuerySet:
+    project = project_named(viewer=viewer, slug=asked.get("project"))
+    episodes = visible_episodes(viewer=viewer)
+    if project:
+        episodes = episodes.filter(project=project)
+    wanted = {name: name for name in ("status", "state", "user", "agent", "session", "category")}
+    wanted["q"] = "text__icontains"
+    if "as_of" in asked:
+        episodes, wanted["status"] = episodes_as_of(episodes=episodes, at=asked["as_of"]), "status_then"
+    return episodes.filter(**{column: asked[name] for name, column in wanted.items() if name in asked})
+
+
+class FeedbackRequest(StrictSerializer):
+    """A word on the use of a memory."""
+
+    value = serializers.ChoiceField(choices_of(Feedback))
+
+
+class FeedbackSerializer(serializers.Serializer[Any]):
+    """How a memory's feedback stands. Nothing else is told: whoever may write need not be allowed to read."""
+
+    id = serializers.CharField()
+    feedback = RoundedField(min_value=-1, max_value=1, help_text="From -1, wrong, to 1, useful.")
+
+
+class ResolvedSerializer(serializers.Serializer[Any]):
+    """A commitment that was done with."""
+
+    id = serializers.CharField()
+    resolved_at = serializers.DateTimeField(help_text="When it was resolved first.")
+
+
+class FeedbackView(APIView):
+    """A word on the use of a memory."""
+
+    permission_for = {"POST": Permission.WRITE}
+
+    @extend_schema(
+        operation_id="give_feedback",
+        summary="Say that a memory was useful, or wrong",
+        description="It moves 0.3 of the way to 1 or to -1. No confidence moves by it: evidence alone does that.",
+        request=FeedbackRequest,
+        **documented(
+            {200: FeedbackSerializer}, 400, 404, 413, 415, 422,
+            examples=[
+                OpenApiExample("a useful memory", value={"value": "useful"}, request_only=True),
+                OpenApiExample(
+                    "how it stands", value={"id": "bl_0c4e1f6a92d3", "feedback": 0.51}, response_only=True,
+                    status_codes=["200"],
+                ),
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request, memory_id: str) -> Response:
+        asked = read_body(FeedbackRequest, request)
+        memory = _visible_memory(request, memory_id)
+        feedback = give_feedback(memory=memory, value=Feedback(asked["value"]))
+        return Response(FeedbackSerializer({"id": memory.pk, "feedback": feedback}).data)
+
+
+class ResolveView(APIView):
+    """The end of a commitment."""
+
+    permission_for = {"POST": Permission.WRITE}
+
+    @extend_schema(
+        operation_id="resolve_commitment",
+        summary="Say that a commitment was done with",
+        request=EmptyRequest,
+        **documented(
+            {200: ResolvedSerializer}, 400, 404, 409, 413, 415, 422,
+            examples=[
+                OpenApiExample(
+                    "a kept promise",
+                    value={"id": "ep_3f9a1c0b77de", "resolved_at": "2026-03-01T12:00:00Z"},
+                    response_only=True,
+                    status_codes=["200"],
+                ),
+            ],
+        ),
+    )  # fmt: skip
+    def post(self, request: Request, memory_id: str) -> Response:
+        read_body(EmptyRequest, request)
+        memory = _visible_memory(request, memory_id)
+        resolved_at = resolve_commitment(memory=memory, now=timezone.now())
+        return Response(ResolvedSerializer({"id": memory.pk, "resolved_at": resolved_at}).data)
+
+
+def _visible_memory(request: Request, memory_id: str) -> Episode | Belief:
+    viewer = viewer_from(request)
+    is_episode = is_episode_id(memory_id)
+    visible = visible_episodes(viewer=viewer) if is_episode else visible_beliefs(viewer=viewer)
+    memory: Episode | Belief = get_object_or_404(visible.defer("search"), pk=memory_id)
+    return memory

@@ -1,11 +1,15 @@
-"""POST /recall, POST /recollections and POST /context."""
+"""POST /recall, /recollections and /context; and what is done only after their answer was sent."""
 
+import threading
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from datetime import UTC
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+import structlog
 from django.conf import settings
+from django.core.signals import request_finished, request_started
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -13,7 +17,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.api.afterwards import AnswerResponse, do_afterwards
 from memory.api.requests import (
     MomentField,
     StrictSerializer,
@@ -24,15 +27,24 @@ from memory.api.requests import (
     read_body,
     viewer_from,
 )
-from memory.api.rounding import RoundedField
-from memory.api.schema import EDGE_KINDS, KNOWLEDGE, MEMORY_TYPES, RECALL_MODES, RECALL_PROFILES, documented
+from memory.api.responses import (
+    EDGE_KINDS,
+    KNOWLEDGE,
+    MEMORY_TYPES,
+    RECALL_MODES,
+    RECALL_PROFILES,
+    RoundedField,
+    documented,
+)
 from memory.domain.knowledge import RecallMode
 from memory.models import Permission
 from memory.recall.prompt_lines import gather_context, recollect
 from memory.recall.query import LINKS_ARE_OF_NOW, WRONG_ORDER, MemoryType, RecallProfile, RecallQuery, RecallScope
 from memory.recall.recall import recall
 
-_NO_FLOOR = (
+log = structlog.get_logger(__name__)
+
+_NEAREST_ARE_ANSWERED = (
     "As long as there are memories, the best `limit` of them are the answer, however little they have to do with the "
     "query; `relevant` says of each whether it stands out. Scores order them and compare with no other query's."
 )
@@ -223,7 +235,7 @@ class RecallView(APIView):
     @extend_schema(
         operation_id="recall",
         summary="Recall episodes and beliefs",
-        description=_NO_FLOOR,
+        description=_NEAREST_ARE_ANSWERED,
         request=RecallRequest,
         **documented(
             {200: RecalledSerializer}, 400, 404, 413, 415, 422,
@@ -267,7 +279,7 @@ class RecallView(APIView):
             scope=_scope(request, asked),
             question=_question(asked),
             now=timezone.now(),
-            later=do_afterwards,
+            later=run_after_response,
         )
         return AnswerResponse(_RECALLED.to_representation(recalled))
 
@@ -370,3 +382,47 @@ def _question(asked: Mapping[str, Any]) -> RecallQuery:
         follows_links=asked["graph"],
         session=asked.get("session") or "",
     )
+
+
+class _Deferred(threading.local):
+    """What waits for the answer that this thread makes."""
+
+    def __init__(self) -> None:
+        self.acts: list[Callable[[], None]] = []
+
+
+_deferred = _Deferred()
+
+
+def run_after_response(act: Callable[[], None]) -> None:
+    """Do something once the `AnswerResponse` to the request in hand has been sent; what it raises is logged.
+
+    Its log names that request, though what is bound to the log ends with the answer.
+    """
+    _deferred.acts.append(partial(copy_context().run, _run_logged, act))
+
+
+class AnswerResponse(Response):
+    """A response after which what waits for it is done, before Django looks after this thread's connections."""
+
+    def close(self) -> None:
+        _run_deferred()
+        super().close()
+
+
+def _run_deferred(**_: Any) -> None:
+    acts, _deferred.acts = _deferred.acts, []
+    for act in acts:
+        act()
+
+
+def _run_logged(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception:
+        log.exception("afterwards_failed")
+
+
+# Where an error took the place of the answer, or its end was never told: nothing waits for another request.
+request_finished.connect(_run_deferred)
+request_started.connect(_run_deferred)

@@ -15,7 +15,6 @@ from memory.consolidation.leases import JobLease, fail_job, hold_back
 from memory.consolidation.setting_aside import BrokenBy
 from memory.domain.breaking import describe_own
 from memory.domain.time_limits import holds_a_call
-from memory.ending import is_ending
 from memory.llm.call_log import (
     CallBudget,
     CallScope,
@@ -29,6 +28,7 @@ from memory.llm.embeddings import embed_for_workspace, embedder_of
 from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
 from memory.llm.runner import BACKOFF_SECONDS, FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.models import ClusterJob, StructuralJob
+from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ def ask_models(
         spend_budget(cycle_id=lease.cycle_id, reason=str(spent))
         return False
     except OutOfBudget:
-        _stop(lease=lease, is_cycle_spent=of_cycle <= of_step and not is_ending())
+        _stop(lease=lease, is_cycle_spent=of_cycle <= of_step and not is_shutting_down())
         return False
     except LeaseLost:
         return False

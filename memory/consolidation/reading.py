@@ -17,7 +17,6 @@ from memory.consolidation.blame import is_to_blame
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, renew_unless_cancelled, seconds_left, spend_budget
 from memory.consolidation.settling import UNREAD, fail_unread
 from memory.domain.policy import BudgetPolicy
-from memory.ending import is_ending
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.registry import language_model
 from memory.llm.replies import ClaimsReply
@@ -25,6 +24,7 @@ from memory.llm.requests import ClaimsRequest
 from memory.llm.runner import FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.models import Cycle
 from memory.models.episodes import EpisodeQuerySet
+from memory.signals import is_shutting_down
 
 
 def read_speech(*, cycle: Cycle, attempt: int, episodes: EpisodeQuerySet, began: float) -> None:
@@ -60,7 +60,7 @@ def _ask(*, cycle: Cycle, attempt: int, asks: Sequence[ModelRequest], began: flo
     except DailyCapReached as spent:
         spend_budget(cycle_id=cycle.pk, reason=str(spent))
     except OutOfBudget:
-        if of_cycle <= of_step and not is_ending():
+        if of_cycle <= of_step and not is_shutting_down():
             spend_budget(cycle_id=cycle.pk, reason=TIME_IS_UP)
     except LeaseLost:
         return

@@ -35,7 +35,6 @@ from memory.domain.policy_remembering import RememberPolicy
 from memory.domain.remembering import OWNER, Fact, clamp_fact, distinct_facts, whole_text
 from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call, step_seconds
 from memory.domain.user_names import name_of_user
-from memory.ending import is_ending
 from memory.facts.fact_matching import (
     ContradictionQuestion,
     FactMatcher,
@@ -81,7 +80,7 @@ from memory.models import (
 )
 from memory.models.conversations import REASON_CONTRADICTED
 from memory.search.vectors import Vectors
-from memory.signals import remembrance_ready
+from memory.signals import is_shutting_down, remembrance_ready
 
 log = structlog.get_logger(__name__)
 
@@ -433,7 +432,7 @@ class TextForgotten(Exception):
 
 def _postpone(hold: JobLease, failed: OutOfBudget | NoModelAnswer, *, is_worker: bool) -> None:
     """Let a text wait whose model did not answer, ever longer; a worker that is told to end is nobody's failure."""
-    if isinstance(failed, OutOfBudget) and is_ending():
+    if isinstance(failed, OutOfBudget) and is_shutting_down():
         hold.postpone(seconds=0.0, reason=str(failed))
     elif failed.is_slow:
         hold.put_off_slow(may_end=is_worker)

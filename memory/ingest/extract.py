@@ -31,7 +31,6 @@ from memory.domain.actor import READING
 from memory.domain.buffering import TurnState
 from memory.domain.conversation import FactsFound, SaidTurn
 from memory.domain.summaries import is_summary_due
-from memory.ending import is_ending
 from memory.ingest.scheduling import count_waiting_turns, recheck_conversation
 from memory.ingest.schemas import ERASED, IngestContext, Rejected, Stored
 from memory.ingest.summaries import summarize_due_stretches, when_quiet
@@ -50,6 +49,7 @@ from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLa
 from memory.llm.registry import FailureKind
 from memory.maintenance.due import note_extraction
 from memory.models import Conversation, Episode, PauseReason, Turn
+from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
 
@@ -129,7 +129,7 @@ def _pause_if_refused(lease: ConversationLease, found: FactsFound) -> bool:
 
 def _put_back(lease: ConversationLease, reason: str) -> None:
     """Have turns wait that took all the time: a server that stalls is not asked again at once, nor for ever."""
-    if is_ending():
+    if is_shutting_down():
         lease.give_back(reason=reason)
     else:
         lease.release(**_failed(lease, reason))

@@ -26,7 +26,6 @@ from memory.domain.entities import find_entities
 from memory.domain.refusals import says_nothing
 from memory.domain.summaries import is_summary_due
 from memory.domain.user_names import name_of_user
-from memory.ending import is_ending
 from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
 from memory.ingest.store import store_episodes
 from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
@@ -44,6 +43,7 @@ from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.models import Conversation, Episode, ModelCall, Source, Turn
+from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +71,7 @@ def summarize_due_stretches(*, conversation_id: int, now: datetime) -> None:
         mine.update(sum_due_at=database_now(plus=settings.POLICY.turns.cap_minutes * 60))
     except (CallFailed, OutOfBudget, LeaseLost) as failure:
         log.warning("not_summed_up", conversation=conversation_id, reason=str(failure))
-        _retry_later(conversation_id, is_blamed=not (is_ending() or isinstance(failure, LeaseLost)))
+        _retry_later(conversation_id, is_blamed=not (is_shutting_down() or isinstance(failure, LeaseLost)))
 
 
 def when_quiet() -> ExpressionWrapper[Any]:

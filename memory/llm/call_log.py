@@ -20,7 +20,6 @@ from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Now, TruncDay
 
 from memory.domain.policy import BudgetPolicy
-from memory.ending import is_ending
 from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
 from memory.llm.registry import CallFailed, Completion, FailureKind, LanguageModel, cost_of
 from memory.llm.replies import LONGEST_REPLY, MalformedReply, Reply, validate_reply
@@ -28,6 +27,7 @@ from memory.llm.requests import Request, hash_request
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from memory.models.audit import PURPOSE_RECALL
 from memory.models.fields import insert_new
+from memory.signals import is_shutting_down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,7 +350,7 @@ class CallBudget:
 
     def allows_call(self, *, after: float = 0.0) -> bool:
         """Tell whether a call begun after so many seconds would end before the deadline, and the process goes on."""
-        return not is_ending() and self.seconds_left() - after > self.call_timeout + self.margin
+        return not is_shutting_down() and self.seconds_left() - after > self.call_timeout + self.margin
 
     def take_attempt(self) -> bool:
         """Spend one further attempt; return False where none is left."""

@@ -15,9 +15,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.ingest.conversation_files import TurnReport, import_turns
 from memory.ingest.conversation_formats import ImportItem
 from memory.ingest.schemas import IngestContext, is_slug
-from memory.management.failures import named_workspace, usage_error
-from memory.management.waiting import ending_on_interrupt
-from memory.management.wording import counted
+from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
 
 _INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
 
@@ -52,7 +50,7 @@ def run_import(
     )
     report = TurnReport()
     bar = tqdm(total=size, unit="B", unit_scale=True, desc="importing", disable=None)
-    with ending_on_interrupt(out=err, message=lambda: _INTERRUPTED), bar:
+    with exit_on_interrupt(out=err, message=lambda: _INTERRUPTED), bar:
         import_turns(
             found=read(bar.update),
             arrival=arrival,
@@ -60,21 +58,21 @@ def run_import(
             report=report,
             is_rehearsal=options["dry_run"],
         )
-    _show(report, out, err, options)
+    _print_report(report, out, err, options)
     if report.rejected:
         sys.exit(1)
 
 
-def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: dict[str, Any]) -> None:
+def _print_report(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: dict[str, Any]) -> None:
     if options["as_json"]:
-        out.write(json.dumps(_as_json(report, is_rehearsal=options["dry_run"])))
+        out.write(json.dumps(_report_as_json(report, is_rehearsal=options["dry_run"])))
         return
     for place, rejected in report.rejected:
         err.write(f"{place}: {rejected.detail}")
     verb = "would be stored" if options["dry_run"] else "stored"
     roles = ", ".join(f"{count:,} {role}" for role, count in sorted(report.stored.items()))
     of_whom = f" ({roles})" if roles else ""
-    turns, conversations = counted(report.stored.total(), "turn"), counted(len(report.sessions), "conversation")
+    turns, conversations = pluralize(report.stored.total(), "turn"), pluralize(len(report.sessions), "conversation")
     counts = [f"{turns} of {conversations} {verb}{of_whom}", f"{report.known} known already"]
     counts += [f"{report.split:,} of these in parts"] if report.split else []
     counts += [f"{report.erased:,} refused: erased"] if report.erased else []
@@ -88,7 +86,7 @@ def _show(report: TurnReport, out: OutputWrapper, err: OutputWrapper, options: d
         out.write(f"Left out: {reasons}.")
 
 
-def _as_json(report: TurnReport, *, is_rehearsal: bool) -> dict[str, Any]:
+def _report_as_json(report: TurnReport, *, is_rehearsal: bool) -> dict[str, Any]:
     return {
         "dry_run": is_rehearsal,
         "conversations": len(report.sessions),

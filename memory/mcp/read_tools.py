@@ -46,7 +46,7 @@ from memory.recall.query import (
 from memory.recall.recall import recall as find_memories
 from memory.recall.relevance import choose_lines, keep_best
 from memory.search.prepared import TimedSearch
-from memory.status import Budget, read_status
+from memory.status import SpendingStatus, read_status
 
 POLICY = settings.POLICY.recall
 _Row = TypeVar("_Row")
@@ -295,7 +295,7 @@ def status(caller: Caller) -> StatusTold:
     )  # fmt: skip
 
 
-def _budget_answer(budget: Budget) -> BudgetTold:
+def _budget_answer(budget: SpendingStatus) -> BudgetTold:
     return BudgetTold(
         tokens_today=budget.tokens_today,
         daily_token_cap=budget.daily_token_cap,

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memory.admin.by_membership import ByMembership, OfMyWorkspaces
+from memory.admin.membership import MembershipRights, OwnWorkspaces
 from memory.models import Membership, Role, Workspace
 from tests.admin.scene import Scene, add_evidence, person
 
@@ -133,7 +133,7 @@ def test_no_filter_offers_values_of_other_workspaces(
 ) -> None:
     page = sign_in(ours.workspace, Role.OWNER).get(list_of(model))
     related = [spec for spec in page.context["cl"].filter_specs if isinstance(spec, RelatedFieldListFilter)]
-    assert all(isinstance(spec, OfMyWorkspaces) for spec in related)
+    assert all(isinstance(spec, OwnWorkspaces) for spec in related)
     foreign = {theirs.workspace.pk, theirs.project.pk} - {ours.workspace.pk, ours.project.pk}
     assert not {key for spec in related for key, _ in spec.lookup_choices} & foreign
 
@@ -175,7 +175,9 @@ def test_the_first_page_counts_own_workspaces_only(ours: Scene, theirs: Scene, s
 
 def test_every_model_of_the_project_is_shown_by_membership() -> None:
     assert {
-        type(page) for page in (admin.site._registry[model] for model in MODELS) if not isinstance(page, ByMembership)
+        type(page)
+        for page in (admin.site._registry[model] for model in MODELS)
+        if not isinstance(page, MembershipRights)
     } == set()
     assert len(MODELS) == 25
 

@@ -14,7 +14,7 @@ from django.http import HttpResponseBase
 from django.test import RequestFactory
 from rest_framework.renderers import JSONRenderer
 
-from memory.api.afterwards import AnswerResponse, _do_all, do_afterwards
+from memory.api.recall import AnswerResponse, _run_deferred, run_after_response
 from memory.models import Episode, EpisodeAccess, Surfaced, Workspace
 from tests import factories
 from tests.recall.memories import remembered
@@ -84,7 +84,7 @@ def test_what_a_session_was_shown_is_known_before_it_can_go_on(
     assert (counted(), connection.in_atomic_block) == ([1], False)
 
 
-@pytest.mark.parametrize(("second", "shown"), [(close_old_connections, 2), (_do_all, 1)])
+@pytest.mark.parametrize(("second", "shown"), [(close_old_connections, 2), (_run_deferred, 1)])
 def test_an_error_in_the_place_of_the_answer_leaves_no_transaction_open(
     second: Callable[..., None],
     shown: int,
@@ -117,7 +117,7 @@ def test_what_fails_holds_nothing_else_up() -> None:
         raise ArithmeticError
 
     for act in (fail, lambda: done.append("second")):
-        do_afterwards(act)
+        run_after_response(act)
     AnswerResponse().close()
     AnswerResponse().close()
     assert done == ["second"]
@@ -130,14 +130,14 @@ def test_the_log_of_what_fails_names_the_request(caplog: pytest.LogCaptureFixtur
         raise ArithmeticError
 
     with structlog.contextvars.bound_contextvars(request_id="r-1"):
-        do_afterwards(fail)
+        run_after_response(fail)
     AnswerResponse().close()
     assert [record.msg["request_id"] for record in caplog.records if "afterwards_failed" in str(record.msg)] == ["r-1"]  # type: ignore[index]
 
 
 def test_each_thread_does_its_own() -> None:
     done: list[str] = []
-    do_afterwards(lambda: done.append("ours"))
+    run_after_response(lambda: done.append("ours"))
     other = threading.Thread(target=lambda: AnswerResponse().close())
     other.start()
     other.join()

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client, RequestFactory
 
-from memory.api import problems
+from memory.api import responses
 from memory.models import Cycle, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -115,7 +115,7 @@ def test_a_failure_of_ours_is_a_500_without_a_trace(
     def fail(**_: object) -> None:
         raise RuntimeError("the secret of the cellar")
 
-    monkeypatch.setattr("memory.api.status.read_status", fail)
+    monkeypatch.setattr("memory.api.operations.read_status", fail)
     response = reader.get("/status")
     assert is_problem(response, 500)
     assert "cellar" not in response.content.decode()
@@ -125,8 +125,8 @@ def test_a_failure_of_ours_is_a_500_without_a_trace(
 @pytest.mark.parametrize(("path", "is_ours"), [("/api/v1/beliefs", True), ("/admin/", False)])
 def test_failures_outside_views_are_problems_for_the_api_alone(rf: RequestFactory, path: str, is_ours: bool) -> None:
     for response in (
-        problems.server_error(rf.get(path)),
-        problems.bad_request(rf.get(path), Exception("foreign host")),
+        responses.server_error(rf.get(path)),
+        responses.bad_request(rf.get(path), Exception("foreign host")),
     ):
         assert (response.headers["Content-Type"] == "application/problem+json") is is_ours
 

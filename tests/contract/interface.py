@@ -18,7 +18,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from beliefsite.celery import app
 from memory.domain.policy_settings import iter_settings
-from memory.environment import GROUPS, OF_CALLERS
+from memory.environment import CLIENT_VARIABLES, GROUPS
 from memory.metrics import RowCollector
 from tests.contract.placeholders import with_old_titles
 from tests.docs.pages import ROOT
@@ -118,7 +118,7 @@ def describe_settings() -> dict[str, Any]:
         }
         for setting in iter_settings()
     }
-    return {"variables": of_place, "numbers": numbers, "of_callers": sorted(OF_CALLERS)}
+    return {"variables": of_place, "numbers": numbers, "of_callers": sorted(CLIENT_VARIABLES)}
 
 
 def _defaults_of(names: list[str]) -> dict[str, Any]:

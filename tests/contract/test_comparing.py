@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rest_framework.exceptions import NotAuthenticated
 
-from memory.api.status import StatusSerializer
+from memory.api.operations import StatusSerializer
 from tests.contract.keeping import SCENES, Keeper, differences
 from tests.contract.placeholders import Placeholders, literal_ids
 from tests.contract.scenes import Scene, all_scenes, play

@@ -7,10 +7,10 @@ import pytest
 from django.conf import settings
 from rest_framework.fields import Field
 
-from memory.api.contradictions import SETTLINGS
 from memory.api.curation import ACTS
+from memory.api.ingest import RememberRequest
 from memory.api.recall import ContextRequest, RecallRequest, RecollectionRequest
-from memory.api.remember import RememberRequest
+from memory.api.reflection import PAIR_ACTIONS
 from memory.api.urls import urlpatterns
 from memory.domain.knowledge import RecallMode, categories_of
 from memory.ingest.schemas import EpisodeLine
@@ -52,7 +52,7 @@ def _calls() -> dict[str, str]:
 
 def _spelled_out(route: str) -> Iterator[str]:
     """Yield a route once for each word that may stand in the place of one of its parts."""
-    for part, words in {"<act:act>": ACTS, "<settling:settling>": SETTLINGS}.items():
+    for part, words in {"<act:act>": ACTS, "<settling:settling>": PAIR_ACTIONS}.items():
         if part in route:
             yield from (route.replace(part, str(word)) for word in words)
             return

@@ -133,7 +133,7 @@ def test_replay_that_no_worker_serves_says_what_it_waits_for(
             on_look(cycle)
         run_steps(cycle)
 
-    monkeypatch.setattr("memory.management.waiting._HINT_SECONDS", -1.0)
+    monkeypatch.setattr("memory.management.command_line._HINT_SECONDS", -1.0)
     monkeypatch.setattr(json_lines, "wait_for_cycle", look_twice)
     _, _, err = run(write_history(tmp_path, count=5), "--replay")
     assert err.count("No worker has taken cycle") == 1

@@ -108,7 +108,10 @@ FAULTS: dict[int, Fault] = {
             Edit(
                 path="memory/ledger/beliefs.py",
                 now="        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents):\n",
-                then="        if not parents and (twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents)):\n",
+                then=(
+                    "        if not parents and "
+                    "(twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents)):\n"
+                ),
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from memory.api.requests import StrictSerializer, _closed_fields
+from memory.api.requests import StrictSerializer, _choice_field_names
 
 
 class _Said(StrictSerializer):
@@ -14,4 +14,4 @@ class _Said(StrictSerializer):
 
 
 def test_choices_and_lists_of_them_are_closed() -> None:
-    assert _closed_fields(_Said) == {"mode", "kinds"}
+    assert _choice_field_names(_Said) == {"mode", "kinds"}

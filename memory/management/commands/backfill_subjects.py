@@ -7,9 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.facts.reflection import backfill_subjects
-from memory.management.acting import acting
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import command_actor, named_workspace, pluralize
 
 
 class Command(BaseCommand):
@@ -21,11 +19,11 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         found = backfill_subjects(
-            workspace=named_workspace(workspace), actor=acting("backfill_subjects"), now=timezone.now()
+            workspace=named_workspace(workspace), actor=command_actor("backfill_subjects"), now=timezone.now()
         )
         if as_json:
             self.stdout.write(json.dumps(found))
             return
         for key, subject in found.items():
             self.stdout.write(f"{key}: {subject}")
-        self.stdout.write(f"{counted(len(found), 'subject')} filled in.")
+        self.stdout.write(f"{pluralize(len(found), 'subject')} filled in.")

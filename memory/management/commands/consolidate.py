@@ -2,23 +2,22 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
 from memory.consolidation.cycle import BeliefsAreOff, open_cycle
 from memory.consolidation.idle import is_idle_after
 from memory.consolidation.pausing import describe_pause, find_pause, first_failure
-from memory.consolidation.rehearsal import rehearse_cycle
+from memory.consolidation.rehearsal import Rehearsal, rehearse_cycle
 from memory.consolidation.waiting import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
-from memory.management.failures import named_workspace
-from memory.management.rehearsals import write_rehearsal
-from memory.management.waiting import WorkerHint, ending_on_interrupt
-from memory.management.wording import counted
+from memory.management.command_line import NoWorkerHint, exit_on_interrupt, named_workspace, pluralize
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
 
 # What a cycle counts, in the order in which it happens: the noun, and what became of it.
@@ -59,7 +58,7 @@ class Command(BaseCommand):
 
     def _consolidate(self, workspace: Workspace, options: dict[str, Any]) -> None:
         if options["dry_run"]:
-            write_rehearsal(
+            write_dry_run(
                 rehearse_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
             )
             return
@@ -70,12 +69,12 @@ class Command(BaseCommand):
             cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
             self._report([cycle], as_json=options["json"])
             return
-        with ending_on_interrupt(out=self.stderr, message=lambda: _interrupted(self._last)):
+        with exit_on_interrupt(out=self.stderr, message=lambda: _interrupted(self._last)):
             cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
         self._report(cycles, as_json=options["json"])
         pending = Episode.objects.for_workspace(workspace).pending().count()
         if pending and not options["json"]:
-            waiting = f"{counted(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
+            waiting = f"{pluralize(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
             follows = _what_follows(cycles[-1], until_idle=options["until_idle"])
             self.stdout.write(f"{waiting} for a cycle{follows}.")
         if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
@@ -91,7 +90,7 @@ class Command(BaseCommand):
 
     def _wait(self, cycle: Cycle, *, show: bool) -> Cycle:
         with tqdm(desc=cycle.pk, unit="job", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
-            hint = WorkerHint(out=self.stderr)
+            hint = NoWorkerHint(out=self.stderr)
 
             def look(seen: Cycle) -> None:
                 self._last = seen
@@ -116,7 +115,7 @@ class Command(BaseCommand):
 def _in_words(counts: Mapping[str, int]) -> str:
     """Say what a cycle did to how many, leaving out what it did to none."""
     parts = [
-        f"{counted(counts[name], noun)} {became}".strip()
+        f"{pluralize(counts[name], noun)} {became}".strip()
         for name, (noun, became) in _COUNTED.items()
         if counts.get(name)
     ]
@@ -150,3 +149,35 @@ def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:
     failed = Episode.objects.for_workspace(last.workspace_id).pending().filter(state=ConsolidationState.FAILED)
     is_cut_short = until_idle and last.state in (CycleState.OVER_BUDGET, CycleState.CANCELLED)
     return last.state == CycleState.FAILED or is_cut_short or failed.exists()
+
+
+def write_dry_run(rehearsal: Rehearsal, *, out: OutputWrapper, as_json: bool) -> None:
+    """Print what a cycle would do and what it would cost, as one JSON document or in lines."""
+    if as_json:
+        shown = {"dry_run": True, **asdict(rehearsal)}
+        shown["estimate"]["cost_usd"] = float(rehearsal.estimate.cost_usd)
+        out.write(json.dumps(shown, cls=DjangoJSONEncoder))
+        return
+    for line in _dry_run_lines(rehearsal):
+        out.write(line)
+
+
+def _dry_run_lines(rehearsal: Rehearsal) -> list[str]:
+    estimate = rehearsal.estimate
+    calls = ", ".join(f"{number} to {purpose}" for purpose, number in estimate.calls.items() if number) or "none"
+    lines = [f"A cycle would take up {pluralize(rehearsal.episodes, 'episode')}."]
+    for job in rehearsal.jobs:
+        about = f"near {_beliefs_in_words(job.beliefs)}" if job.beliefs else "alike"
+        lines.append(f"  {pluralize(len(job.episodes), 'episode')} {about}: about {pluralize(job.calls, 'call')}")
+    if rehearsal.unembedded:
+        lines.append(f"{pluralize(rehearsal.unembedded, 'episode')} had no vector yet.")
+    if rehearsal.put_back:
+        lines.append(f"{pluralize(rehearsal.put_back, 'episode')} would wait for a later cycle.")
+    if rehearsal.archive_due:
+        lines.append(f"{pluralize(rehearsal.archive_due, 'belief')} may be archived for age.")
+    lines.append(f"Calls: about {calls}; about {estimate.tokens:,} tokens, ${estimate.cost_usd:.4f}.")
+    return lines
+
+
+def _beliefs_in_words(beliefs: Sequence[str]) -> str:
+    return f"belief {beliefs[0]}" if len(beliefs) == 1 else f"beliefs {', '.join(beliefs)}"

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.access import Viewer
-from memory.management.failures import named_project, named_workspace, usage_error
+from memory.management.command_line import named_project, named_workspace, usage_error
 from memory.recall.prompt_lines import gather_context
 from memory.recall.query import RecallScope
 from memory.redaction.service import redact_name

@@ -12,9 +12,7 @@ from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten, correct_belief
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import Author, NotFound
-from memory.management.acting import acting
-from memory.management.failures import usage_error
-from memory.management.naming import named_memory
+from memory.management.command_line import command_actor, named_memory, usage_error
 from memory.models import Belief
 
 _FAILURES = (CannotStand, WasForgotten, EmbeddingUnavailable, NotFound, IllegalTransitionError, BeliefsAreOff)
@@ -37,7 +35,7 @@ class Command(BaseCommand):
         if not isinstance(belief, Belief):
             raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
         wording = Wording(statement=statement) if statement else None
-        author = Author(actor=acting("correct"), reason=reason, now=timezone.now())
+        author = Author(actor=command_actor("correct"), reason=reason, now=timezone.now())
         try:
             reshaped = correct_belief(belief=belief, wording=wording, author=author)
         except _FAILURES as error:

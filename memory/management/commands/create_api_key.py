@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.access import create_key
-from memory.management.failures import named_project, named_workspace
+from memory.management.command_line import named_project, named_workspace
 from memory.models import Permission
 
 

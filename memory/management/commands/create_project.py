@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.access import create_project
-from memory.management.failures import failing_on_invalid, named_workspace
+from memory.management.command_line import fail_on_invalid, named_workspace
 
 
 class Command(BaseCommand):
@@ -21,6 +21,6 @@ class Command(BaseCommand):
     def handle(self, *, workspace: str, slug: str, path: Path | None, **options: Any) -> None:
         owner = named_workspace(workspace)
         folder = str(path.expanduser().resolve()) if path else ""
-        with failing_on_invalid():
+        with fail_on_invalid():
             project = create_project(workspace=owner, slug=slug, path=folder, now=timezone.now())
         self.stdout.write(f"Created project {project.slug} in workspace {owner.name}.")

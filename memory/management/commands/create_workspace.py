@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memory.access import create_workspace
-from memory.management.failures import failing_on_invalid, usage_error
+from memory.management.command_line import fail_on_invalid, usage_error
 from memory.models import Membership, Role
 
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
     @transaction.atomic
     def handle(self, *, name: str, owner: str | None, **options: Any) -> None:
         person = _person(owner) if owner is not None else None
-        with failing_on_invalid():
+        with fail_on_invalid():
             workspace = create_workspace(name=name, now=timezone.now())
         if person:
             Membership.objects.create(workspace=workspace, user=person, role=Role.OWNER)

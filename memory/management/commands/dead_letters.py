@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
 from memory.facts.job import list_failed, retry_failed
 from memory.ingest.scheduling import list_dead_turns, retry_dead_turns
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import named_workspace, pluralize
 
 
 class Command(BaseCommand):
@@ -32,7 +31,7 @@ class Command(BaseCommand):
             return
         for row in rows:
             self.stdout.write(f"{row['id']}  {row['dead_at']}  {row['reason']}")
-        self.stdout.write(f"{counted(len(rows), 'dead letter')}, {retried} to be tried again")
+        self.stdout.write(f"{pluralize(len(rows), 'dead letter')}, {retried} to be tried again")
 
 
 def _episodes(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:

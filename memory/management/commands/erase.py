@@ -14,9 +14,7 @@ from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.domain.actor import Actor, ActorKind
 from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.management.failures import named_workspace, usage_error
-from memory.management.naming import named_memory
-from memory.management.wording import counted
+from memory.management.command_line import named_memory, named_workspace, pluralize, usage_error
 from memory.models import Belief, Episode, Workspace
 from memory.redaction.service import redact_name
 
@@ -69,7 +67,7 @@ class Command(BaseCommand):
         if any(done.values()) or not is_scrubbed:
             self.stdout.write(_in_words(done))
         if is_scrubbed:
-            self.stdout.write(f"{counted(len(tables_to_rewrite()), 'table')} written anew.")
+            self.stdout.write(f"{pluralize(len(tables_to_rewrite()), 'table')} written anew.")
 
 
 def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> None:
@@ -131,10 +129,10 @@ def _scrub(wait_seconds: float, *, show: bool) -> None:
 
 
 def _in_words(done: dict[str, int]) -> str:
-    told = [f"{counted(done['episodes'], 'episode')} and {counted(done['beliefs'], 'belief')} erased"]
-    told += [counted(done["turns"], "turn") + " of conversations"] if done["turns"] else []
-    told += [f"what {counted(done['calls'], 'call')} of models said"] if done["calls"] else []
-    told += [f"{counted(done['released'], 'episode')} to be consolidated anew"] if done["released"] else []
-    told += [f"{counted(done['recomputed'], 'belief')} computed anew"] if done["recomputed"] else []
+    told = [f"{pluralize(done['episodes'], 'episode')} and {pluralize(done['beliefs'], 'belief')} erased"]
+    told += [pluralize(done["turns"], "turn") + " of conversations"] if done["turns"] else []
+    told += [f"what {pluralize(done['calls'], 'call')} of models said"] if done["calls"] else []
+    told += [f"{pluralize(done['released'], 'episode')} to be consolidated anew"] if done["released"] else []
+    told += [f"{pluralize(done['recomputed'], 'belief')} computed anew"] if done["recomputed"] else []
     told += [f"{done['archived']} archived without support"] if done["archived"] else []
     return ", ".join(told) + "."

@@ -13,9 +13,7 @@ from tqdm import tqdm
 
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.export.exporter import export_workspace
-from memory.management.failures import named_workspace, usage_error
-from memory.management.waiting import ending_on_interrupt
-from memory.management.wording import counted
+from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
 from memory.models import Workspace
 from memory.redaction.service import redact_name
 
@@ -39,10 +37,10 @@ class Command(BaseCommand):
             raise usage_error("--user: what belongs to nobody in particular is not one user's.")
         place = named_workspace(workspace)
         out = nullcontext(sys.stdout.buffer) if file == _STDOUT else _new_file(Path(file))
-        with ending_on_interrupt(out=self.stderr, message=lambda: "Stopped. No file was left."), out as stream:
+        with exit_on_interrupt(out=self.stderr, message=lambda: "Stopped. No file was left."), out as stream:
             rows = _write(place, stream, user=user, show=not as_json)
         report = self.stderr if file == _STDOUT else self.stdout
-        told = f"{counted(rows, 'row')} written to {file}."
+        told = f"{pluralize(rows, 'row')} written to {file}."
         report.write(json.dumps({"file": file, "rows": rows}) if as_json else told)
 
 

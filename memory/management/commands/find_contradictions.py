@@ -17,8 +17,7 @@ from memory.facts.contradictions import (
     list_contradiction_candidates,
     reopen_contradiction_candidates,
 )
-from memory.management.failures import failing_while_occupied, named_workspace, usage_error
-from memory.management.wording import counted
+from memory.management.command_line import fail_if_busy, named_workspace, pluralize, usage_error
 from memory.models import Rival, Workspace
 
 
@@ -44,7 +43,7 @@ class Command(BaseCommand):
             (reopen_contradiction_candidates, options["reopen"]),
         ):
             settle(rivals=_named(place, numbers or []))
-        with failing_while_occupied():
+        with fail_if_busy():
             find_contradiction_candidates(workspace=place, now=timezone.now(), most=limit)
         stopped = _check(place, limit, again=options["again"]) if options["check"] else ""
         rivals = list(list_contradiction_candidates(workspace=place)[:limit])
@@ -61,9 +60,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
             for belief in (rival.first, rival.second):
                 self.stdout.write(f"  {belief.pk} {belief.statement}")
-        self.stdout.write(f"{counted(len(rivals), 'pair')} to look at.")
+        self.stdout.write(f"{pluralize(len(rivals), 'pair')} to look at.")
         if unasked:
-            self.stdout.write(f"{counted(unasked, 'pair')} only alike: --check has a model asked.")
+            self.stdout.write(f"{pluralize(unasked, 'pair')} only alike: --check has a model asked.")
 
 
 def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:

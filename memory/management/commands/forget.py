@@ -11,8 +11,7 @@ from memory.domain.actor import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.transactions import NotFound
-from memory.management.naming import named_memory
-from memory.management.wording import counted
+from memory.management.command_line import named_memory, pluralize
 from memory.models import Belief
 
 
@@ -59,7 +58,7 @@ def _told(forgotten: Forgotten) -> str:
     if summaries := forgotten.along.summaries:
         told.append(f"with what sums it up: {', '.join(summaries)}")
     if beliefs := forgotten.bereft.beliefs:
-        told.append(f"{counted(len(beliefs), 'belief')} computed anew")
+        told.append(f"{pluralize(len(beliefs), 'belief')} computed anew")
     if archived := forgotten.bereft.archived:
         told.append(f"{len(archived)} archived without support")
     return ", ".join(told) + "."

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memory.ingest.conversation_files import ConversationFile, NoConversations
-from memory.management.failures import usage_error
+from memory.management.command_line import usage_error
 from memory.management.importing import add_import_arguments, existing_path, run_import
 
 

@@ -12,9 +12,7 @@ from tqdm import tqdm
 
 from memory.ingest.json_lines import ImportReport, read_batches, read_file, replay_lines, store_file_lines
 from memory.ingest.schemas import IngestContext, is_slug
-from memory.management.failures import named_workspace, usage_error
-from memory.management.waiting import WorkerHint, ending_on_interrupt
-from memory.management.wording import counted
+from memory.management.command_line import NoWorkerHint, exit_on_interrupt, named_workspace, pluralize, usage_error
 from memory.models import Cycle
 
 _INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
@@ -47,9 +45,9 @@ class Command(BaseCommand):
             default_project=_checked_project(project),
             file_name=file.name,
         )
-        with _open(file) as stream, ending_on_interrupt(out=self.stderr, message=lambda: _INTERRUPTED):
+        with _open(file) as stream, exit_on_interrupt(out=self.stderr, message=lambda: _INTERRUPTED):
             if replay:
-                report = _replay(stream, arrival, on_look=WorkerHint(out=self.stderr))
+                report = _replay(stream, arrival, on_look=NoWorkerHint(out=self.stderr))
             else:
                 report = _import(stream, arrival, size=file.stat().st_size)
         self._show(report, as_json=as_json)
@@ -62,11 +60,11 @@ class Command(BaseCommand):
             return
         for number, rejected in report.rejected:
             self.stderr.write(f"line {number}: {rejected.detail}")
-        counts = [f"{counted(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
+        counts = [f"{pluralize(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
         counts += [f"{report.forgotten} of these forgotten"] if report.forgotten else []
         counts += [f"{report.split} split into parts"] if report.split else []
         counts += [f"{len(report.rejected)} refused"] if report.rejected else []
-        counts += [f"{counted(len(report.cycles), 'cycle')} run"] if report.cycles else []
+        counts += [f"{pluralize(len(report.cycles), 'cycle')} run"] if report.cycles else []
         self.stdout.write(", ".join(counts) + ".")
 
 

@@ -13,9 +13,7 @@ from tqdm import tqdm
 from memory.domain.actor import Actor, ActorKind
 from memory.export.file_format import BrokenFile
 from memory.export.importer import IdTaken, ImportResult, WorkspaceNotEmpty, import_workspace
-from memory.management.failures import named_workspace, usage_error
-from memory.management.waiting import ending_on_interrupt
-from memory.management.wording import counted
+from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
 from memory.models import Workspace
 
 _STOPPED = "Stopped. Nothing was read."
@@ -35,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *, file: Path, workspace: str, as_json: bool, **options: Any) -> None:
         place = named_workspace(workspace)
         try:
-            with file.open("rb") as stream, ending_on_interrupt(out=self.stderr, message=lambda: _STOPPED):
+            with file.open("rb") as stream, exit_on_interrupt(out=self.stderr, message=lambda: _STOPPED):
                 done = _read(place, stream, size=file.stat().st_size, show=not as_json)
         except OSError as error:
             raise usage_error(f"{file}: {error.strerror}") from None
@@ -55,8 +53,8 @@ def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> 
 
 def _told(done: ImportResult) -> str:
     found = done.counts
-    told = [counted(found[f"{noun}s"], noun) for noun in ("episode", "belief", "cycle")]
-    recomputed = f" {counted(found['recomputed'], 'belief')} computed anew." if found["recomputed"] else ""
+    told = [pluralize(found[f"{noun}s"], noun) for noun in ("episode", "belief", "cycle")]
+    recomputed = f" {pluralize(found['recomputed'], 'belief')} computed anew." if found["recomputed"] else ""
     secrets = " Memories that seem to hold secrets, as they did in the file: {with_secrets}.".format_map(found)
     said = secrets if found["with_secrets"] else ""
-    return f"{', '.join(told)} read, {counted(found['rows'], 'row')} in all.{recomputed}{said}"
+    return f"{', '.join(told)} read, {pluralize(found['rows'], 'row')} in all.{recomputed}{said}"

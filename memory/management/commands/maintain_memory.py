@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.maintenance.maintaining import maintain
-from memory.management.failures import named_workspace
+from memory.management.command_line import named_workspace
 
 
 class Command(BaseCommand):

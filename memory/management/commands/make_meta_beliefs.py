@@ -10,9 +10,7 @@ from django.utils import timezone
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
 from memory.ledger.transactions import Author, WorkspaceBusy
-from memory.management.acting import acting
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import command_actor, named_workspace, pluralize
 from memory.models import Belief
 
 
@@ -27,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        author = Author(actor=acting("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
+        author = Author(actor=command_actor("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
             done = make_meta_beliefs(workspace=named_workspace(workspace), author=author)
         except (BeliefsAreOff, WorkspaceBusy) as error:
@@ -42,4 +40,4 @@ class Command(BaseCommand):
             return
         for belief in made:
             self.stdout.write(f"{belief.pk}: {belief.statement}")
-        self.stdout.write(f"{counted(len(made), 'belief')} made.")
+        self.stdout.write(f"{pluralize(len(made), 'belief')} made.")

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory.access import UNKNOWN_KEY, find_key
-from memory.management.failures import usage_error
+from memory.management.command_line import usage_error
 
 VARIABLE = "ENGRAM_API_KEY"
 

@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.facts.reflection import propose_merges
-from memory.management.failures import failing_while_occupied, named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import fail_if_busy, named_workspace, pluralize
 
 
 class Command(BaseCommand):
@@ -23,11 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        with failing_while_occupied():
+        with fail_if_busy():
             proposed = propose_merges(workspace=named_workspace(workspace), now=timezone.now())
         if as_json:
             self.stdout.write(json.dumps([asdict(pair) for pair in proposed]))
             return
         for pair in proposed:
             self.stdout.write(f"{pair.ids[0]} and {pair.ids[1]}: {pair.similarity:.2f} alike")
-        self.stdout.write(f"{counted(len(proposed), 'pair')} proposed to the next cycle.")
+        self.stdout.write(f"{pluralize(len(proposed), 'pair')} proposed to the next cycle.")

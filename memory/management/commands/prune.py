@@ -9,9 +9,7 @@ from django.utils import timezone
 
 from memory.facts.reflection import list_prunable
 from memory.facts.reflection import prune as prune_faded
-from memory.management.acting import acting
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import command_actor, named_workspace, pluralize
 
 
 class Command(BaseCommand):
@@ -30,10 +28,10 @@ class Command(BaseCommand):
         if dry_run:
             faded = list_prunable(workspace=found, now=now)
         else:
-            faded = prune_faded(workspace=found, actor=acting("prune"), now=now)
+            faded = prune_faded(workspace=found, actor=command_actor("prune"), now=now)
         if as_json:
             self.stdout.write(json.dumps({"pruned": [asdict(one) for one in faded], "dry_run": dry_run}))
             return
         for one in faded:
             self.stdout.write(f"{one.id} {one.statement}")
-        self.stdout.write(f"{counted(len(faded), 'belief')} {'would be ' if dry_run else ''}pruned.")
+        self.stdout.write(f"{pluralize(len(faded), 'belief')} {'would be ' if dry_run else ''}pruned.")

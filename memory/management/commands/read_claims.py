@@ -13,8 +13,7 @@ from tqdm import tqdm
 from memory.claims import CatchUpResult, catch_up_claims
 from memory.llm.call_log import DailyCapReached
 from memory.llm.registry import CallFailed
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 
 
@@ -51,8 +50,8 @@ class Command(BaseCommand):
 def _told(found: CatchUpResult) -> str:
     if not found.episodes:
         return "Nothing to read."
-    line = f"{counted(found.episodes, 'episode')} read into {counted(found.claims, 'claim')}"
-    return f"{line}, {counted(found.facts, 'fact')} as they stand; {found.left} left."
+    line = f"{pluralize(found.episodes, 'episode')} read into {pluralize(found.claims, 'claim')}"
+    return f"{line}, {pluralize(found.facts, 'fact')} as they stand; {found.left} left."
 
 
 def _at_least_one(given: str) -> int:

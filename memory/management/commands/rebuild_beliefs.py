@@ -1,15 +1,17 @@
 """Make beliefs again from the recorded cycles and report what differed (B22)."""
 
+import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
 from memory.consolidation.rebuild.service import CycleIsOpen, Rebuilt, rebuild_beliefs
-from memory.management.failures import named_workspace
-from memory.management.rebuilding import write_rebuilt
+from memory.consolidation.rebuild.stock import Difference, Rows
+from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 
 
@@ -39,3 +41,71 @@ class Command(BaseCommand):
                 return rebuild_beliefs(workspace=workspace, now=timezone.now(), is_dry_run=is_dry_run, on_cycle=step)
             except CycleIsOpen as error:
                 raise CommandError(str(error), returncode=1) from None
+
+
+_FOLLOWS = {"statement_hash"}  # tells nothing that another column does not
+
+
+def write_rebuilt(rebuilt: Rebuilt, *, out: OutputWrapper, as_json: bool, is_dry_run: bool) -> None:
+    """Print in what beliefs differed from their record, as one JSON document or a line for each."""
+    if as_json:
+        out.write(json.dumps(_rebuilt_as_json(rebuilt, is_dry_run=is_dry_run), cls=DjangoJSONEncoder))
+        return
+    for difference in rebuilt.differences:
+        out.write(f"{difference.id}: {'; '.join(_difference_in_words(difference))}")
+    made = f"{pluralize(rebuilt.beliefs, 'belief')} of {pluralize(rebuilt.cycles, 'cycle')}"
+    out.write(f"{made}, {_outcome_in_words(rebuilt, is_dry_run=is_dry_run)}")
+    if rebuilt.released:
+        out.write(f"{pluralize(rebuilt.released, 'episode')} will be consolidated anew.")
+    if rebuilt.decided_anew:
+        out.write(f"{pluralize(rebuilt.decided_anew, 'structural change')} will be decided anew.")
+
+
+def _outcome_in_words(rebuilt: Rebuilt, *, is_dry_run: bool) -> str:
+    if not rebuilt.differences:
+        return "all as recorded"
+    return f"{pluralize(len(rebuilt.differences), 'difference')} {'found' if is_dry_run else 'set right'}"
+
+
+def _difference_in_words(difference: Difference) -> list[str]:
+    if difference.is_lost:
+        return ["cannot be made again"]
+    shown = [(name, pair) for name, pair in difference.columns.items() if name not in _FOLLOWS]
+    columns = [f"{name} {_value_as_json(stands)} → {_value_as_json(recorded)}" for name, (stands, recorded) in shown]
+    return [*columns, *_rows_in_words("evidence", difference.evidence), *_rows_in_words("lineage", difference.lineage)]
+
+
+def _value_as_json(value: Any) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+def _rows_in_words(noun: str, rows: Rows) -> list[str]:
+    counts = {"missing": len(rows.missing), "surplus": len(rows.surplus)}
+    return [f"{noun}: {count} {what}" for what, count in counts.items() if count]
+
+
+def _rebuilt_as_json(rebuilt: Rebuilt, *, is_dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": is_dry_run,
+        "beliefs": rebuilt.beliefs,
+        "cycles": rebuilt.cycles,
+        "evidence": rebuilt.evidence,
+        "released": rebuilt.released,
+        "decided_anew": rebuilt.decided_anew,
+        "differences": [_difference_as_json(difference) for difference in rebuilt.differences],
+    }
+
+
+def _difference_as_json(difference: Difference) -> dict[str, Any]:
+    return {
+        "id": difference.id,
+        "statement": difference.statement,
+        "is_lost": difference.is_lost,
+        "columns": {name: {"stands": pair[0], "recorded": pair[1]} for name, pair in difference.columns.items()},
+        "evidence": _count_rows(difference.evidence),
+        "lineage": _count_rows(difference.lineage),
+    }
+
+
+def _count_rows(rows: Rows) -> dict[str, int]:
+    return {"missing": len(rows.missing), "surplus": len(rows.surplus)}

@@ -13,8 +13,7 @@ from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspa
 from memory.llm.call_log import DailyCapReached
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.registry import CallFailed, Embedder, WrongDimensions, default_embedder
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 from memory.search.plan import IndexBuilderBusy, keep_indexes_after_others
 
@@ -72,12 +71,12 @@ def _told(moved: Moved, model: Embedder) -> str:
     if not (moved.episodes or moved.claims or moved.beliefs or moved.dropped or moved.refused):
         return f"{moved.model}: all vectors of the workspace are of this model already."
     lines = [
-        f"{moved.model}: {counted(moved.episodes, 'episode')}, {counted(moved.claims, 'claim')} and "
-        f"{counted(moved.beliefs, 'belief')} embedded, "
-        f"{counted(moved.dropped, 'old vector')} dropped."
+        f"{moved.model}: {pluralize(moved.episodes, 'episode')}, {pluralize(moved.claims, 'claim')} and "
+        f"{pluralize(moved.beliefs, 'belief')} embedded, "
+        f"{pluralize(moved.dropped, 'old vector')} dropped."
     ]
     if moved.refused:
-        lines.append(f"The model refused {counted(moved.refused, 'text')}: found by words alone.")
+        lines.append(f"The model refused {pluralize(moved.refused, 'text')}: found by words alone.")
     if not model.profile.is_fitted:
         lines.append("It runs uncalibrated: `calibrate_embeddings --write` fits its profile.")
     return "\n".join(lines)

@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memory.facts.reflection import Reflection, reflect
-from memory.management.failures import failing_while_occupied, named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import fail_if_busy, named_workspace, pluralize
 
 
 class Command(BaseCommand):
@@ -22,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         most = settings.POLICY.reflection.pairs
-        with failing_while_occupied():
+        with fail_if_busy():
             reflection = reflect(workspace=named_workspace(workspace), now=timezone.now(), most=most)
         if as_json:
             self.stdout.write(json.dumps(asdict(reflection)))
@@ -38,5 +37,5 @@ class Command(BaseCommand):
         for one in reflection.faded:
             what = "may be pruned" if one.is_prunable else "stale"
             self.stdout.write(f"{one.id} {what}: {one.effective_confidence:.3f} left. {one.statement}")
-        duplicates, faded = counted(reflection.duplicate_count, "pair"), reflection.faded_count
-        self.stdout.write(f"{counted(reflection.beliefs, 'belief')}, {duplicates} alike, {faded} faded.")
+        duplicates, faded = pluralize(reflection.duplicate_count, "pair"), reflection.faded_count
+        self.stdout.write(f"{pluralize(reflection.beliefs, 'belief')}, {duplicates} alike, {faded} faded.")

@@ -8,8 +8,7 @@ from django.utils import timezone
 
 from memory.facts.remember import Remembered, remember
 from memory.ingest.schemas import IngestContext, Rejected
-from memory.management.acting import acting
-from memory.management.failures import named_workspace
+from memory.management.command_line import command_actor, named_workspace
 
 _FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 
@@ -28,7 +27,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, text: str, workspace: str, as_json: bool, **options: Any) -> None:
-        arrival = IngestContext(workspace=named_workspace(workspace), now=timezone.now(), actor=acting("remember"))
+        arrival = IngestContext(
+            workspace=named_workspace(workspace), now=timezone.now(), actor=command_actor("remember")
+        )
         line = {"text": text} | {field: options[field] for field in _FIELDS if options[field] is not None}
         outcome = remember(line=line, arrival=arrival)
         if isinstance(outcome, Rejected):

@@ -10,8 +10,7 @@ from django.utils import timezone
 from memory.consolidation.held import NotUndone, held_for, release_held
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.domain.actor import Actor, ActorKind
-from memory.management.failures import usage_error
-from memory.management.wording import counted
+from memory.management.command_line import pluralize, usage_error
 from memory.models import Cycle
 
 
@@ -49,8 +48,8 @@ def _release(cycle_id: str) -> dict[str, int]:
 
 def _told(cycle_id: str, done: dict[str, int]) -> str:
     if "released" in done:
-        return f"{cycle_id}: {counted(done['released'], 'episode')} released."
+        return f"{cycle_id}: {pluralize(done['released'], 'episode')} released."
     return (
-        f"{cycle_id} undone: {counted(done['restored'], 'belief')} as before, {done['invalidated']} invalidated, "
-        f"{counted(done['evidence'], 'row')} of evidence taken back, {counted(done['held'], 'episode')} held."
+        f"{cycle_id} undone: {pluralize(done['restored'], 'belief')} as before, {done['invalidated']} invalidated, "
+        f"{pluralize(done['evidence'], 'row')} of evidence taken back, {pluralize(done['held'], 'episode')} held."
     )

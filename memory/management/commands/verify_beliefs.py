@@ -7,8 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from memory.ledger.confidence import Drift, find_drift
-from memory.management.failures import named_workspace
-from memory.management.wording import counted
+from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 
 
@@ -34,7 +33,9 @@ class Command(BaseCommand):
                 self.stdout.write(
                     f"{drift['id']}: {drift['column']} is {drift['stored']}, evidence gives {drift['given']}"
                 )
-            whose = named or f"{counted(len(workspaces), 'workspace')}"
-            self.stdout.write(f"{counted(checked, 'belief')} of {whose} checked, {counted(len(drifts), 'difference')}")
+            whose = named or f"{pluralize(len(workspaces), 'workspace')}"
+            self.stdout.write(
+                f"{pluralize(checked, 'belief')} of {whose} checked, {pluralize(len(drifts), 'difference')}"
+            )
         if drifts:
             raise CommandError("Some beliefs differ from their evidence.", returncode=1)

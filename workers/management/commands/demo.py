@@ -28,7 +28,7 @@ import memory
 from beliefsite.celery import app
 from beliefsite.services import describe_services
 from memory.access import create_key, create_workspace, remove_workspace
-from memory.management.wording import counted
+from memory.management.command_line import pluralize
 from memory.models import Membership, Permission, Role
 
 _WORKSPACE = "demo"
@@ -339,4 +339,4 @@ def _print_still_believed(cards: Sequence[Card], out: OutputWrapper) -> None:
     for card in borne_out:
         out.write(f"  {card['confidence']:.2f}  {card['origins']['SUPPORTS']} conversations  {card['statement']}")
     rest = len(cards) - len(borne_out)
-    out.write(f"  and {counted(rest, 'belief')} from a single conversation")
+    out.write(f"  and {pluralize(rest, 'belief')} from a single conversation")

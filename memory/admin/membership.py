@@ -1,36 +1,43 @@
-"""The shared ground of every admin page: rows by membership, rights by role.
+"""The base of every admin page: rows by membership, rights by role, tables too long to count.
 
 Django's own permissions and groups are not asked: whoever is staff may open the admin, and finds there the rows of
 the workspaces they are a member of. A superuser is no exception.
 """
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.contrib.admin import RelatedFieldListFilter, ShowFacets
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
 from django.forms import BaseInlineFormSet, ModelChoiceField, ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest
 
-from memory.admin.roles import rows_in_sight, rows_of_member, workspace_of, workspaces_of
-from memory.models import Role
+from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
+from memory.models import Belief, Episode, Membership, Role, Turn, TurnEpisode, Workspace
 
 # unfold ships no types; its classes are Django's with other templates.
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin, TabularInline
     from django.contrib.admin.options import BaseModelAdmin
+    from django.core.paginator import Paginator
 
     _Base = BaseModelAdmin[Any]
     _FormSet = BaseInlineFormSet[Any, Any, ModelForm[Any]]
+    _Pages = Paginator[Any]
 else:
     from unfold.admin import ModelAdmin, TabularInline
     from unfold.forms import PaginationInlineFormSet
+    from unfold.paginator import InfinitePaginator
 
     _Base = object
     _FormSet = PaginationInlineFormSet
+    _Pages = InfinitePaginator
 
 Row = TypeVar("Row", bound=models.Model)
 Parent = TypeVar("Parent", bound=models.Model)
@@ -39,7 +46,11 @@ Parent = TypeVar("Parent", bound=models.Model)
 _NEVER_SHOWN = ("search", "candidate_vector", "vector")
 
 
-class ByMembership(_Base):
+class PagesWithoutCount(_Pages):
+    """Pages of a table that is too long to count."""
+
+
+class MembershipRights(_Base):
     """Rows, choices and rights of one model, by the person's membership in each workspace."""
 
     adds: ClassVar[Role | None] = None
@@ -49,22 +60,22 @@ class ByMembership(_Base):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         names = {field.name for field in self.model._meta.get_fields()}
         rows = super().get_queryset(request).defer(*names.intersection(_NEVER_SHOWN))
-        return rows_in_sight(rows, request=request)
+        return visible_rows(rows, request=request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return _may(request, Role.READER, obj)
+        return _holds_role(request, Role.READER, obj)
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return _may(request, self.adds, obj)
+        return _holds_role(request, self.adds, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return _may(request, self.changes, obj)
+        return _holds_role(request, self.changes, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return _may(request, self.deletes, obj)
+        return _holds_role(request, self.deletes, obj)
 
     def formfield_for_foreignkey(
         self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
@@ -82,10 +93,77 @@ class ByMembership(_Base):
         self, field: models.ForeignKey[Any, Any] | models.ManyToManyField[Any, Any], request: HttpRequest
     ) -> models.QuerySet[Any]:
         rows = field.related_model._default_manager.all()
-        return rows_of_member(rows, request=request, at_least=self.adds or self.changes or Role.READER)
+        return member_rows(rows, request=request, at_least=self.adds or self.changes or Role.READER)
 
 
-class MembersAdmin(ByMembership, ModelAdmin[Row]):
+def _holds_role(request: HttpRequest, role: Role | None, row: models.Model | None) -> bool:
+    """Tell whether the person holds a role: in the row's workspace, or for no row in any."""
+    if role is None:
+        return False
+    held = workspaces_of(request, at_least=role)
+    return bool(held) if row is None else workspace_of(row) in held
+
+
+_RANKS = {Role.READER: 1, Role.CURATOR: 2, Role.OWNER: 3}
+
+# One page asks for permissions dozens of times; a request sees the memberships that it began with.
+_roles_by_request: WeakKeyDictionary[HttpRequest, Mapping[int, Role]] = WeakKeyDictionary()
+
+
+def roles_of(request: HttpRequest) -> Mapping[int, Role]:
+    """Return the person's role by workspace id."""
+    if request not in _roles_by_request:
+        held = Membership.objects.filter(user=request.user.pk).values_list("workspace", "role")
+        _roles_by_request[request] = {workspace: Role(role) for workspace, role in held}
+    return _roles_by_request[request]
+
+
+def workspaces_of(request: HttpRequest, *, at_least: Role = Role.READER) -> list[int]:
+    """List the ids of the workspaces in which the person holds a role or a higher one."""
+    return [workspace for workspace, role in roles_of(request).items() if _RANKS[role] >= _RANKS[at_least]]
+
+
+def member_rows(
+    rows: models.QuerySet[Row], *, request: HttpRequest, at_least: Role = Role.READER
+) -> models.QuerySet[Row]:
+    """Keep the rows of the workspaces in which the person holds a role; rows of no workspace are nobody's."""
+    column = "pk" if rows.model is Workspace else "workspace"
+    return rows.filter(**{f"{column}__in": workspaces_of(request, at_least=at_least)})
+
+
+def visible_rows(rows: models.QuerySet[Row], *, request: HttpRequest) -> models.QuerySet[Row]:
+    """Keep the rows of a member, without those of what was forgotten where the person is no curator (B19)."""
+    mine = member_rows(rows, request=request)
+    curated = workspaces_of(request, at_least=Role.CURATOR)
+    if set(curated) == set(roles_of(request)):
+        return mine
+    for forgotten in _forgotten_conditions(rows.model):
+        mine = mine.filter(~forgotten | Q(workspace__in=curated))
+    return mine
+
+
+def _forgotten_conditions(model: type[models.Model]) -> Iterator[Q | Exists]:
+    """Say which rows are of a forgotten episode or belief: it itself, and what leads to it."""
+    if model in _FORGOTTEN_STATUS:
+        yield Q(status=_FORGOTTEN_STATUS[model])
+    elif model is Turn:
+        yield Exists(TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__status=EpisodeStatus.FORGOTTEN))
+    else:
+        for field in model._meta.concrete_fields:
+            if field.related_model in _FORGOTTEN_STATUS:
+                yield Q(**{f"{field.name}__status": _FORGOTTEN_STATUS[field.related_model]})
+
+
+_FORGOTTEN_STATUS: Mapping[object, str] = {Episode: EpisodeStatus.FORGOTTEN, Belief: BeliefStatus.FORGOTTEN}
+
+
+def workspace_of(row: models.Model) -> int:
+    """Return the id of the workspace that a row belongs to."""
+    workspace: int = row.pk if isinstance(row, Workspace) else row.workspace_id  # type: ignore[attr-defined]
+    return workspace
+
+
+class MembersAdmin(MembershipRights, ModelAdmin[Row]):
     """A model's pages, for the members of its workspaces."""
 
     # Neither bulk deletion nor any other act on many rows, but where a page names one.
@@ -127,14 +205,14 @@ class MembersAdmin(ByMembership, ModelAdmin[Row]):
         )
 
 
-class AuditAdmin(MembersAdmin[Row]):
+class ReadOnlyAdmin(MembersAdmin[Row]):
     """Pages of rows that tell what happened: nobody adds, changes or deletes any."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return flatten_fieldsets(self.get_fieldsets(request, obj))
 
 
-class ShownOnly(_FormSet):
+class ReadOnlyFormSet(_FormSet):
     """Rows that are shown beside a form and take no part in it: whatever is posted, they stay as they are."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -157,10 +235,10 @@ class ShownOnly(_FormSet):
         return []
 
 
-class AuditInline(ByMembership, TabularInline[Row, Parent]):
+class ReadOnlyInline(MembershipRights, TabularInline[Row, Parent]):
     """Rows beside their parent, to look at."""
 
-    formset = ShownOnly
+    formset = ReadOnlyFormSet
     extra = 0
     max_num = 0
     per_page = 25
@@ -172,21 +250,13 @@ class AuditInline(ByMembership, TabularInline[Row, Parent]):
         return self.fields or ()
 
 
-class OfMyWorkspaces(RelatedFieldListFilter):
+class OwnWorkspaces(RelatedFieldListFilter):
     """A filter whose values are rows of the person's own workspaces."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        rows = rows_of_member(field.related_model._default_manager.all(), request=request)
+        rows = member_rows(field.related_model._default_manager.all(), request=request)
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
 
 
 def _has_workspace(model: type[models.Model]) -> bool:
     return any(field.name == "workspace" for field in model._meta.fields)
-
-
-def _may(request: HttpRequest, role: Role | None, row: models.Model | None) -> bool:
-    """Tell whether the person holds a role: in the row's workspace, or for no row in any."""
-    if role is None:
-        return False
-    held = workspaces_of(request, at_least=role)
-    return bool(held) if row is None else workspace_of(row) in held
