@@ -124,7 +124,7 @@ def ready_export(*, sample: Sample, workspace: "Workspace", series: int) -> Call
     """Give the file of a workspace ids that nobody has, and return what imports it."""
     from django.utils import timezone
 
-    from memory.domain.actor import Actor, ActorKind
+    from memory.domain.identity import Actor, ActorKind
     from memory.export.importer import import_workspace
 
     ids: dict[bytes, bytes] = {}

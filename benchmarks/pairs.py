@@ -103,7 +103,7 @@ def make_beliefs(*, count: int) -> list["BeliefSource"]:
 def find_pairs(*, beliefs: Sequence["BeliefSource"], vectors: Vectors) -> Places:
     """Return the places of the pairs that a cycle finds."""
     from memory.consolidation.twins import near_pairs
-    from memory.domain.calibration import identity_profile
+    from memory.domain.similarity import identity_profile
 
     changed = {belief.id for belief in beliefs}
     profile = identity_profile(model="drawn")

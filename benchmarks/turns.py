@@ -189,7 +189,7 @@ def scan() -> Bar:
     """Scan turns of every length for signals; return the 99th percentile."""
     from django.conf import settings
 
-    from memory.domain.signals import scan_signal
+    from memory.language.explicit_requests import scan_signal
 
     texts = [one.text for one in draw(count=2_000)]
     whole = "\n".join(texts)

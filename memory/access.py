@@ -22,8 +22,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.ids import is_episode_id, is_turn_id, is_whole
+from memory.domain.identity import Actor, ActorKind, is_episode_id, is_turn_id, is_whole
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.models import (
     ApiKey,

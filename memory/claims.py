@@ -16,16 +16,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memory.domain.breaking import OWN_ERRORS, describe_own
-from memory.domain.conversation import Role
-from memory.domain.language import detect_language
-from memory.domain.lifecycle import ConsolidationState
-from memory.domain.matter import matter_of
-from memory.domain.user_names import person_of
+from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error
+from memory.domain.taxonomy import Role
 from memory.language.claims import ReadClaim, Speech, read_claims
-from memory.language.modes import EVIDENCE, Mode
-from memory.language.since import holds_since
-from memory.language.wording import tell_of
+from memory.language.clauses import EVIDENCE, Mode
+from memory.language.dates import holds_since
+from memory.language.sentences import strip_echo
+from memory.language.third_person import person_of, tell_of
+from memory.language.words import detect_language
 from memory.llm.call_log import CallScope
 from memory.llm.embeddings import embed_for_workspace, embedder_of
 from memory.llm.prompts import VERSIONS
@@ -61,7 +59,7 @@ def read_episodes_into_claims(
                     continue
                 claims = read_episode(episode=episode)
             except OWN_ERRORS as error:
-                broken[episode.pk] = describe_own(error)
+                broken[episode.pk] = describe_own_error(error)
                 continue
             rows.append(episode)
             stored += [_claim_row(episode, number, claim, now) for number, claim in enumerate(claims, start=1)]
@@ -106,7 +104,7 @@ def read_episode(*, episode: Episode) -> list[ReadClaim]:
 
     An episode of an AI asserts nothing about its user (E2).
     """
-    matter = matter_of(episode.text, episode.speaker)
+    matter = strip_echo(episode.text, episode.speaker)
     if not matter:
         return []
     if not is_speech(episode):
@@ -139,7 +137,7 @@ def store_own_words(*, episode: Episode, words: str, now: datetime) -> Claim:
 
 def needs_model(episode: Episode) -> bool:
     """Tell whether a model reads more out of an episode than stands there: of speech that says anything at all."""
-    return is_speech(episode) and bool(matter_of(episode.text, episode.speaker))
+    return is_speech(episode) and bool(strip_echo(episode.text, episode.speaker))
 
 
 def is_speech(episode: Episode) -> bool:
@@ -278,7 +276,7 @@ def _said_order(row: Episode) -> tuple[datetime, int]:
 
 
 def _has_content(row: Episode) -> bool:
-    return bool(matter_of(row.text, row.speaker))
+    return bool(strip_echo(row.text, row.speaker))
 
 
 def _batch_messages(rows: Iterable[Episode], alone: Collection[str]) -> Iterator[list[Episode]]:
@@ -329,7 +327,7 @@ def _message_text(row: Episode, *, is_read: bool) -> MessageText:
     name = person_of(user=row.user, speaker=row.speaker, language=row.language)
     return MessageText(
         id=row.pk,
-        text=matter_of(row.text, row.speaker),
+        text=strip_echo(row.text, row.speaker),
         speaker=name if role == Role.USER else "",
         language=row.language,
         occurred_on=row.occurred_at.date().isoformat(),
@@ -424,7 +422,7 @@ def _read_facts(ids: Sequence[str], now: datetime) -> list[Claim]:
     """Give each fact the one claim that it is, under its own vector."""
     unread = Episode.objects.select_for_update(no_key=True, of=("self",)).filter(_is_fact(), pk__in=ids, read_at=None)
     rows = list(unread.order_by("pk").defer("search"))
-    said = {row.pk: matter_of(row.text, row.speaker) for row in rows}
+    said = {row.pk: strip_echo(row.text, row.speaker) for row in rows}
     claims = Claim.objects.bulk_create(_fact_claim(row, said[row.pk], now) for row in rows if said[row.pk])
     Episode.objects.filter(pk__in=list(said)).update(read_at=now)
     return claims

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.domain.policy_settings import Setting, iter_settings
+from memory.domain.policy import Setting, iter_settings
 
 PREFIX = "ENGRAM_"
 

@@ -20,8 +20,7 @@ from memory.access import Viewer, visible_beliefs
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.rebuild.repair import LOST, take_up_again
 from memory.consolidation.weighing import restore_superseded
-from memory.domain.actor import Actor
-from memory.domain.content_hash import holds_words
+from memory.domain.identity import Actor, holds_words
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.ledger.evidence import EvidenceWithdrawal, recompute_without, supporting_rows, withdraw_evidence
 from memory.ledger.transactions import (

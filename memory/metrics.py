@@ -23,7 +23,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from memory.consolidation.sweep import SWEEP
-from memory.domain.edges import EdgeKind
+from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
 from memory.graph.edges import count_unlinked
 from memory.llm.requests import Purpose

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.language.wording import tell_of
+from memory.language.third_person import tell_of
 from memory.llm.prompts import (
     CLASSIFICATION,
     CONTRADICT,

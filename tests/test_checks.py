@@ -17,7 +17,7 @@ from django.db import connection, connections
 
 from beliefsite import environment
 from memory import checks
-from memory.domain.policy_settings import iter_settings, parse_setting
+from memory.domain.policy import iter_settings, parse_setting
 from memory.environment import GROUPS, known_variables, render_example
 
 ROOT = Path(__file__).resolve().parent.parent

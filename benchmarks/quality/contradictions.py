@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
 
-from memory.language.contradictions import find_contradiction
-from memory.language.sides import read_side
+from memory.language.contradictions import find_contradiction, read_side
 
 SAMPLE = Path(__file__).with_suffix(".jsonl")
 Beliefs = frozenset[str]

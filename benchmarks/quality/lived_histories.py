@@ -20,8 +20,7 @@ from django.conf import settings
 
 from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Kind, Said, judge, state_majority
 from benchmarks.quality.reliability import Sample
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import LIVE
+from memory.domain.lifecycle import LIVE, Reason
 from memory.ingest.json_lines import plan_replay
 from memory.ingest.schemas import IngestContext, Stored
 from memory.ingest.store import store_raw_episodes

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from memory.domain.matching import Claim
-from memory.domain.verdicts import judge_by_rules
+from memory.language.analysis import SpokenText
+from memory.language.verdicts import judge_by_rules
 from memory.llm.offline import OfflineModel
 from memory.llm.requests import EpisodeText, SynthesisRequest
 from tests.model_server_acts import Asked, Script, judged, sensible
@@ -62,8 +62,8 @@ SCRIPTS: dict[str, Script] = {"rules": by_rules, "topics": by_topic, "agreeing":
 
 def _judge_by_rules(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:
     judgement = judge_by_rules(
-        episode=Claim(text=episode["text"], speaker=episode.get("speaker", "")),
-        belief=Claim(text=belief["belief"], speaker=belief["subject"]),
+        episode=SpokenText(text=episode["text"], speaker=episode.get("speaker", "")),
+        belief=SpokenText(text=belief["belief"], speaker=belief["subject"]),
     )
     return judgement.verdict, judgement.reason
 

@@ -21,8 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
 
-from memory.domain.matching import Claim
-from memory.domain.verdicts import Verdict, judge_by_rules
+from memory.domain.evidence import Verdict
+from memory.language.analysis import SpokenText
+from memory.language.verdicts import judge_by_rules
 
 SEED = 20_240
 NORMAL_95 = 1.959964
@@ -68,7 +69,7 @@ Table = Counter[tuple[Verdict, Verdict]]  # (label, verdict)
 
 def judge_with_rules(episode: str, belief: str) -> Verdict:
     """Judge one pair through the door that the product uses."""
-    return judge_by_rules(episode=Claim(text=episode), belief=Claim(text=belief)).verdict
+    return judge_by_rules(episode=SpokenText(text=episode), belief=SpokenText(text=belief)).verdict
 
 
 def read_pairs(path: Path) -> list[Pair]:

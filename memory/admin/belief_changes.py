@@ -25,7 +25,7 @@ from memory.admin.membership import (
 )
 from memory.admin.presentation import badge, facts_of, link_to, text_block, words_of_reason
 from memory.consolidation.curating import Act, curate_belief
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.facts.contradictions import dismiss_contradiction_candidates, reopen_contradiction_candidates
 from memory.ledger.transactions import NotFound

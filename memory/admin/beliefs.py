@@ -17,8 +17,7 @@ from memory.admin.belief_changes import ACTIONS, HistoryInline, PinForm, ReasonF
 from memory.admin.episodes import rows_with_words
 from memory.admin.membership import MembersAdmin, OwnWorkspaces, PagesWithoutCount, ReadOnlyAdmin, ReadOnlyInline
 from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, text_block
-from memory.domain.evidence import EvidenceRow, WeighedEvidence, weigh_evidence
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import EvidenceRow, Verdict, WeighedEvidence, weigh_evidence
 from memory.models import (
     Belief,
     BeliefEmbedding,

@@ -19,9 +19,8 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from memory.admin.membership import member_rows, roles_of
-from memory.domain.beta import Beta
+from memory.domain.evidence import Beta, Verdict
 from memory.domain.lifecycle import BeliefStatus, CycleState, EpisodeStatus, JobState
-from memory.domain.verdicts import Verdict
 from memory.models import (
     Belief,
     BeliefAccess,

@@ -18,8 +18,8 @@ from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, spli
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Wording, embed_wordings
 from memory.consolidation.proposing import better_evidenced
-from memory.domain.ids import IdKind, id_pattern
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
 from memory.ledger.transactions import Author
 from memory.models import FactType, Permission

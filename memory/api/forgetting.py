@@ -26,7 +26,7 @@ from memory.api.requests import (
     viewer_from,
 )
 from memory.api.responses import MEMORY_NAME, documented
-from memory.domain.ids import is_episode_id, is_turn_id, is_whole
+from memory.domain.identity import is_episode_id, is_turn_id, is_whole
 from memory.erasure.erase import Erasure, erase_memories, erase_unread_turn, erase_user, erase_workspace
 from memory.forgetting import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission

@@ -16,12 +16,12 @@ from memory.access import allowed_projects
 from memory.api.memories import EpisodeListView
 from memory.api.requests import holder_of, replace_surrogates
 from memory.api.responses import CONTENT_TYPE, documented, problem, without_secrets
-from memory.domain.ids import IdKind, id_pattern
-from memory.domain.signals import Signal
+from memory.domain.identity import IdKind, id_pattern
 from memory.facts.remember import Remembered, remember
 from memory.ingest.buffer import BufferedTurn, buffer_raw_turns
 from memory.ingest.schemas import INGEST, EpisodeLine, IngestContext, Name, Rejected, Slug, Stored, Time, TurnLine
 from memory.ingest.store import store_raw_episodes
+from memory.language.explicit_requests import Signal
 from memory.models import Permission
 
 _EPISODES = "episodes"

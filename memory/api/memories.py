@@ -41,7 +41,7 @@ from memory.api.responses import (
     documented,
     page_schema,
 )
-from memory.domain.ids import is_episode_id, is_turn_id
+from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import episodes_as_of
 from memory.models import Belief, Episode, Permission, Project, Transition

@@ -36,7 +36,7 @@ from memory.api.responses import (
     RoundedField,
     documented,
 )
-from memory.domain.knowledge import RecallMode
+from memory.domain.taxonomy import RecallMode
 from memory.models import Permission
 from memory.recall.prompt_lines import gather_context, recollect
 from memory.recall.query import LINKS_ARE_OF_NOW, WRONG_ORDER, MemoryType, RecallProfile, RecallQuery, RecallScope

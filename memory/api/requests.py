@@ -48,8 +48,7 @@ from memory.access import (
     note_key_use,
     viewer_of,
 )
-from memory.domain.actor import Actor
-from memory.domain.ids import IdKind
+from memory.domain.identity import Actor, IdKind
 from memory.ingest.json_lines import NotJson, read_json
 from memory.models import ApiKey, Belief, Permission, Project, Workspace
 from memory.redaction.service import redact_values

@@ -34,18 +34,14 @@ from memory.consolidation.handmade import CannotStand
 from memory.consolidation.held import NotUndone
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import CannotBeUndone
-from memory.domain.category import Category
-from memory.domain.conversation import Role
-from memory.domain.edges import EdgeKind
-from memory.domain.kinds import Kind
-from memory.domain.knowledge import Knowledge, RecallMode
+from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus, IllegalTransitionError
-from memory.domain.tiers import Tier
+from memory.domain.taxonomy import Category, Kind, Knowledge, RecallMode, Role, Tier
 from memory.erasure.erase import TurnIsRead
 from memory.export.file_format import BrokenFile
 from memory.export.importer import IdTaken, WorkspaceNotEmpty
 from memory.ingest.corrections import WasForgotten
-from memory.language.modes import Mode
+from memory.language.clauses import Mode
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.models import FactType

@@ -27,7 +27,7 @@ from memory.api.reflection import (
     SubjectsView,
 )
 from memory.api.responses import API_PREFIX, plain_problem
-from memory.domain.ids import IdKind, beginning_pattern, id_pattern
+from memory.domain.identity import IdKind, beginning_pattern, id_pattern
 from memory.redaction.redact import redact
 
 

@@ -13,8 +13,8 @@ from memory.consolidation.blame import blame_episodes
 from memory.consolidation.cycle import TIME_IS_UP, budget_policy, has_time_for_a_call, seconds_left, spend_budget
 from memory.consolidation.leases import JobLease, fail_job, hold_back
 from memory.consolidation.setting_aside import BrokenBy
-from memory.domain.breaking import describe_own
-from memory.domain.time_limits import holds_a_call
+from memory.domain.lifecycle import describe_own_error
+from memory.domain.policy import holds_a_call
 from memory.llm.call_log import (
     CallBudget,
     CallScope,
@@ -83,7 +83,7 @@ def _raise_if_ours(lease: JobLease[Any], failures: Sequence[FailedRequest]) -> N
     if not ours or not language_model().is_offline or not isinstance(lease.job, ClusterJob):
         return
     alone = {
-        failure.request.episodes[0].id: describe_own(failure.message)
+        failure.request.episodes[0].id: describe_own_error(failure.message)
         for failure in ours
         if len(failure.request.episodes) == 1
     }

@@ -12,10 +12,9 @@ from memory.consolidation.novelty import is_novel
 from memory.consolidation.related import KnownBeliefs, is_of_old
 from memory.consolidation.sources import EpisodeSource, read_members
 from memory.consolidation.testimony import PAST, find_supported_later, read_job_evidence
-from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.gates import Reason
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
+from memory.domain.evidence import EvidenceRow, Verdict, weigh_evidence
+from memory.domain.lifecycle import Reason
+from memory.language.clauses import Mode
 from memory.ledger.beliefs import BeliefDraft, BeliefSource, CreationOutcome, StatementVector, create_belief
 from memory.ledger.confidence import confidence_policy
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs

@@ -15,9 +15,8 @@ from memory.consolidation.cycle import check_believing
 from memory.consolidation.handmade import Wording, curators_word, draft_worded
 from memory.consolidation.settling import pool_left_over, settle_evidenced
 from memory.consolidation.testimony import Testimony, read_testimony, unite_testimony
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, IllegalTransitionError
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.ledger.beliefs import (
     BeliefDraft,
     CreationOutcome,

@@ -5,7 +5,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from memory.consolidation.finish import close_cycle
-from memory.domain.actor import Actor
+from memory.domain.identity import Actor
 from memory.domain.lifecycle import CycleState
 from memory.models import ClusterJob, Cycle, StructuralJob
 from memory.models.cycles import OPEN_CYCLE_STATES

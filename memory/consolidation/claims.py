@@ -17,15 +17,12 @@ from memory.consolidation.birth import found_candidate
 from memory.consolidation.related import KnownBeliefs, is_of_old
 from memory.consolidation.sources import EpisodeSource, canonical_key, hash_members, read_members, source_of
 from memory.consolidation.testimony import PAST, find_supported_later, give_evidence
-from memory.domain.cards import Timeframe
-from memory.domain.changes import find_change_point
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
-from memory.domain.sentences import list_words
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
-from memory.language.relations import Relation
+from memory.domain.evidence import Verdict, find_change_point
+from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, JobState, Reason
+from memory.language.clauses import Mode
+from memory.language.relations import ClaimRelation
+from memory.language.sentences import list_words
+from memory.language.subjects import Timeframe
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import confidence_policy, read_evidence_rows
 from memory.ledger.gates import challenge_belief, is_challenged
@@ -200,7 +197,7 @@ def hear_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     return [*touched, *found_candidate(cycle=cycle, job=job, members=members)]
 
 
-def _ended_by_then(claim: Claim, cycle: Cycle, *, besides: Collection[str]) -> list[tuple[Belief, Relation]]:
+def _ended_by_then(claim: Claim, cycle: Cycle, *, besides: Collection[str]) -> list[tuple[Belief, ClaimRelation]]:
     """Return what a claim said would end by now, as a model alone may have seen (C1)."""
     rows = Evidence.objects.filter(
         claim=claim,
@@ -210,12 +207,12 @@ def _ended_by_then(claim: Claim, cycle: Cycle, *, besides: Collection[str]) -> l
         belief__valid_until__lte=cycle.now,
     ).exclude(belief__in=besides)
     return [
-        (row.belief, Relation(verdict=Verdict.CONTRADICTS, reason=row.reason, ends=True))
+        (row.belief, ClaimRelation(verdict=Verdict.CONTRADICTS, reason=row.reason, ends=True))
         for row in rows.select_related("belief")
     ]
 
 
-def is_disputed(belief: Belief, relation: Relation) -> bool:
+def is_disputed(belief: Belief, relation: ClaimRelation) -> bool:
     """Tell whether a claim names another value of what is believed, and announces no change (E4)."""
     is_unannounced = relation.verdict is Verdict.CONTRADICTS and not relation.ends
     return is_unannounced and belief.status == BeliefStatus.ACTIVE
@@ -275,13 +272,13 @@ def told_at(*, claim: Claim) -> datetime:
     return max(said_at, claim.begins_at)
 
 
-def _unless_late(belief: Belief, relation: Relation, later: Collection[str]) -> Relation:
+def _unless_late(belief: Belief, relation: ClaimRelation, later: Collection[str]) -> ClaimRelation:
     if relation.verdict is Verdict.CONTRADICTS and belief.pk in later:
-        return Relation(verdict=Verdict.IRRELEVANT, reason="It was said before what the belief rests on.")
+        return ClaimRelation(verdict=Verdict.IRRELEVANT, reason="It was said before what the belief rests on.")
     return relation
 
 
-def _store_verdicts(job: ClusterJob, source: EpisodeSource, judged: Sequence[tuple[Belief, Relation]]) -> None:
+def _store_verdicts(job: ClusterJob, source: EpisodeSource, judged: Sequence[tuple[Belief, ClaimRelation]]) -> None:
     rows = [
         _verdict(job, source, belief, relation.verdict, relation.reason, ends=relation.ends)
         for belief, relation in judged

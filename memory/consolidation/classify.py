@@ -22,9 +22,9 @@ from memory.consolidation.put_off import founded_beside
 from memory.consolidation.setting_aside import work_around
 from memory.consolidation.singles import comparable
 from memory.consolidation.sources import EpisodeSource, nearest_above, person_of, read_candidates, read_members
-from memory.domain.batches import batch_pairs, gather_pairs
+from memory.domain.clustering import batch_pairs, gather_pairs
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus, JobState
-from memory.domain.verdicts import Verdict
 from memory.ledger.beliefs import (
     BeliefSource,
     claim_key,

@@ -24,9 +24,8 @@ from memory.consolidation.setting_aside import find_broken, set_aside
 from memory.consolidation.settling import PARTLY_ASKED, settle_or_pool
 from memory.consolidation.singles import SinglesBatch, gather_singles
 from memory.consolidation.sources import EpisodeSource, each_once, hash_members, read_episodes, read_sources
-from memory.domain.breaking import OWN_ERRORS
 from memory.domain.clustering import centrality, cluster, rank_clusters
-from memory.domain.lifecycle import ConsolidationState, JobState
+from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, JobState
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import Embedder, language_model
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind

@@ -6,9 +6,8 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from memory.domain.actor import Actor
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
+from memory.domain.identity import Actor
+from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_status, lock_existing_beliefs

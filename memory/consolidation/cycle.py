@@ -18,8 +18,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import find_pause
 from memory.domain.lifecycle import ConsolidationState, CycleState
-from memory.domain.policy import BudgetPolicy
-from memory.domain.time_limits import holds_a_call
+from memory.domain.policy import BudgetPolicy, holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
 from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
 from memory.models.cycles import OPEN_CYCLE_STATES

@@ -28,11 +28,10 @@ from memory.consolidation.reading import read_speech
 from memory.consolidation.setting_aside import set_aside
 from memory.consolidation.settling import fail_unembedded, settle_echoes
 from memory.consolidation.weighing import weigh_turns
-from memory.domain.actor import cycle_actor
-from memory.domain.breaking import OWN_ERRORS, describe_own
-from memory.domain.lifecycle import ConsolidationState
-from memory.domain.matter import matter_of
-from memory.domain.time_limits import holds_a_call, step_seconds
+from memory.domain.identity import cycle_actor
+from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error
+from memory.domain.policy import holds_a_call, step_seconds
+from memory.language.sentences import strip_echo
 from memory.llm.call_log import CallScope, DailyCapReached
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
@@ -112,9 +111,9 @@ def _read_matters(cycle: Cycle, rows: Iterable[tuple[str, str, str]]) -> dict[st
     matters, broken = {}, {}
     for key, text, speaker in rows:
         try:
-            matters[key] = matter_of(text, speaker)
+            matters[key] = strip_echo(text, speaker)
         except OWN_ERRORS as error:
-            broken[key] = describe_own(error)
+            broken[key] = describe_own_error(error)
     set_aside(cycle=cycle, reasons=broken)
     return matters
 
@@ -214,7 +213,7 @@ class _Embedding:
             return list(_cut(batch, size=-(-len(batch) // 2)))
         if not self._is_well():
             raise error
-        set_aside(cycle=self.cycle, reasons={batch[0][0]: describe_own(error)})
+        set_aside(cycle=self.cycle, reasons={batch[0][0]: describe_own_error(error)})
         return []
 
     def _embed_batch(self, batch: Sequence[Matter]) -> None:

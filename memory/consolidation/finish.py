@@ -16,11 +16,10 @@ from memory.consolidation.put_off import NO_ROOM
 from memory.consolidation.settling import put_back, settle_expired
 from memory.consolidation.structural import STEP, carry_over, let_go_of_jobs
 from memory.consolidation.walk import walk_gates
-from memory.domain.actor import cycle_actor
-from memory.domain.gates import ArchiveGate, Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.gates import ArchiveGate
+from memory.domain.identity import cycle_actor
+from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, JobState, Reason
 from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
 from memory.models import (
     Belief,

@@ -27,9 +27,8 @@ from memory.consolidation.standing import adopt_jobs
 from memory.consolidation.testimony import give_evidence
 from memory.consolidation.twins import find_twins, proposed_lately, settled_lately
 from memory.consolidation.walk import walk_gates
-from memory.domain.breaking import OWN_ERRORS, describe_own
 from memory.domain.gates import GATES, MergeGate
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import OWN_ERRORS, CycleState, JobState, describe_own_error
 from memory.ledger.transactions import lock_workspace, try_early_gate_lock
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, GateDecision, JobKind
 from memory.models.cycles import OPEN_JOB_STATES
@@ -136,7 +135,7 @@ def _apply_or_fail(*, cycle: Cycle, attempt: int, job_id: int) -> None:
         log.exception("job_not_applied", cycle=cycle.pk, job=job_id)
         if isinstance(error, OWN_ERRORS) and set_members_aside(job=ClusterJob.objects.get(pk=job_id)):
             return _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
-        reason = describe_own(f"at the gate: {type(error).__name__}")
+        reason = describe_own_error(f"at the gate: {type(error).__name__}")
         ClusterJob.objects.filter(pk=job_id, state=JobState.CLASSIFIED).update(
             state=JobState.FAILED, state_reason=reason
         )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from memory.consolidation.cycle import budget_policy
-from memory.domain.language import detect_language
-from memory.domain.refusals import Refusal, refuse_statement
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.language.refusals import Refusal, refuse_statement
+from memory.language.words import detect_language
 from memory.ledger.beliefs import BeliefDraft, EmbeddingUnavailable, StatementVector, draft_successor
 from memory.ledger.evidence import EvidenceInput
 from memory.llm.call_log import CallScope, DailyCapReached

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.registry import language_model
 from memory.llm.requests import Purpose

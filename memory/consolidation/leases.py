@@ -18,7 +18,7 @@ from memory.consolidation.blame import blame_members
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import FRESH_SECONDS, budget_policy, renew_unless_cancelled
 from memory.domain.lifecycle import CycleState, JobState
-from memory.domain.time_limits import step_seconds
+from memory.domain.policy import step_seconds
 from memory.models import ClusterJob, Cycle, StructuralJob
 
 log = structlog.get_logger(__name__)

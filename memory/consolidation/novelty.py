@@ -2,9 +2,8 @@
 
 from django.db.models import F, Q
 
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.lifecycle import LIVE, BeliefStatus
 from memory.models import ClusterMember, JobVerdict
 
 

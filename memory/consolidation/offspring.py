@@ -12,11 +12,9 @@ from memory.consolidation.leases import JobLease
 from memory.consolidation.settling import pool_left_over
 from memory.consolidation.standing import check_again
 from memory.consolidation.structural import refuse
-from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.evidence import EvidenceRow, Verdict, weigh_evidence
 from memory.domain.gates import GateDecision
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
-from memory.domain.verdicts import Verdict
+from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, JobState
 from memory.ledger.beliefs import (
     BeliefDraft,
     CreationOutcome,

@@ -14,8 +14,7 @@ from django.db.models import DateTimeField, ExpressionWrapper, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now, TruncDay
 
-from memory.domain.breaking import OURS
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import OWN_ERROR_PREFIX, CycleState, JobState
 from memory.llm.call_log import CAP_REASONS
 from memory.llm.registry import fingerprint_models
 from memory.models import CallOutcome, ClusterJob, Cycle, ModelCall, Pause, PauseReason, Workspace
@@ -81,7 +80,9 @@ def _got_nothing_done(cycle: Cycle, state: CycleState) -> bool:
     Vectors are something where that is as far as the cycle came, and nothing where its jobs then got no answer. What
     our own code broke on is no reason to rest: it would break on it at any hour (E6).
     """
-    jobs = ClusterJob.objects.filter(cycle=cycle).exclude(state=JobState.FAILED, state_reason__startswith=OURS)
+    jobs = ClusterJob.objects.filter(cycle=cycle).exclude(
+        state=JobState.FAILED, state_reason__startswith=OWN_ERROR_PREFIX
+    )
     calls = ModelCall.objects.filter(cycle=cycle).exclude(outcome=CallOutcome.OWN_ERROR)
     has_jobs = jobs.exists()
     answered = calls.about_jobs() if has_jobs else calls

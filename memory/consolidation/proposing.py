@@ -13,10 +13,10 @@ from memory.consolidation.structural import refuse
 from memory.consolidation.synthesize import NO_STATEMENT
 from memory.consolidation.testimony import newest_against, newest_of_both, testimony_of
 from memory.consolidation.twins import FOUND_DIFFERENT
-from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
-from memory.domain.refusals import refuse_statement
-from memory.domain.user_names import name_of_user
+from memory.language.refusals import refuse_statement
+from memory.language.third_person import name_of_user
+from memory.language.words import detect_language
 from memory.ledger.beliefs import hash_statement
 from memory.llm.replies import Division, Reply, Statement, Synthesis, Union
 from memory.llm.requests import MergeRequest, Request, RevisionRequest, SplitRequest, StatedBelief

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.consolidation.asking import embed_patiently
-from memory.domain.matter import matter_of
+from memory.language.sentences import strip_echo
 from memory.ledger.transactions import lock_workspace
 from memory.llm.call_log import CallScope
 from memory.llm.registry import CallFailed, Embedder, FailureKind, WrongDimensions
@@ -127,7 +127,7 @@ _EPISODES = _Table(
     owner="episode",
     columns=("text", "speaker"),
     first="",
-    text=matter_of,
+    text=strip_echo,
     store=store_episode_vectors,
 )
 _CLAIMS = _Table(

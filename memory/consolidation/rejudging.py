@@ -10,9 +10,9 @@ from memory.consolidation.known import given_verdicts, judging_model
 from memory.consolidation.leases import JobLease
 from memory.consolidation.sources import person_of
 from memory.consolidation.testimony import Testimony, testimony_of, unite_testimony
-from memory.domain.batches import batch_pairs
-from memory.domain.matching import Claim
-from memory.domain.verdicts import Verdict
+from memory.domain.clustering import batch_pairs
+from memory.domain.evidence import Verdict
+from memory.language.analysis import SpokenText
 from memory.ledger.beliefs import supports_by_guard
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
@@ -69,7 +69,7 @@ def _store_without_asking(
     child: StructuralChild, testimony: Sequence[Testimony], likeness: Likeness
 ) -> list[Testimony]:
     """Store what was said before, and what the guard alone can tell; return what nobody has judged yet."""
-    statement = Claim(text=child.statement, speaker=child.subject, language=child.language)
+    statement = SpokenText(text=child.statement, speaker=child.subject, language=child.language)
     judged = set(child.verdicts.values_list("episode_id", flat=True))
     waiting = [said for said in testimony if said.episode.id not in judged]
     unheard = _repeat(child, waiting)

@@ -7,14 +7,13 @@ from datetime import datetime
 
 from memory.claims import RULES_READER
 from memory.consolidation.sources import EpisodeSource
-from memory.domain.changes import was_over
-from memory.domain.gates.decisions import LIVE
-from memory.domain.user_names import person_of
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
+from memory.domain.evidence import Verdict, was_closed_at
+from memory.domain.lifecycle import LIVE
+from memory.language.clauses import Mode
 from memory.language.readings import Reading, read_sentence
-from memory.language.relations import Relation, relate
+from memory.language.relations import ClaimRelation, relate_claim
 from memory.language.slots import slots_by_name, without_ended
+from memory.language.third_person import person_of
 from memory.ledger.gates import is_closed
 from memory.models import Belief, Claim
 
@@ -62,7 +61,7 @@ class KnownBeliefs:
         self.readings = [_read_belief(belief) for belief in self.beliefs]
         self._index = WordIndex(self.readings)
 
-    def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, Relation]]:
+    def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, ClaimRelation]]:
         """Yield the beliefs that a claim says something about, and what."""
         reading = read_claim(claim=claim, source=source)
         asked = (*reading.stems, *_keys_of(reading), *_ended_words(reading))
@@ -70,7 +69,7 @@ class KnownBeliefs:
             belief = self.beliefs[place]
             if not _is_in_sight(belief, source):
                 continue
-            found = relate(
+            found = relate_claim(
                 claim=reading,
                 belief=self.readings[place],
                 is_explicit=claim.confidence >= EXPLICIT,
@@ -85,7 +84,7 @@ class KnownBeliefs:
         return {self.beliefs[place].pk for place in places if _is_in_sight(self.beliefs[place], source)}
 
 
-def is_of_old(found: Iterable[tuple[Belief, Relation]]) -> bool:
+def is_of_old(found: Iterable[tuple[Belief, ClaimRelation]]) -> bool:
     """Tell whether what is said is about a belief that was closed since: then it founds nothing that holds now (C2)."""
     return any(is_closed(belief) for belief, _ in found)
 
@@ -123,7 +122,7 @@ def _ended_words(reading: Reading) -> Iterable[str]:
 
 
 def _is_in_sight(belief: Belief, source: EpisodeSource) -> bool:
-    if was_over(status=belief.status, valid_until=belief.valid_until, at=source.occurred_at):
+    if was_closed_at(status=belief.status, valid_until=belief.valid_until, at=source.occurred_at):
         return False
     same_project = belief.project_id in (None, source.project_id)
     return same_project and belief.user in ("", source.user) and belief.language in ("", source.language)

@@ -11,9 +11,7 @@ from django.db.models.functions import Coalesce, Now
 from memory.consolidation.claims import announced_claims
 from memory.consolidation.cycle import note_new_episodes, open_cycle_unasked
 from memory.consolidation.pausing import is_outdated, resting_among
-from memory.domain.breaking import OF_ONE_WORKSPACE
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import ConsolidationState
+from memory.domain.lifecycle import LIVE, WORKSPACE_ERRORS, ConsolidationState
 from memory.models import Belief, Cycle, Episode, Pause, StructuralJob, Trigger, Workspace
 
 log = structlog.get_logger(__name__)
@@ -107,7 +105,7 @@ def _open_all(workspaces: Sequence[int], *, now: datetime) -> list[str]:
     for workspace_id in workspaces:
         try:
             cycle = open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.SCHEDULE)
-        except OF_ONE_WORKSPACE:  # those that come after it have theirs opened all the same
+        except WORKSPACE_ERRORS:  # those that come after it have theirs opened all the same
             log.exception("cycle_not_opened", workspace=workspace_id)
             continue
         opened += [cycle.pk] if cycle else []

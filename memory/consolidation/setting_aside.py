@@ -12,8 +12,7 @@ from django.db.models import F
 from memory.consolidation.blame import blame_members
 from memory.consolidation.leases import JobLease, fail_job
 from memory.consolidation.sources import EpisodeSource, read_sources
-from memory.domain.breaking import OWN_ERRORS, describe_own
-from memory.domain.lifecycle import ConsolidationState
+from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error
 from memory.ledger.beliefs import passes_guard
 from memory.llm.registry import CallFailed, language_model
 from memory.llm.requests import SynthesisRequest
@@ -47,7 +46,7 @@ def work_around(*, lease: JobLease[ClusterJob], work: Callable[[], None]) -> Non
             if not isinstance(error, BrokenBy):
                 raise
             blame_members(job_id=lease.job_id)
-            return fail_job(lease=lease, reason=describe_own(str(error)))
+            return fail_job(lease=lease, reason=describe_own_error(str(error)))
 
 
 def set_members_aside(*, job: ClusterJob) -> int:
@@ -68,7 +67,7 @@ def _why_broken(episode: EpisodeSource) -> str:
     try:
         _read_alone(episode)
     except OWN_ERRORS as error:
-        return describe_own(error)
+        return describe_own_error(error)
     return ""
 
 

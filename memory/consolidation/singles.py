@@ -17,9 +17,9 @@ from django.db.models import QuerySet
 from memory.consolidation.known import evidenced_pairs, judged_pairs
 from memory.consolidation.related import KnownBeliefs, find_alike_claims
 from memory.consolidation.sources import EpisodeSource, as_candidate, canonical_key, nearest_above
-from memory.domain.batches import PackedText, pack_texts
+from memory.domain.clustering import PackedText, pack_texts
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import ConsolidationState
-from memory.domain.verdicts import Verdict
 from memory.ledger.beliefs import (
     BeliefSource,
     claim_key,

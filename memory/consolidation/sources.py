@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import QuerySet
 
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matching import Claim as Text
-from memory.domain.matter import matter_of
-from memory.domain.person import is_first_person
-from memory.domain.refusals import says_nothing
-from memory.domain.user_names import name_of_user
+from memory.language.analysis import SpokenText as Text
+from memory.language.first_person import is_first_person
+from memory.language.refusals import says_nothing
+from memory.language.sentences import strip_echo
+from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import BeliefSource, claim_key, hash_statement
 from memory.llm.requests import EpisodeText
 from memory.models import DIMENSIONS, Claim, ClusterJob, Episode
@@ -143,7 +143,7 @@ def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
 
 def _episode(row: dict[str, Any]) -> EpisodeSource:
     text = row.pop("text")
-    return EpisodeSource(matter=matter_of(str(text), str(row["speaker"])), **row)
+    return EpisodeSource(matter=strip_echo(str(text), str(row["speaker"])), **row)
 
 
 def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]:

@@ -5,7 +5,8 @@ from django.db import transaction
 from memory.consolidation.cycle import keep_running
 from memory.consolidation.structural import open_structural_job, refuse, versions_of
 from memory.consolidation.walk import decide_again
-from memory.domain.gates import GateDecision, GateName, Reason
+from memory.domain.gates import GateDecision, GateName
+from memory.domain.lifecycle import Reason
 from memory.ledger.gates import has_successor, is_closed
 from memory.ledger.transactions import lock_beliefs
 from memory.models import Cycle, StructuralJob, StructuralKind

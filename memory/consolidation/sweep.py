@@ -11,9 +11,8 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import begin_attempt, budget_policy
 from memory.consolidation.finish import close_cycle
-from memory.domain.breaking import OF_ONE_WORKSPACE
-from memory.domain.lifecycle import CycleState
-from memory.domain.time_limits import step_seconds
+from memory.domain.lifecycle import WORKSPACE_ERRORS, CycleState
+from memory.domain.policy import step_seconds
 from memory.llm.call_log import abandon_calls
 from memory.models import CallOutcome, ClusterJob, Cycle, Heartbeat, ModelCall, StructuralJob
 from memory.signals import cycle_ready
@@ -38,7 +37,7 @@ def _try_to_take_over(cycle: Cycle) -> bool:
     """Take a cycle over, or log why not: those of other workspaces are taken over all the same (E6)."""
     try:
         return _take_over(cycle)
-    except OF_ONE_WORKSPACE:
+    except WORKSPACE_ERRORS:
         log.exception("cycle_not_taken_over", cycle=cycle.pk, workspace=cycle.workspace_id)
         return False
 

@@ -12,10 +12,10 @@ from memory.consolidation.asking import ask_models, embed_statement
 from memory.consolidation.leases import JobLease, leased_job
 from memory.consolidation.setting_aside import work_around
 from memory.consolidation.sources import EpisodeSource, person_of, read_members
-from memory.domain.language import detect_language
 from memory.domain.lifecycle import JobState
-from memory.domain.matching import Claim
-from memory.domain.refusals import refuse_statement
+from memory.language.analysis import SpokenText
+from memory.language.refusals import refuse_statement
+from memory.language.words import detect_language
 from memory.ledger.beliefs import hash_statement, is_statement_readable
 from memory.llm.embeddings import embedder_of
 from memory.llm.replies import Synthesis
@@ -72,7 +72,9 @@ def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: 
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
     refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
-    if not refusal and not is_statement_readable(Claim(text=reply.statement, speaker=reply.subject, language=language)):
+    if not refusal and not is_statement_readable(
+        SpokenText(text=reply.statement, speaker=reply.subject, language=language)
+    ):
         refusal = UNREADABLE
     if refusal:
         _refuse(lease=lease, refusal=str(refusal), candidate=reply.model_dump(mode="json"))

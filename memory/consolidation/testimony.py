@@ -9,10 +9,8 @@ from itertools import zip_longest
 from django.db.models import OuterRef, Subquery
 
 from memory.consolidation.sources import EpisodeSource, canonical_key, read_sources, with_claims
-from memory.domain.evidence import EvidenceRow
-from memory.domain.uniting import unite_evidence
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
+from memory.domain.evidence import EvidenceRow, Verdict, merge_evidence
+from memory.language.clauses import Mode
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.evidence import EvidenceInput, record_evidence, supporting_rows
 from memory.ledger.transactions import Author, lock_beliefs
@@ -161,7 +159,7 @@ def unite_testimony(*, belief_id: str, twin_id: str) -> list[tuple[Testimony, Ve
     sides = [[said.row for said in testimony if said.belief_id == key] for key in (belief_id, twin_id)]
     by_weight = sorted(testimony, key=lambda said: (said.base_weight, said.belief_id == belief_id))
     heaviest = {said.episode.id: said for said in by_weight}
-    united = [(heaviest[row.episode_id], row.verdict) for row in unite_evidence(left=sides[0], right=sides[1])]
+    united = [(heaviest[row.episode_id], row.verdict) for row in merge_evidence(left=sides[0], right=sides[1])]
     return [(said, verdict, "" if verdict is said.verdict else CLASH) for said, verdict in united]
 
 

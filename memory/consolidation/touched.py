@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from memory.domain.actor import REBUILDING, ActorKind, cycle_actor
+from memory.domain.identity import REBUILD_ACTOR, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, JobState
 from memory.models import (
     Belief,
@@ -81,7 +81,7 @@ def read_standings(*, cycle: Cycle, beliefs: Sequence[Belief]) -> dict[str, Stan
 
     What cycles did that are undone by now, and their undoing, count for nothing; nor does what rebuilding set right.
     """
-    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor=str(REBUILDING))
+    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor=str(REBUILD_ACTOR))
     undoings = read_undoings(workspace_id=cycle.workspace_id)
     counting: dict[str, list[Transition]] = {belief.pk: [] for belief in beliefs}
     for row in rows.order_by("pk"):

@@ -9,9 +9,8 @@ import numpy as np
 from django.conf import settings
 from django.db.models import F, Max, Q
 
-from memory.domain.calibration import Profile
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import LIVE, CycleState, JobState
+from memory.domain.similarity import Profile
 from memory.ledger.beliefs import BeliefSource, cosine_matrix, passes_guard, read_beliefs_with_vectors
 from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind

@@ -15,9 +15,8 @@ from django.db.models import QuerySet
 
 from memory.consolidation.held import hold_episodes
 from memory.consolidation.touched import Standing, Touched, find_built_on, find_touched, read_standings, undoing_of
-from memory.domain.actor import Actor, cycle_actor
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, JobState
+from memory.domain.identity import Actor, cycle_actor
+from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError, JobState
 from memory.history.attribution import attribute_changes
 from memory.history.before import left_by, stood_before
 from memory.ledger.confidence import recompute_beliefs

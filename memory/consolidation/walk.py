@@ -9,19 +9,10 @@ from django.db import transaction
 from memory.consolidation.cycle import keep_running
 from memory.consolidation.structural import open_structural_job
 from memory.consolidation.twins import Twin
-from memory.domain.actor import cycle_actor
-from memory.domain.changes import ChangePoint
-from memory.domain.gates import (
-    GATES,
-    STRUCTURAL_GATES,
-    BeliefFacts,
-    Gate,
-    GateDecision,
-    GateName,
-    Reason,
-    TwinFacts,
-)
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.evidence import ChangePoint
+from memory.domain.gates import GATES, STRUCTURAL_GATES, BeliefFacts, Gate, GateDecision, GateName, TwinFacts
+from memory.domain.identity import cycle_actor
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.ledger.gates import BeliefDecision, close_belief, has_successor, is_closed, read_facts_of, record_decisions
 from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.models import Belief, Cycle, StructuralJob, StructuralKind

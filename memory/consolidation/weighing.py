@@ -8,13 +8,12 @@ from types import MappingProxyType
 from django.conf import settings
 from django.db.models import F, OuterRef, Q, Subquery
 
-from memory.domain.actor import Actor
-from memory.domain.calibration import Profile
-from memory.domain.category import Category
-from memory.domain.kinds import Note, confirms, supersedes
+from memory.domain.identity import Actor
 from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.surprise import measure_surprise, move_importance
-from memory.domain.trust import trust_in
+from memory.domain.scoring import trust_in
+from memory.domain.similarity import Profile, measure_surprise, move_importance
+from memory.domain.taxonomy import Category
+from memory.language.traits import Note, confirms, supersedes
 from memory.ledger.transactions import change_episode_status
 from memory.llm.embeddings import embedder_of
 from memory.models import Episode, Transition

@@ -1,14 +1,62 @@
-"""From evidence rows to a confidence (B4)."""
+"""From evidence to confidence: `weigh_evidence` turns rows into a Beta posterior (B4).
+
+Beside it stand the additive model (R10a), the prediction error that opens a belief for revision (B6), the change point
+at which evidence turns against a belief (C1), and the evidence of two beliefs that merge (B13).
+"""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from operator import attrgetter
 
-from memory.domain.beta import Beta
-from memory.domain.policy import ConfidencePolicy
-from memory.domain.verdicts import Verdict
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, betaln
+
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.policy import AdditivePolicy, ConfidencePolicy, DestabilizationPolicy
+
+
+class Verdict(StrEnum):
+    """What an episode says of a belief (B11)."""
+
+    SUPPORTS = "SUPPORTS"
+    CONTRADICTS = "CONTRADICTS"
+    PARTIAL = "PARTIAL"
+    IRRELEVANT = "IRRELEVANT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beta:
+    """Beta(α, β); both are positive."""
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.alpha < math.inf and 0 < self.beta < math.inf):
+            raise ValueError(f"α and β must be positive and finite, not {self.alpha} and {self.beta}")
+
+    @property
+    def mean(self) -> float:
+        """Return α/(α+β), the confidence."""
+        return self.alpha / (self.alpha + self.beta)
+
+    def interval(self, *, mass: float = 0.90) -> tuple[float, float]:
+        """Return the equal-tailed credible interval that holds `mass` of the distribution."""
+        tail = (1.0 - mass) / 2.0
+        return self.quantile(probability=tail), self.quantile(probability=1.0 - tail)
+
+    def cdf(self, *, x: float) -> float:
+        """Return P(X ≤ x): the regularised incomplete beta function, DLMF 8.17.2."""
+        return float(betainc(self.alpha, self.beta, min(max(x, 0.0), 1.0)))
+
+    def quantile(self, *, probability: float) -> float:
+        """Return x with P(X ≤ x) = probability."""
+        return float(betaincinv(self.alpha, self.beta, min(max(probability, 0.0), 1.0)))
 
 
 class EvidenceError(ValueError):
@@ -113,3 +161,159 @@ def peak_confidence(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) ->
         alpha, beta = alpha + in_favour, beta + against
         peak = max(peak, alpha / (alpha + beta))
     return peak
+
+
+def additive_confidence(*, rows: Iterable[EvidenceRow], confidence: ConfidencePolicy, policy: AdditivePolicy) -> float:
+    """Replay one belief's evidence in order (time of occurrence, then episode id), rounding after each row.
+
+    What founded the belief is in its confidence at birth. Rows weigh what they weigh for α and β.
+    """
+    return additive_path(rows=rows, confidence=confidence, policy=policy)[-1]
+
+
+def additive_path(*, rows: Iterable[EvidenceRow], confidence: ConfidencePolicy, policy: AdditivePolicy) -> list[float]:
+    """Return the confidence at birth and after each row that came since."""
+    rows = list(rows)
+    weights = weigh_evidence(rows=rows, policy=confidence).weights
+    steps = {Verdict.SUPPORTS: policy.support, Verdict.CONTRADICTS: -policy.contradiction}
+    path = [policy.birth]
+    for row in sorted(rows, key=lambda row: (row.occurred_at, row.episode_id)):
+        if not row.is_founding:
+            moved = path[-1] + steps.get(row.verdict, 0.0) * weights[row.episode_id]
+            path.append(round(min(policy.cap, max(policy.floor, moved)), policy.decimals))
+    return path
+
+
+def prediction_error(
+    *, rows: Iterable[EvidenceRow], policy: ConfidencePolicy, founding: Collection[str] = frozenset()
+) -> float:
+    """Return the error after all rows of one belief, taken in evidence order (time of occurrence, then episode id).
+
+    `founding` names the episodes that shaped the belief at its last structural change: they count for the confidence,
+    but the error starts at zero after them. Echoes count for neither.
+    """
+    rows = list(rows)
+    weights = weigh_evidence(rows=rows, policy=policy).weights
+    old = [row for row in rows if row.episode_id in founding]
+    fresh = [row for row in rows if row.episode_id not in founding]
+    before = weigh_evidence(rows=old, policy=policy).posterior
+    error = 0.0
+    for row in sorted(fresh, key=lambda row: (row.occurred_at, row.episode_id)):
+        in_favour, against = sides_of(row=row, weight=weights[row.episode_id], policy=policy)
+        error = max(0.0, error + against * before.mean - in_favour * (1.0 - before.mean))
+        before = Beta(alpha=before.alpha + in_favour, beta=before.beta + against)
+    return error
+
+
+def error_threshold(*, evidence_count: int, age: timedelta, policy: DestabilizationPolicy) -> float:
+    """Return θ, which grows with evidence and age up to a cap."""
+    days = max(age / timedelta(days=1), 0.0)
+    return min(policy.threshold_cap, policy.threshold_scale * math.log1p(evidence_count) * math.log1p(days))
+
+
+def is_destabilised(*, error: float, evidence_count: int, age: timedelta, policy: DestabilizationPolicy) -> bool:
+    """Say whether the reconsolidation window is open."""
+    return error > 0 and error >= error_threshold(evidence_count=evidence_count, age=age, policy=policy)
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """Where the evidence of one belief turns against it, if it does."""
+
+    at: datetime  # of the first row that contradicts it after the turn
+    score: float  # nats, over all places
+    score_by_origin: float  # nats of this place, with one row an origin and verdict
+    contradicting: int  # rows after the turn, PARTIAL ones left out
+    origins: int  # of these
+
+
+def was_closed_at(*, status: str, valid_until: datetime | None, at: datetime) -> bool:
+    """Tell whether a belief was closed as of a time: what is said from then on is not about it (C2)."""
+    return status == BeliefStatus.INVALIDATED and valid_until is not None and at >= valid_until
+
+
+def find_change_point(*, rows: Iterable[EvidenceRow], policy: ConfidencePolicy) -> ChangePoint | None:
+    """Return the most likely turn against a belief, None where there is none.
+
+    It falls between rows of different times, never inside an origin, and what comes after it contradicts more than it
+    supports. Echoes count nothing. O(n log n) for n rows.
+    """
+    rows = list(rows)
+    weights = weigh_evidence(rows=rows, policy=policy).weights
+    counted = sorted((row for row in rows if row.base_weight > 0), key=attrgetter("occurred_at", "episode_id"))
+    sides = _sides(counted, [weights[row.episode_id] for row in counted], policy)
+    scores = _scores(*sides)
+    places = [place for place in _turns(counted) if _turns_against(place, *sides)]
+    if not places:
+        return None
+    best = max(places, key=lambda place: float(scores[place]))
+    likeliness = np.logaddexp.reduce(scores[places]) - np.log(len(counted) - 1)
+    after = [row for row in counted[best:] if row.verdict is Verdict.CONTRADICTS]
+    return ChangePoint(
+        at=min((row.occurred_at for row in after), default=counted[best].occurred_at),
+        score=float(likeliness),
+        score_by_origin=_score_by_origin(counted, best, policy),
+        contradicting=len(after),
+        origins=len({row.origin for row in after}),
+    )
+
+
+def _sides(rows: Sequence[EvidenceRow], weights: Sequence[float], policy: ConfidencePolicy) -> tuple[Floats, Floats]:
+    """Return running sums (n + 1,) of what speaks for and against before each place."""
+    sides = [sides_of(row=row, weight=weight, policy=policy) for row, weight in zip(rows, weights, strict=True)]
+    in_favour = np.cumsum([0.0, *(side for side, _ in sides)])
+    against = np.cumsum([0.0, *(side for _, side in sides)])
+    return in_favour, against
+
+
+def _scores(in_favour: Floats, against: Floats) -> Floats:
+    """Return ln M(before) + ln M(after) − ln M(all) for a change at each place, where M(s, c) = B(1 + s, 1 + c)."""
+    all_in_favour, all_against = in_favour[-1], against[-1]
+    before = betaln(1.0 + in_favour, 1.0 + against)
+    after = betaln(1.0 + all_in_favour - in_favour, 1.0 + all_against - against)
+    scores: Floats = before + after - betaln(1.0 + all_in_favour, 1.0 + all_against)
+    return scores
+
+
+def _turns(rows: Sequence[EvidenceRow]) -> list[int]:
+    """List the places between rows of different times at which no origin has more to say that spoke before."""
+    last = {row.origin: place for place, row in enumerate(rows)}
+    found, open_until = [], -1
+    for place, row in enumerate(rows):
+        if place > max(open_until, 0) and row.occurred_at > rows[place - 1].occurred_at:
+            found.append(place)
+        open_until = max(open_until, last[row.origin])
+    return found
+
+
+def _turns_against(place: int, in_favour: Floats, against: Floats) -> bool:
+    return bool(against[-1] - against[place] > in_favour[-1] - in_favour[place])
+
+
+def _score_by_origin(rows: Sequence[EvidenceRow], place: int, policy: ConfidencePolicy) -> float:
+    """Return the score of a change at a place with the first row of each origin and verdict alone."""
+    first: dict[tuple[str, Verdict], int] = {}
+    for number, row in enumerate(rows):
+        first.setdefault((row.origin, row.verdict), number)
+    kept = sorted(first.values())
+    sides = _sides([rows[number] for number in kept], [1.0] * len(kept), policy)
+    return float(_scores(*sides)[sum(number < place for number in kept)])
+
+
+def merge_evidence(*, left: Iterable[EvidenceRow], right: Iterable[EvidenceRow]) -> list[EvidenceRow]:
+    """Return one row per episode, by id: the heavier one's, PARTIAL where the two verdicts clash."""
+    united = {row.episode_id: row for row in left}
+    for row in right:
+        known = united.get(row.episode_id)
+        united[row.episode_id] = row if known is None else _unite(known, row)
+    return [united[key] for key in sorted(united)]
+
+
+def _unite(one: EvidenceRow, other: EvidenceRow) -> EvidenceRow:
+    heavier = max(one, other, key=lambda row: row.base_weight)
+    # An echo says nothing, so it clashes with nothing that was said.
+    is_clash = one.verdict is not other.verdict and (one.base_weight > 0) == (other.base_weight > 0)
+    return replace(heavier, verdict=Verdict.PARTIAL) if is_clash else heavier

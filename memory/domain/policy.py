@@ -1,16 +1,42 @@
-"""Every number of the domain, one frozen dataclass per stage.
+"""Every number of the domain, one frozen dataclass a stage, and how the environment sets it.
 
-A field's annotation says all there is to know about it: its type, its sane range, and one line with the id of the rule
-it belongs to. `.env.example` and `policy_settings`, which reads the environment, take them from there (B24).
+`Policy` gathers all stages; those of memories (ingest, recall, graph) stand in `policy_memories`. A field's annotation
+says all there is to know about it: its type, its sane range, and one line with the id of the rule it belongs to.
+`.env.example` and `policy_from_environment` take them from there (B24). At the end, the time limits that follow (B9).
 """
 
-from dataclasses import dataclass
-from typing import Annotated
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_args, get_type_hints
 
-from memory.domain.policy_conversations import ExtractionPolicy, ReadingPolicy, SurprisePolicy, TrustPolicy
-from memory.domain.policy_graph import BoxPolicy, GraphPolicy, MaintenancePolicy
-from memory.domain.policy_ranges import Amount, Count, Positive, Share
-from memory.domain.policy_remembering import ContextPolicy, ReflectionPolicy, RememberPolicy, RivalPolicy
+from memory.domain.policy_memories import (
+    Amount,
+    AssociativePolicy,
+    BoxPolicy,
+    ContextPolicy,
+    ContradictionPolicy,
+    Count,
+    ExtractionPolicy,
+    FeedbackPolicy,
+    GraphPolicy,
+    IngestPolicy,
+    LifecyclePolicy,
+    MaintenancePolicy,
+    Positive,
+    Range,
+    ReadingPolicy,
+    RecallPolicy,
+    RecollectionPolicy,
+    ReflectionPolicy,
+    RelevancePolicy,
+    RememberPolicy,
+    Share,
+    SurprisePolicy,
+    ThrottlePolicy,
+    TrustPolicy,
+    TurnsPolicy,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +54,7 @@ class ConfidencePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalPolicy:
+class StrengthPolicy:
     """How a belief fades when nobody asks for it."""
 
     decay_days: Annotated[Positive, "B5: days after which strength falls to 1/e, at stability 1"] = 7.0
@@ -202,217 +228,11 @@ class RestructurePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IngestPolicy:
-    """What an episode may look like."""
-
-    text_bytes: Annotated[Count, "B1: longest text of an episode, in bytes of UTF-8"] = 32 * 1024
-    body_bytes: Annotated[Count, "B1: longest body of a request"] = 8 * 1024 * 1024
-    import_bytes: Annotated[Count, "R14: longest file that a request brings to be imported"] = 1024**3
-    entities: Annotated[Count, "B1: most entities of an episode"] = 32
-    tags: Annotated[Count, "B1: most tags of an episode"] = 32
-    bulk_items: Annotated[Count, "B1: most episodes of one request"] = 1_000
-    future_days: Annotated[Amount, "B1: how far in the future an episode may have occurred"] = 1.0
-    importance: Annotated[Share, "B1: importance of an episode that comes without one"] = 0.5
-    speaker_characters: Annotated[Count, "B1: longest speaker's name read from the text"] = 40
-    speaker_turns: Annotated[Count, "B1: turns of a session that a name must open to be its speaker"] = 2
-    replay_gap_days: Annotated[Positive, "B7: pause of a replayed history after which a cycle runs"] = 7.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnsPolicy:
-    """When the turns of a conversation are read, and how many at once."""
-
-    buffer: Annotated[Count, "L2: buffered turns of a conversation that are read together"] = 5
-    age_minutes: Annotated[Positive, "L2: minutes since the last extraction after which what is buffered is read"] = (
-        15.0
-    )
-    surprise: Annotated[Share, "L2: 1 - mean similarity above which a turn has its buffer read early"] = 0.35
-    surprise_neighbours: Annotated[Count, "L2: nearest episodes whose mean similarity tells"] = 5
-    surprise_words: Annotated[Count, "L2: fewest words of a turn that can surprise"] = 5
-    surprise_turns: Annotated[Count, "L2: most turns that one look compares"] = 256
-    surprise_seconds: Annotated[Positive, "L2: time that one such look may take"] = 2.0
-    soft_cues: Annotated[Count, "L1: different soft cues that make a signal medium"] = 2
-    scan_characters: Annotated[Count, "L1: most characters of a text that are scanned, half of them at each end"] = (
-        8_000
-    )
-    erased_words: Annotated[Count, "L4: fewest words by which an erased turn without id and time is refused"] = 4
-    batch: Annotated[Count, "L2: most turns of one extraction"] = 20
-    batch_bytes: Annotated[Count, "L2: most text of one extraction, in bytes of UTF-8, but for a single turn"] = 65_536
-    resend_seconds: Annotated[Positive, "L2: time after which a worker is told again that turns are due"] = 60.0
-    cap_minutes: Annotated[Positive, "L2: rest of a conversation whose workspace may spend no more today"] = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallPolicy:
-    """How results are scored and blended."""
-
-    similarity_weight: Annotated[Share, "B17: weight of confidence·similarity in a belief's score"] = 0.5
-    strength_weight: Annotated[Share, "B17: weight of retrieval strength in a belief's score"] = 0.3
-    text_weight: Annotated[Share, "B17: weight of the text score in a belief's score"] = 0.2
-    min_confidence: Annotated[Share, "B17: confidence that a belief must exceed to be recalled"] = 0.4
-    belief_blend: Annotated[Share, "B17: factor of a belief's score beside episodes"] = 0.8
-    belief_floor: Annotated[float, "B17: fused standard score among the episodes found that a belief must reach"] = 2.0
-    belief_rivals: Annotated[Count, "B17: best episodes that bear a belief out, or of which it matches the last"] = 3
-    belief_gap: Annotated[Amount, "B17: standard score by which a belief may fall short of that episode"] = 0.6
-    least_text_weight: Annotated[Share, "B17: weight of the text arm where words cover little of the query"] = 0.0
-    most_text_weight: Annotated[Share, "B17: weight of the text arm where words cover enough of the query"] = 0.7
-    query_rarity: Annotated[
-        Amount, "B17: power of rarity by which a word weighs in a query's vector of weighted words"
-    ] = 0.75
-    least_coverage: Annotated[Share, "B17: coverage of the query up to which the text arm weighs least"] = 0.125
-    enough_coverage: Annotated[Share, "B17: coverage of the query from which the text arm weighs most"] = 0.6
-    own_turn_prior: Annotated[Amount, "B17: standard scores that what a person said has over what an AI answered"] = 1.0
-    asked_slot_prior: Annotated[Amount, "B17: standard scores of an episode that asserts what the query asks about"] = (
-        2.0
-    )
-    newest_answer: Annotated[Amount, "B17: share of that prior for what was said last of what has one value"] = 1.5
-    oldest_answer: Annotated[Amount, "B17: least share of that prior for what was said before"] = 0.5
-    answer_step: Annotated[Amount, "B17: what of that share is lost with each later answer"] = 0.2
-    asked_time_prior: Annotated[Amount, "B17: standard scores of an episode of the time that is asked about"] = 3.0
-    asked_time_beliefs: Annotated[Share, "B17: factor of a belief's score where a time is asked about"] = 0.7
-    unasked_beliefs: Annotated[
-        Share, "B17: factor of a belief's score that does not say what is asked for, where another memory does"
-    ] = 0.7
-    occasion_share: Annotated[Share, "B17: share of the best coverage of all that makes an episode an occasion"] = 0.5
-    occasions: Annotated[Count, "B17: nearest episodes that are occasions where no words tell"] = 5
-    named_speaker_prior: Annotated[Amount, "B17: standard scores of an episode whose speaker the query names"] = 0.3
-    standing_order_prior: Annotated[Amount, "B17: standard scores of an episode that orders what is always done"] = 1.0
-    long_text: Annotated[Count, "B17: different words from which on a text is long"] = 40
-    long_text_prior: Annotated[Amount, "B17: standard scores that a long text lacks, by the log of how much longer"] = (
-        0.7
-    )
-    session_weight: Annotated[Amount, "B17: weight of how a session answers, beside an episode's own score"] = 1.0
-    session_turns: Annotated[Count, "B17: best episodes of a session that tell how it answers"] = 10
-    next_share: Annotated[Share, "B17: share of a match's text score for the turns next to it"] = 0.4
-    answer_share: Annotated[Share, "B17: share of a matching question's text score for the turn after it"] = 0.8
-    second_share: Annotated[Share, "B17: share of a match's text score for the turns two away"] = 0.2
-    context_matches: Annotated[Count, "B17: best matches that what stands beside them is looked at of"] = 20
-    small_collection: Annotated[Count, "B17: texts of a workspace up to which any word makes a candidate"] = 2_000
-    rare_share: Annotated[Share, "B17: share of texts that a word must stay below to choose candidates"] = 0.05
-    rare_terms: Annotated[Count, "B17: most words that choose candidates"] = 4
-    matching_texts: Annotated[Count, "B17: most texts with a query's words that one search compares"] = 5_000
-    recount_least: Annotated[Count, "B17: new texts after which a workspace's words are counted"] = 100
-    recount_share: Annotated[Share, "B17: the same, as a share of those counted, where that is more"] = 0.1
-    length_sample: Annotated[Count, "B17: texts measured for their mean length before they are counted"] = 1_000
-    least_deviation: Annotated[Positive, "B17: deviation of fused scores below which they are not stretched to 1"] = 0.1
-    logistic_midpoint: Annotated[float, "B17: fused standard score that becomes 0.5"] = 5.0
-    logistic_slope: Annotated[Positive, "B17: steepness of the logistic over fused scores"] = 0.4
-    candidates: Annotated[Count, "B17: candidates that each channel brings of each kind"] = 50
-    successions: Annotated[Count, "B16: best episodes looked at for a successor; more results: twice as many"] = 20
-    near_misses: Annotated[Count, "B17: near-misses that an X-ray tells of"] = 5
-    query_terms: Annotated[Count, "B17: most words of a query that the text channel asks for"] = 64
-    query_characters: Annotated[Count, "B17: longest query"] = 8_000
-    daily_tokens: Annotated[Count, "B9: tokens of recall's embeddings per workspace and UTC day"] = 5_000_000
-    embed_seconds: Annotated[Positive, "B17: longest wait for the query's vector"] = 2.0
-    channel_seconds: Annotated[Positive, "B17: longest time of a channel; over it, recall goes on without"] = 0.3
-    exact_vectors: Annotated[Count, "B17: vectors up to which all are compared; more are worth an index"] = 5_000
-    least_index_share: Annotated[Share, "B17: share of an index's vectors that must be in question to use it"] = 0.01
-    own_index_share: Annotated[Share, "B17: share of a model's vectors from which no workspace needs its own index"] = (
-        0.5
-    )
-    drop_index_share: Annotated[Share, "B17: share of what is worth an index below which it is dropped"] = 0.5
-    least_own_share: Annotated[
-        Share, "B17: share of all texts from which an index over words finds mostly one's own"
-    ] = 0.1
-    exact_texts: Annotated[Count, "B17: texts of a workspace up to which all are looked at for words"] = 5_000
-    search_effort: Annotated[
-        Count, "B17: vectors in question that an index keeps in view while it searches (ef_search)"
-    ] = 64
-    index_megabytes: Annotated[Count, "B17: memory that the making of an index may take"] = 512
-    index_seconds: Annotated[Positive, "B17: time between two looks at which indexes are needed"] = 60.0
-    waiting_turns: Annotated[Count, "B17: newest turns that wait to be read and that a recall looks at"] = 50
-    rerank_candidates: Annotated[Count, "B17: best candidates that a re-ranker reads, where there is one"] = 50
-    rerank_seconds: Annotated[Positive, "B17: longest time of a re-ranker; over it, the order stays"] = 1.0
-    limit: Annotated[Count, "B17: results when no limit is asked for"] = 10
-    max_limit: Annotated[Count, "B17: most results of one recall"] = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelevancePolicy:
-    """What a memory must reach to have to do with a query, on the reference scale of similarity."""
-
-    floor: Annotated[float, "B16: similarity, with all that adds to it, from which a memory stands out"] = 0.71
-    words: Annotated[Amount, "B16: what is added for telling words that cover all of the query"] = 0.95
-    asked: Annotated[Amount, "B16: what is added for asserting what the query asks about"] = 0.90
-    own: Annotated[Amount, "B16: what is added where the query is about somebody's own matters"] = 0.25
-    task: Annotated[Amount, "B16: what is taken off where the query sets a task"] = 0.25
-    foreign: Annotated[
-        Amount, "B16: what is taken off likeness in a language that the model does not know, where no word is shared"
-    ] = 0.3
-    bare: Annotated[Amount, "B16: the same, where the query has but one telling word"] = 0.15
-    unknown: Annotated[Share, "B16: similarity that a memory without a vector counts as having"] = 0.45
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThrottlePolicy:
-    """How often a key may call; so many at once, and as many again in the course of each minute."""
-
-    recall_per_minute: Annotated[Amount, "B9: recalls of one key a minute; 0 for no limit"] = 60_000.0
-    read_per_minute: Annotated[Amount, "B9: other readings of one key a minute; 0 for no limit"] = 60_000.0
-    write_per_minute: Annotated[Amount, "B9: writings of one key a minute; 0 for no limit"] = 60_000.0
-    curate_per_minute: Annotated[Amount, "B9: curator's acts of one key a minute; 0 for no limit"] = 6_000.0
-    owner_per_minute: Annotated[Amount, "B9: owner's acts of one key a minute; 0 for no limit"] = 600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssociativePolicy:
-    """How the associative profile scores memories; the five weights together make 1."""
-
-    similarity_weight: Annotated[Share, "R5: weight of similarity"] = 0.50
-    importance_weight: Annotated[Share, "R5: weight of importance"] = 0.20
-    recency_weight: Annotated[Share, "R5, R6: weight of recency"] = 0.10
-    recency_decay: Annotated[Amount, "R5, R6: decay of recency a day; 0.023 halves it in about 30 days"] = 0.023
-    stability_weight: Annotated[Share, "R5: weight of stability"] = 0.05
-    full_stability: Annotated[Positive, "R5: stability that counts in full"] = 5.0
-    subject_weight: Annotated[Share, "R5, R6: weight of a subject that the query names"] = 0.15
-    insight_factor: Annotated[Share, "R5: factor of an insight's score"] = 0.5
-    min_similarity: Annotated[Share, "R5: similarity that a memory must reach"] = 0.20
-    neighbours_of: Annotated[Count, "R5: best results whose neighbours come along"] = 3
-    neighbour_factor: Annotated[Share, "R5: share of a result's score that its neighbours have"] = 0.8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifecyclePolicy:
-    """What the policy state of an episode adds to its score; one that has none is left alone."""
-
-    enabled: Annotated[bool, "L14: the policy state of an episode moves its score"] = True
-    hides_stale: Annotated[bool, "L14: stale and archived states are not recalled at all"] = False
-    active_boost: Annotated[float, "L14: added for the state active"] = 0.05
-    validated_boost: Annotated[float, "L14: added for the state validated"] = 0.03
-    candidate_boost: Annotated[float, "L14: added for the state candidate"] = -0.01
-    stale_boost: Annotated[float, "L14: added for the state stale"] = -0.06
-    archived_boost: Annotated[float, "L14: added for the state archived"] = -0.08
-    disputed_boost: Annotated[float, "L14: added, besides, for what is disputed"] = -0.12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackPolicy:
-    """How words on the use of a memory add up."""
-
-    step: Annotated[Share, "L13: share of the way to 1, useful, or to -1, wrong, that one word of feedback goes"] = 0.3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecollectionPolicy:
-    """How much a recollection holds."""
-
-    episodes: Annotated[Count, "B16: most episodes of a recollection"] = 3
-    beliefs: Annotated[Count, "B16: most beliefs of a recollection"] = 2
-    spare: Annotated[Count, "R8: further episodes, to stand in for summaries that say nothing more"] = 3
-    least_share: Annotated[Share, "B16: share of the best score of its kind that a line must have"] = 0.8
-    shared: Annotated[Share, "B16: share of the telling words of the shorter that makes two lines one"] = 0.25
-    repeated: Annotated[Share, "R8: share of a sentence's words in what is told that makes it a repetition"] = 0.8
-    characters: Annotated[Count, "B16: longest bite of a recollection"] = 240
-    tokens: Annotated[Count, "B16: most tokens of a recollection, where none are asked for"] = 400
-    max_tokens: Annotated[Count, "B16: most tokens that a recollection may be asked for"] = 4_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """All stages together; `Policy()` holds the defaults."""
 
     confidence: ConfidencePolicy = ConfidencePolicy()
-    retrieval: RetrievalPolicy = RetrievalPolicy()
+    retrieval: StrengthPolicy = StrengthPolicy()
     destabilization: DestabilizationPolicy = DestabilizationPolicy()
     calibration: CalibrationPolicy = CalibrationPolicy()
     clustering: ClusteringPolicy = ClusteringPolicy()
@@ -440,4 +260,203 @@ class Policy:
     remember: RememberPolicy = RememberPolicy()
     context: ContextPolicy = ContextPolicy()
     reflection: ReflectionPolicy = ReflectionPolicy()
-    rivals: RivalPolicy = RivalPolicy()
+    rivals: ContradictionPolicy = ContradictionPolicy()
+
+
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_KINDS = {int: "a whole number", float: "a number"}
+
+_ORDERED = (  # stage, and two of its constants of which the first must not exceed the second
+    ("budget", "renew_seconds", "lease_seconds"),
+    ("budget", "margin_seconds", "last_call_seconds"),
+    ("consolidation", "cluster_min", "cluster_max"),
+    ("recall", "limit", "max_limit"),
+    ("recollection", "tokens", "max_tokens"),
+    ("context", "tokens", "max_tokens"),
+    ("reflection", "prune_confidence", "stale_confidence"),
+    ("remember", "link_from", "link_to"),
+    ("rivals", "from_similarity", "to_similarity"),
+    ("remember", "contradiction_similarity", "reinforce_similarity"),
+)
+
+
+class PolicyError(ValueError):
+    """An environment variable whose value does not parse or makes no sense; the message begins with its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One number of the policy as the environment names it."""
+
+    name: str
+    stage: str
+    constant: str
+    kind: type
+    range: Range | None
+    default: float | bool
+    description: str
+
+
+def iter_settings() -> Iterator[Setting]:
+    """Yield every setting, in the order of the policy's stages."""
+    for stage in fields(Policy):
+        hints = get_type_hints(stage.type, include_extras=True)
+        for constant in fields(getattr(Policy(), stage.name)):
+            yield _describe(
+                stage=stage.name, constant=constant.name, hint=hints[constant.name], default=constant.default
+            )
+
+
+def policy_from_environment(environ: Mapping[str, str]) -> Policy:
+    """Return the policy with every ENGRAM_<STAGE>_<CONSTANT> of `environ` in place of its default."""
+    stages: dict[str, dict[str, float | bool]] = {}
+    for setting in iter_settings():
+        if setting.name in environ:
+            value = parse_setting(setting=setting, text=environ[setting.name])
+            stages.setdefault(setting.stage, {})[setting.constant] = value
+    defaults = Policy()
+    policy = Policy(**{name: type(getattr(defaults, name))(**values) for name, values in stages.items()})
+    _check_order(policy=policy)
+    return policy
+
+
+def parse_setting(*, setting: Setting, text: str) -> float | bool:
+    """Return the value of `text` for a setting, or raise PolicyError with the variable's name."""
+    if setting.kind is bool:
+        return _parse_switch(name=setting.name, text=text)
+    value = _parse_number(setting=setting, text=text)
+    if setting.range and not setting.range.low <= value <= setting.range.high:
+        raise PolicyError(f"{setting.name}: {text!r} is outside {setting.range.low:g} to {setting.range.high:g}")
+    return value
+
+
+def _check_order(*, policy: Policy) -> None:
+    for stage, lesser, greater in _ORDERED:
+        low, high = (getattr(getattr(policy, stage), constant) for constant in (lesser, greater))
+        if low > high:
+            names = [f"ENGRAM_{stage}_{constant}".upper() for constant in (lesser, greater)]
+            raise PolicyError(f"{names[0]}: {low} exceeds {names[1]}, which is {high}")
+
+
+def _parse_switch(*, name: str, text: str) -> bool:
+    try:
+        return _SWITCHES[text.strip().lower()]
+    except KeyError:
+        raise PolicyError(f"{name}: {text!r} is neither true nor false") from None
+
+
+def _parse_number(*, setting: Setting, text: str) -> float:
+    try:
+        value: float = setting.kind(text)
+    except ValueError:
+        raise PolicyError(f"{setting.name}: {text!r} is not {_KINDS[setting.kind]}") from None
+    if not math.isfinite(value):
+        raise PolicyError(f"{setting.name}: {text!r} is not a finite number")
+    return value
+
+
+def _describe(*, stage: str, constant: str, hint: Any, default: Any) -> Setting:
+    kind, *notes = get_args(hint)
+    return Setting(
+        name=f"ENGRAM_{stage}_{constant}".upper(),
+        stage=stage,
+        constant=constant,
+        kind=kind,
+        range=next((note for note in notes if isinstance(note, Range)), None),
+        default=default,
+        description=next(note for note in notes if isinstance(note, str)),
+    )
+
+
+CALL_SECONDS = "ENGRAM_BUDGET_CALL_SECONDS"
+ANSWER_SECONDS = "ENGRAM_REMEMBER_ANSWER_SECONDS"
+SPARE_SECONDS = 20.0  # of a task beside its calls, and again between its soft limit and its hard one
+_REDELIVERY_SECONDS = 50.0  # from a task's hard limit to where its message comes again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooShort:
+    """A time that leaves no room for a model call: nothing that has only so much ever makes one."""
+
+    setting: str
+    seconds: float
+    who: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTime:
+    """How long one kind of task may take over its calls, and the settings that this comes of."""
+
+    task: str
+    seconds: float
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLimits:
+    """Seconds after which any task is ended softly, and then hard, and after which its message comes again at best."""
+
+    soft: int
+    hard: int
+    redelivery: int
+    longest: TaskTime
+
+
+def room_for_a_call(*, budget: BudgetPolicy) -> float:
+    """Return the seconds of which a step must have more to begin a call: the call's longest, and the margin."""
+    return budget.call_seconds + budget.margin_seconds
+
+
+def holds_a_call(*, seconds: float, budget: BudgetPolicy) -> bool:
+    """Tell whether so much time is enough for a model call."""
+    return seconds > room_for_a_call(budget=budget)
+
+
+def step_seconds(*, budget: BudgetPolicy) -> float:
+    """Return how long a step of a cycle may take: its last call begins in time, and has a call's longest."""
+    return budget.last_call_seconds + budget.call_seconds
+
+
+def find_too_short(*, policy: Policy) -> list[TooShort]:
+    """List the times that hold no call, though calls are what they are for."""
+    return [time for time in _times_of_calls(policy) if not holds_a_call(seconds=time.seconds, budget=policy.budget)]
+
+
+def _times_of_calls(policy: Policy) -> Iterator[TooShort]:
+    budget = policy.budget
+    yield TooShort(setting="ENGRAM_BUDGET_WORKING_SECONDS", seconds=budget.working_seconds, who="a cycle")
+    yield TooShort(
+        setting="ENGRAM_BUDGET_ATTEMPT_SECONDS",
+        seconds=budget.attempt_seconds,
+        who="a cycle that another worker took over",
+    )
+    yield TooShort(setting="ENGRAM_EXTRACTION_SECONDS", seconds=policy.extraction.seconds, who="the reading of turns")
+    yield TooShort(
+        setting="ENGRAM_RIVALS_CHECK_SECONDS",
+        seconds=policy.rivals.check_seconds,
+        who="a look for contradictions",
+    )
+
+
+def task_limits(*, policy: Policy) -> TaskLimits:
+    """Return the limits of tasks in whole seconds: whatever its own times allow a task, it comes to its own end."""
+    longest = max(_task_times(policy), key=lambda task: task.seconds)
+    soft = longest.seconds + SPARE_SECONDS
+    hard = soft + SPARE_SECONDS
+    return TaskLimits(
+        soft=math.ceil(soft), hard=math.ceil(hard), redelivery=math.ceil(hard + _REDELIVERY_SECONDS), longest=longest
+    )
+
+
+def _task_times(policy: Policy) -> Iterator[TaskTime]:
+    """Yield each kind of task that takes as long as a setting says."""
+    call, budget = (CALL_SECONDS, "ENGRAM_BUDGET_LAST_CALL_SECONDS"), policy.budget
+    yield TaskTime(task="a step of a cycle", seconds=step_seconds(budget=budget), settings=call)
+    # What was read out of a text is embedded in one more call.
+    yield TaskTime(task="remembering", seconds=step_seconds(budget=budget) + budget.call_seconds, settings=call)
+    # Turns are read, then what was read is summed up.
+    yield TaskTime(
+        task="the reading of turns", seconds=2 * policy.extraction.seconds, settings=("ENGRAM_EXTRACTION_SECONDS",)
+    )
+    yield TaskTime(task="maintenance", seconds=policy.maintenance.seconds, settings=("ENGRAM_MAINTENANCE_SECONDS",))
+    yield TaskTime(task="linking", seconds=policy.graph.seconds, settings=("ENGRAM_GRAPH_SECONDS",))

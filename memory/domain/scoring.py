@@ -1,15 +1,21 @@
-"""How recall scores beliefs and episodes, and blends the two (B17)."""
+"""How recall scores beliefs and episodes, and blends the two (B17).
+
+The associative profile (R5, R6) and what a score is made of stand below: retrieval strength and stability (B5), decay
+of confidence (R7d), trust in a source (D7).
+"""
 
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memory.domain.policy import RecallPolicy
+from memory.domain.policy import StrengthPolicy
+from memory.domain.policy_memories import AssociativePolicy, RecallPolicy, ReflectionPolicy, TrustPolicy
 
 Scores = NDArray[np.float64]
 
@@ -231,3 +237,83 @@ def _mean_and_deviation(values: Scores) -> tuple[float, float]:
 
 def _floats(values: Any) -> Scores:
     return np.asarray(values, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssociationScores:
+    """The parts of scores, each already weighed, and what comes of them in 0..1; arrays of one length."""
+
+    likeness: Scores
+    importance: Scores
+    recency: Scores
+    stability: Scores
+    subject: Scores
+    score: Scores
+
+
+def score_associations(
+    *,
+    similarity: ArrayLike,
+    importance: ArrayLike,
+    unread_days: ArrayLike,
+    stability: ArrayLike,
+    is_named: ArrayLike,
+    is_insight: ArrayLike,
+    policy: AssociativePolicy,
+) -> AssociationScores:
+    """Score each candidate: similarity on the reference scale, importance in 0..1, days since the last access."""
+    likeness = policy.similarity_weight * np.clip(_as_floats(similarity), 0.0, 1.0)
+    by_importance = policy.importance_weight * _as_floats(importance)
+    recency = policy.recency_weight * np.exp(-policy.recency_decay * np.maximum(_as_floats(unread_days), 0.0))
+    steadiness = np.minimum(_as_floats(stability), policy.full_stability) / policy.full_stability
+    by_stability = policy.stability_weight * steadiness
+    subject = policy.subject_weight * _as_floats(is_named)
+    factor = np.where(np.asarray(is_insight, dtype=bool), policy.insight_factor, 1.0)
+    score = factor * (likeness + by_importance + recency + by_stability + subject)
+    return AssociationScores(
+        likeness=likeness, importance=by_importance, recency=recency, stability=by_stability, subject=subject,
+        score=score,
+    )  # fmt: skip
+
+
+def _as_floats(values: ArrayLike) -> Scores:
+    return np.asarray(values, dtype=np.float64)
+
+
+_DAY = timedelta(days=1)
+
+
+def retrieval_strength(
+    *, stability: float, since_creation: timedelta, since_access: timedelta | None, policy: StrengthPolicy
+) -> float:
+    """Return the strength in 0..1: e^(−days since access/(7·S)), half of that from creation on if never accessed."""
+    scale = policy.unread_strength if since_access is None else 1.0
+    elapsed = since_creation if since_access is None else since_access
+    return scale * math.exp(-_days(elapsed) / (policy.decay_days * stability))
+
+
+def grow_stability(*, stability: float, waited: timedelta, policy: StrengthPolicy) -> float:
+    """Return the stability after an access, `waited` being the time since the last one, or since creation."""
+    grown = stability * (1.0 + policy.stability_growth * math.log1p(_days(waited)))
+    return min(grown, policy.stability_cap)
+
+
+def _days(elapsed: timedelta) -> float:
+    """Return days, none below zero: a clock set back must not make a memory stronger."""
+    return max(elapsed / _DAY, 0.0)
+
+
+def effective_confidence(
+    *, confidence: float, since_evidence: timedelta, stability: float, policy: ReflectionPolicy
+) -> float:
+    """Halve a confidence every so many days since the last evidence, the more slowly the more stable the belief is."""
+    days = max(since_evidence / _DAY, 0.0)
+    half_life = policy.half_life_days * min(stability, policy.full_stability)
+    left: float = confidence * 0.5 ** (days / half_life)
+    return left
+
+
+def trust_in(*, source: str, policy: TrustPolicy) -> float:
+    """Return the trust in a source: human, ai, interaction, ingest or dream."""
+    trust: float = getattr(policy, source)
+    return trust

@@ -21,11 +21,8 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from memory.consolidation.rebuild.repair import take_up_again
 from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
 from memory.consolidation.weighing import restore_superseded
-from memory.domain.actor import Actor
-from memory.domain.buffering import TurnState
-from memory.domain.erasure import KEY_BYTES, ToldTurn, digest_of_statement, digest_of_words, digests_of_turn
-from memory.domain.grounding import turns_that_repeat
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.identity import KEY_BYTES, Actor, TurnIdentity, digest_of_statement, digest_of_words, digests_of_turn
+from memory.domain.lifecycle import BeliefStatus, TurnState
 from memory.erasure.anonymize import (
     anonymize_calls,
     anonymize_references,
@@ -40,6 +37,7 @@ from memory.graph.edges import lock_linking
 from memory.graph.linking import boxes_of, drop_orphaned_names
 from memory.ingest.scheduling import count_waiting_turns
 from memory.ingest.turn_facts import to_said_turn
+from memory.language.sentences import turns_that_repeat
 from memory.ledger.evidence import recompute_without, supporting_rows
 from memory.ledger.transactions import NotFound, lock_beliefs, lock_workspace
 from memory.models import (
@@ -358,9 +356,9 @@ def deny_turns(*, workspace: Workspace, turns: QuerySet[Turn]) -> None:
     _add_to_denylist(workspace, digests)
 
 
-def _as_told(turn: Turn) -> ToldTurn:
+def _as_told(turn: Turn) -> TurnIdentity:
     place = turn.conversation
-    return ToldTurn(
+    return TurnIdentity(
         user=place.user,
         session=place.session,
         project=place.project.slug if place.project else "",

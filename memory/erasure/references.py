@@ -10,8 +10,7 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import CHALLENGES
+from memory.domain.lifecycle import CHALLENGES, Reason
 from memory.forgetting import find_dependent_claims
 from memory.ledger.beliefs import claim_key
 from memory.models import (

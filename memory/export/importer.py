@@ -22,8 +22,7 @@ from django.db.models import Model
 from psycopg import sql
 from pydantic import ValidationError
 
-from memory.domain.actor import Actor
-from memory.domain.erasure import KEY_BYTES
+from memory.domain.identity import KEY_BYTES, Actor
 from memory.export.file_format import (
     HEADER,
     ORDER_OF_EPISODES,

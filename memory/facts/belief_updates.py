@@ -15,16 +15,14 @@ from django.conf import settings
 
 from memory.consolidation.claims import is_overturned, told_at
 from memory.consolidation.testimony import PAST, find_supported_later
-from memory.domain.cards import read_context, read_timeframe
-from memory.domain.evidence import weigh_evidence
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.language import detect_language
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.remembering import Fact, Match, Near, choose_course
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
-from memory.language.relations import Relation
+from memory.domain.evidence import Verdict, weigh_evidence
+from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
+from memory.domain.similarity import FactMatch, FactNeighbour, match_fact
+from memory.language.clauses import Mode
+from memory.language.facts import FactToRemember
+from memory.language.relations import ClaimRelation
+from memory.language.subjects import read_context, read_timeframe
+from memory.language.words import detect_language
 from memory.ledger.beliefs import (
     BeliefDraft,
     BeliefSource,
@@ -58,7 +56,7 @@ from memory.models.conversations import REASON_CONTRADICTED
 from memory.search.vectors import ComparisonScope, NearBelief, Vectors, nearest_beliefs
 
 
-def draft_from_fact(*, episode: Episode, fact: Fact, is_told: bool) -> BeliefDraft:
+def draft_from_fact(*, episode: Episode, fact: FactToRemember, is_told: bool) -> BeliefDraft:
     """Return the belief that a fact of an episode would be: of its project, and its user's."""
     language = detect_language(fact.text) or episode.language
     return BeliefDraft(
@@ -166,7 +164,7 @@ def contradict_belief(
 def apply_claims(
     *,
     belief_id: str,
-    relations: Sequence[tuple[Claim, Relation]],
+    relations: Sequence[tuple[Claim, ClaimRelation]],
     episode: Episode,
     author: Author,
     call_id: int | None = None,
@@ -218,7 +216,7 @@ def _earlier_effect(belief: Belief, episode: Episode) -> str:
     return FactOutcome.REINFORCED if row.verdict == Verdict.SUPPORTS else RivalOutcome.WEAKENED
 
 
-def _combine_relations(relations: Sequence[tuple[Claim, Relation]]) -> tuple[Claim, Relation]:
+def _combine_relations(relations: Sequence[tuple[Claim, ClaimRelation]]) -> tuple[Claim, ClaimRelation]:
     """Return what all claims of an episode come to on a belief: what ends it holds, else two that clash are PARTIAL."""
     ending = [pair for pair in relations if pair[1].ends]
     claim, relation = (ending or list(relations))[-1]
@@ -292,14 +290,14 @@ def find_similar_beliefs(*, within: ComparisonScope, vector: Vectors, besides: s
     return list(zip(found, [float(value) for value in likeness], strict=True))
 
 
-def choose_match(*, candidate: BeliefSource, near: SimilarBeliefs, settled: Collection[str] = ()) -> Match:
+def choose_match(*, candidate: BeliefSource, near: SimilarBeliefs, settled: Collection[str] = ()) -> FactMatch:
     """Decide what a statement does to those near it; what is `settled` is contradicted no more (R2)."""
     policy = settings.POLICY.remember
     close = [(one, likeness) for one, likeness in near if likeness >= policy.contradiction_similarity]
     named = Belief.objects.filter(pk__in=[one.id for one, _ in close])
     beliefs = {known.pk: source_of_belief(belief=known) for known in named}
     held = [
-        Near(
+        FactNeighbour(
             id=one.id,
             similarity=likeness,
             passes_guard=passes_guard(left=candidate.claim, right=beliefs[one.id].claim),
@@ -307,4 +305,4 @@ def choose_match(*, candidate: BeliefSource, near: SimilarBeliefs, settled: Coll
         )
         for one, likeness in close
     ]
-    return choose_course(near=held, policy=policy)
+    return match_fact(near=held, policy=policy)

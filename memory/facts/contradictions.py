@@ -18,12 +18,11 @@ from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.testimony import read_testimony
-from memory.domain.breaking import OWN_ERRORS
-from memory.domain.user_names import name_of_user, person_of
+from memory.domain.lifecycle import OWN_ERRORS
 from memory.facts.fact_matching import as_stated_belief
 from memory.facts.reflection import BeliefIds, BeliefPair, SimilarityBand, find_alike_pairs, keep_active, passes_guard
-from memory.language.contradictions import find_contradiction
-from memory.language.sides import Side, language_of, read_side
+from memory.language.contradictions import Side, find_contradiction, language_of, read_side
+from memory.language.third_person import name_of_user, person_of
 from memory.ledger.beliefs import BeliefSource, read_beliefs_with_vectors
 from memory.ledger.transactions import lock_workspace, scan_lock
 from memory.llm.call_log import CallBudget, CallScope, OutOfBudget, RetryLater

@@ -17,12 +17,10 @@ from memory.claims import RULES_READER
 from memory.consolidation.related import KnownBeliefs
 from memory.consolidation.sources import source_of
 from memory.consolidation.testimony import PAST
-from memory.domain.actor import read_actor
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matter import matter_of
-from memory.domain.remembering import Course, Fact, Match, says_something
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import read_actor
+from memory.domain.lifecycle import LIVE, BeliefStatus
+from memory.domain.similarity import FactMatch, MatchAction
 from memory.facts.belief_updates import (
     SimilarBeliefs,
     apply_claims,
@@ -36,8 +34,10 @@ from memory.facts.belief_updates import (
     reinforce_belief,
 )
 from memory.facts.job import JobLease, NoModelAnswer, begin_own_vector, embed_texts
-from memory.language.modes import Mode
-from memory.language.relations import Relation
+from memory.language.clauses import Mode
+from memory.language.facts import FactToRemember, says_something
+from memory.language.relations import ClaimRelation
+from memory.language.sentences import strip_echo
 from memory.ledger.beliefs import (
     BeliefDraft,
     CreationOutcome,
@@ -104,7 +104,7 @@ class FactMatcher:
         """
         if not claims:
             return {}
-        episode, about = self.remembrance.episode, defaultdict[str, list[tuple[Claim, Relation]]](list)
+        episode, about = self.remembrance.episode, defaultdict[str, list[tuple[Claim, ClaimRelation]]](list)
         known = self._known()
         for claim in claims:
             for belief, relation in known.related(claim, source_of(episode=episode, claim=claim)):
@@ -162,10 +162,10 @@ class FactMatcher:
         doubtful = self._doubtful(draft, read, besides={*heard, *self.made})
         if not doubtful:
             return
-        question, ruling = self.rule(draft, Match(course=Course.CHECK, candidates=doubtful))
+        question, ruling = self.rule(draft, FactMatch(course=MatchAction.CHECK, candidates=doubtful))
         row.asked_about, row.contradiction_call_id = list(question.ids), ruling.call_id
         ends = read.claim.mode == Mode.CHANGE
-        relation = Relation(verdict=Verdict.CONTRADICTS, reason=ruling.reason, ends=ends)
+        relation = ClaimRelation(verdict=Verdict.CONTRADICTS, reason=ruling.reason, ends=ends)
         for rival in ruling.rivals:
             heard[rival] = apply_claims(
                 belief_id=rival,
@@ -198,7 +198,7 @@ class FactMatcher:
         remembrance = self.remembrance
         return candidate_scope(belief=belief, episode=remembrance.episode, is_limited=remembrance.is_limited)
 
-    def rule(self, belief: BeliefDraft | Belief, match: Match) -> tuple[ContradictionQuestion, Ruling]:
+    def rule(self, belief: BeliefDraft | Belief, match: FactMatch) -> tuple[ContradictionQuestion, Ruling]:
         """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""
         question = _contradiction_question(belief, match)
         if question not in self.rulings:
@@ -233,7 +233,7 @@ class FactMatcher:
         near = find_similar_beliefs(within=self.surroundings_of(draft), vector=vector)
         match = choose_match(candidate=draft.as_source(), near=near, settled=self.made)
         asked = self.rule(draft, match) if match.candidates else None
-        if match.course is Course.REINFORCE:
+        if match.course is MatchAction.REINFORCE:
             row.outcome, row.belief_id = FactOutcome.REINFORCED, match.target
             reinforce_belief(belief_id=match.target, episode=self.remembrance.episode, author=self.author)
         else:
@@ -288,7 +288,7 @@ _OUTCOMES = {
 }
 
 
-def _contradiction_question(belief: BeliefDraft | Belief, match: Match) -> ContradictionQuestion:
+def _contradiction_question(belief: BeliefDraft | Belief, match: FactMatch) -> ContradictionQuestion:
     known = {one.pk: one for one in Belief.objects.filter(pk__in=match.candidates)}
     candidates = [known[key] for key in match.candidates]
     return ContradictionQuestion(
@@ -323,7 +323,7 @@ def without_contradicted(near: SimilarBeliefs, asked: tuple[ContradictionQuestio
 class ReadFact:
     """A fact, its vector (768) if one could be had, and the call it came of; none for the text as it stands."""
 
-    fact: Fact
+    fact: FactToRemember
     vector: Vectors | None
     call_id: int | None
     claim: Claim | None = None  # that it was read as
@@ -353,7 +353,7 @@ def _match_late(meeting: FactMatcher, fact: RememberedFact, belief: Belief, vect
     near = [one for one in near if one[0].status != BeliefStatus.INVALIDATED]  # what was closed takes in no belief
     candidate = source_of_belief(belief=belief)
     match = choose_match(candidate=candidate, near=near)
-    if match.course is Course.REINFORCE:
+    if match.course is MatchAction.REINFORCE:
         _merge_into(meeting, fact, belief, match.target)
     elif find_suppressed(workspace_id=belief.workspace_id, candidate=candidate, vector=vector):
         fact.outcome = FactOutcome.SUPPRESSED
@@ -386,7 +386,7 @@ def list_unmatched_facts(*, hold: JobLease) -> list[RememberedFact]:
 def embed_unmatched_facts(*, hold: JobLease, facts: Sequence[RememberedFact]) -> Mapping[str, Vectors]:
     """Embed what waits, and the episode where it waits, too; by their words. Raises Unanswered."""
     episode = hold.remembrance.episode
-    if episode.status not in WITHDRAWN_STATUSES and (matter := matter_of(episode.text, episode.speaker)):
+    if episode.status not in WITHDRAWN_STATUSES and (matter := strip_echo(episode.text, episode.speaker)):
         begin_own_vector(episode=episode, matter=matter).collect()
     found = embed_texts(texts=[fact.text for fact in facts], episode=episode)
     if len(found) < len({fact.text for fact in facts}):

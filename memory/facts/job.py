@@ -24,7 +24,7 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.pausing import resting_among
-from memory.domain.time_limits import CALL_SECONDS
+from memory.domain.policy import CALL_SECONDS
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
 from memory.llm.registry import CallFailed, FailureKind, language_model

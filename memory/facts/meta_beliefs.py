@@ -18,11 +18,10 @@ from memory.consolidation.cycle import budget_policy, check_believing
 from memory.consolidation.handmade import CannotStand, Wording, check_statement, draft_worded, embed_wordings
 from memory.consolidation.testimony import Testimony, read_testimony
 from memory.domain.clustering import centrality, cluster
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.time_limits import holds_a_call, step_seconds
-from memory.domain.user_names import name_of_user
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.lifecycle import LIVE, BeliefStatus
+from memory.domain.policy import holds_a_call, step_seconds
+from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import (
     BeliefDraft,
     BeliefSource,

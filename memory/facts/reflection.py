@@ -20,13 +20,12 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from numpy.typing import NDArray
 
-from memory.domain.actor import Actor
-from memory.domain.calibration import Profile
-from memory.domain.cards import split_subject
-from memory.domain.fading import effective_confidence
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.identity import Actor
+from memory.domain.lifecycle import LIVE, BeliefStatus
+from memory.domain.scoring import effective_confidence
+from memory.domain.similarity import Profile
 from memory.history.attribution import attribute_changes
+from memory.language.subjects import split_subject
 from memory.ledger import beliefs
 from memory.ledger.beliefs import BeliefSource, cosine_matrix, hash_statement, read_beliefs_with_vectors
 from memory.ledger.confidence import WITHDRAWN_STATUSES, chosen_confidence

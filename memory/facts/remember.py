@@ -29,12 +29,8 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
 from memory.consolidation.pausing import describe_pause, find_pause
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matter import matter_of
-from memory.domain.noting import hear_note
-from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.remembering import OWNER, Fact, clamp_fact, distinct_facts, whole_text
-from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call, step_seconds
-from memory.domain.user_names import name_of_user
+from memory.domain.policy import ANSWER_SECONDS, holds_a_call, step_seconds
+from memory.domain.policy_memories import RememberPolicy
 from memory.facts.fact_matching import (
     ContradictionQuestion,
     FactMatcher,
@@ -58,6 +54,10 @@ from memory.facts.job import (
 )
 from memory.ingest.schemas import IngestContext, Rejected, Stored
 from memory.ingest.store import store_raw_episodes
+from memory.language.explicit_requests import find_request
+from memory.language.facts import OWNER, FactToRemember, clamp_fact, distinct_facts, whole_text_as_fact
+from memory.language.sentences import strip_echo
+from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.transactions import NotFound, lock_workspace
@@ -273,7 +273,7 @@ def read_text(*, hold: JobLease, budget: CallBudget) -> FactReading:
     Raises Unanswered, or what stops calls: MustWait, OutOfBudget, LeaseLost.
     """
     episode = hold.remembrance.episode
-    matter = matter_of(episode.text, episode.speaker)
+    matter = strip_echo(episode.text, episode.speaker)
     model = embedder_of(episode.workspace_id)
     if not matter:
         return FactReading(facts=(), model=model.name)
@@ -323,13 +323,13 @@ def _read_into_claims(hold: JobLease, budget: CallBudget) -> tuple[bool, int | N
 def _claims_to_remember(episode: Episode, matter: str, now: datetime) -> list[Claim]:
     """Return what an episode claims of its speaker's life; what was to be remembered is never lost."""
     claims = list(Claim.objects.filter(episode=episode).evidence())
-    if not claims and (wished := hear_note(matter)):
+    if not claims and (wished := find_request(matter)):
         return [store_own_words(episode=episode, words=wished, now=now)]
     return claims
 
 
-def _fact_from_claim(claim: Claim) -> Fact:
-    return Fact(
+def _fact_from_claim(claim: Claim) -> FactToRemember:
+    return FactToRemember(
         text=claim.sentence,
         fact_type=_FACT_TYPES.get(claim.kind, FactType.FACTUAL),
         importance=settings.POLICY.remember.importance,
@@ -337,7 +337,7 @@ def _fact_from_claim(claim: Claim) -> Fact:
     )
 
 
-def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[list[Fact], int | None]:
+def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[list[FactToRemember], int | None]:
     """Return the facts of a text; after a reply that nobody can read, the text itself."""
     policy: RememberPolicy = settings.POLICY.remember
     episode = hold.remembrance.episode
@@ -346,14 +346,14 @@ def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[lis
     )
     heard = ask_model(hold=hold, budget=budget, request=request)
     if not isinstance(heard.reply, StatedFacts):
-        return [whole_text(text=matter, policy=policy)], None
+        return [whole_text_as_fact(text=matter, policy=policy)], None
     return distinct_facts(facts=_facts_from_reply(heard.reply, policy)), heard.call_id
 
 
-def _facts_from_reply(reply: StatedFacts, policy: RememberPolicy) -> list[Fact]:
+def _facts_from_reply(reply: StatedFacts, policy: RememberPolicy) -> list[FactToRemember]:
     """Take the first few facts, each within its limits."""
     return [
-        Fact(
+        FactToRemember(
             text=clamp_fact(text=said.fact, policy=policy),
             fact_type=said.fact_type,
             importance=said.importance,
@@ -463,7 +463,7 @@ def _finish(hold: JobLease, now: datetime, *, reason: str = "") -> None:
 def ask_for_ruling(*, hold: JobLease, budget: CallBudget, question: ContradictionQuestion) -> Ruling:
     """Ask which beliefs a fact contradicts; a reply that names one that was not asked about counts as none (R3)."""
     episode = hold.remembrance.episode
-    seen = as_episode_text(episode=episode, matter=matter_of(episode.text, episode.speaker))
+    seen = as_episode_text(episode=episode, matter=strip_echo(episode.text, episode.speaker))
     request = ContradictionRequest(
         fact=question.fact, beliefs=question.beliefs, episodes=(seen,), person=name_of_user(user=episode.user)
     )

@@ -14,13 +14,11 @@ import structlog
 from django.db import connection
 
 from memory.access import Viewer, visible_episodes
-from memory.domain.breaking import OWN_ERRORS
-from memory.domain.causes import find_cause
-from memory.domain.edges import EdgeKind, Standing, begin_edge, known_confidence, reinforce_edge, weigh_shared_names
-from memory.domain.entities import MOST, find_entities, normalise_entity
-from memory.domain.matter import matter_of
-from memory.domain.policy_graph import GraphPolicy
-from memory.domain.sentences import split_sentences
+from memory.domain.graph import EdgeKind, EdgeState, begin_edge, known_confidence, reinforce_edge, weigh_shared_names
+from memory.domain.lifecycle import OWN_ERRORS
+from memory.domain.policy_memories import GraphPolicy
+from memory.language.sentences import find_cause, split_sentences, strip_echo
+from memory.language.subjects import MOST, find_entities, normalise_entity
 from memory.models import Edge, Episode, Mention
 from memory.models.fields import EXACT_UP_TO, insert_new
 
@@ -57,7 +55,7 @@ class LinkableMemory(NamedTuple):
 
     def _told_names(self) -> tuple[str, ...]:
         found: dict[str, None] = {}
-        for sentence in split_sentences(matter_of(self.text, self.speaker)):
+        for sentence in split_sentences(strip_echo(self.text, self.speaker)):
             names = find_entities(text=sentence, german=self.language == _GERMAN)
             found |= dict.fromkeys(_as_stored(name) for name in names if name)
             if len(found) >= MOST:
@@ -148,7 +146,7 @@ def store_edges(*, workspace_id: int, edges: Iterable[NewEdge], policy: GraphPol
 
 def reinforce_edges_of(*, seen: Mapping[str, datetime], policy: GraphPolicy) -> None:
     """Reinforce the edges of memories that were confirmed, unless they were seen since; again, it changes nothing."""
-    changed: dict[int, tuple[Standing, datetime]] = {}
+    changed: dict[int, tuple[EdgeState, datetime]] = {}
     for edge in Edge.objects.touching(list(seen)).order_by("pk"):
         at = max(seen[end] for end in (edge.source_id, edge.target_id) if end in seen)
         if at > edge.last_seen_at:
@@ -156,7 +154,7 @@ def reinforce_edges_of(*, seen: Mapping[str, datetime], policy: GraphPolicy) -> 
     update_edges(changed=changed)
 
 
-def update_edges(*, changed: Mapping[int, tuple[Standing, datetime]]) -> None:
+def update_edges(*, changed: Mapping[int, tuple[EdgeState, datetime]]) -> None:
     """Write how edges stand, and when they were seen last."""
     if not changed:
         return
@@ -173,7 +171,7 @@ def update_edges(*, changed: Mapping[int, tuple[Standing, datetime]]) -> None:
         )
 
 
-def _edge_columns(edge: NewEdge, standing: Standing) -> dict[str, object]:
+def _edge_columns(edge: NewEdge, standing: EdgeState) -> dict[str, object]:
     return {
         "weight": edge.weight,
         "confidence": standing.confidence,

@@ -15,10 +15,10 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from memory.domain.boxes import BoxState, Seal, add_to_box, choose_box, is_over, topics_of, trace_boxes
-from memory.domain.breaking import OF_ONE_WORKSPACE
+from memory.domain.graph import BoxState, Seal, add_to_box, choose_box, is_over, trace_boxes
+from memory.domain.lifecycle import WORKSPACE_ERRORS
 from memory.domain.policy import Policy
-from memory.domain.policy_graph import BoxPolicy
+from memory.domain.policy_memories import BoxPolicy
 from memory.graph.edges import (
     LinkableMemory,
     advance_linked_mark,
@@ -29,6 +29,7 @@ from memory.graph.edges import (
     lock_linking,
     read_unlinked,
 )
+from memory.language.subjects import topics_of
 from memory.models import Box, BoxMember, Entity, Episode, Mention, Trace
 from memory.models.fields import insert_new
 
@@ -66,7 +67,7 @@ def _try_to_link(workspace_id: int, ends_at: float, policy: Policy) -> int:
     """Link, or log why not: those that come after it are linked all the same, and it is tried again."""
     try:
         return link_memories(workspace_id=workspace_id, policy=policy, ends_at=ends_at)
-    except (DatabaseError, *OF_ONE_WORKSPACE) as error:
+    except (DatabaseError, *WORKSPACE_ERRORS) as error:
         if not connection.is_usable():
             raise
         log.warning(

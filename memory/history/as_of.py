@@ -11,9 +11,8 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from memory.domain.evidence import EvidenceRow
+from memory.domain.evidence import EvidenceRow, Verdict
 from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.verdicts import Verdict
 from memory.models import Belief, BeliefEvent, Evidence, Lineage, Transition, UndoneEvidence, UndoneLineage
 from memory.models.episodes import EpisodeQuerySet
 

@@ -5,7 +5,7 @@ import json
 from django.db import connection
 from django.db.transaction import TransactionManagementError
 
-from memory.domain.actor import Actor
+from memory.domain.identity import Actor
 from memory.models import Belief, BeliefEvent
 from memory.models.audit import RECORDED_COLUMNS
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import F, OuterRef, Subquery
 
-from memory.domain.actor import Actor
+from memory.domain.identity import Actor
 from memory.models import BeliefEvent
 
 

@@ -16,14 +16,14 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from memory.access import ensure_projects, find_projects
-from memory.domain.buffering import DueReason, TurnState, why_due
-from memory.domain.conversation import Role
-from memory.domain.erasure import ToldTurn, digests_of_turn
-from memory.domain.matter import matter_of
-from memory.domain.policy import TurnsPolicy
-from memory.domain.signals import Signal, scan_signal
+from memory.domain.identity import TurnIdentity, digests_of_turn
+from memory.domain.lifecycle import DueReason, TurnState, why_due
+from memory.domain.policy_memories import TurnsPolicy
+from memory.domain.taxonomy import Role
 from memory.ingest.schemas import ERASED, BadLine, IngestContext, Rejected, TurnLine, read_turn
 from memory.ingest.store import OUTSIDE_PROJECTS
+from memory.language.explicit_requests import Signal, scan_signal
+from memory.language.sentences import strip_echo
 from memory.models import Conversation, Erased, Turn, Workspace
 from memory.models.fields import insert_new
 from memory.redaction.service import redact_lines
@@ -95,7 +95,7 @@ class _Draft:
 
     line: TurnLine
     place: ConversationKey
-    told: ToldTurn
+    told: TurnIdentity
     line_hash: str
     signal: Signal
     is_echo: bool
@@ -116,7 +116,7 @@ def _draft(line: TurnLine, arrival: IngestContext, projects: Mapping[str, int]) 
     project_id = projects.get(slug)
     if arrival.allowed_projects is not None and project_id not in arrival.allowed_projects:
         return OUTSIDE_PROJECTS
-    matter = matter_of(line.content, line.speaker or "")
+    matter = strip_echo(line.content, line.speaker or "")
     return _Draft(
         line=line,
         place=ConversationKey(line.session, line.user or "", project_id),
@@ -274,9 +274,9 @@ def _policy() -> TurnsPolicy:
     return policy
 
 
-def told_turn(*, line: TurnLine, project: str) -> ToldTurn:
+def told_turn(*, line: TurnLine, project: str) -> TurnIdentity:
     """Return what a redacted line can be told by."""
-    return ToldTurn(
+    return TurnIdentity(
         user=line.user or "",
         session=line.session,
         project=project,
@@ -293,7 +293,7 @@ def erasure_key_of(workspace_id: int) -> bytes | None:
     return None if key is None else bytes(key)
 
 
-def find_erased_turns(*, workspace_id: int, key: bytes | None, turns: Mapping[int, ToldTurn]) -> set[int]:
+def find_erased_turns(*, workspace_id: int, key: bytes | None, turns: Mapping[int, TurnIdentity]) -> set[int]:
     """Return which of some turns were erased; without a key there is nothing to look for."""
     if key is None:
         return set()

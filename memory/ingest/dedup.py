@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 
-from memory.domain.erasure import digest_of_words
+from memory.domain.identity import digest_of_words
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
-from memory.domain.matter import opening_name
 from memory.ingest.schemas import ERASED, Draft, IngestContext, Outcome, Rejected, Stored
+from memory.language.sentences import opening_name
 from memory.ledger.transactions import change_episode_status
 from memory.models import Episode, Erased, Workspace
 from memory.models.episodes import find_merge_survivors

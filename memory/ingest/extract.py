@@ -27,10 +27,9 @@ from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import FRESH_SECONDS, budget_policy
 from memory.consolidation.leases import kept_alive
 from memory.consolidation.pausing import find_pause, rest_workspace
-from memory.domain.actor import READING
-from memory.domain.buffering import TurnState
-from memory.domain.conversation import FactsFound, SaidTurn
-from memory.domain.summaries import is_summary_due
+from memory.domain.identity import EXTRACTION_ACTOR
+from memory.domain.lifecycle import TurnState, is_summary_due
+from memory.domain.taxonomy import ConversationTurn, ExtractionResult
 from memory.ingest.scheduling import count_waiting_turns, recheck_conversation
 from memory.ingest.schemas import ERASED, IngestContext, Rejected, Stored
 from memory.ingest.summaries import summarize_due_stretches, when_quiet
@@ -86,7 +85,7 @@ class _LeaseTaken(Exception):
     """Somebody else reads the conversation, or it is gone: nothing of this reading is stored."""
 
 
-def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | None:
+def _ask(lease: ConversationLease, said: Sequence[ConversationTurn]) -> ExtractionResult | None:
     """Ask what turns tell; None where they wait on, the reason being in the row by then."""
     conversation = lease.conversation
     try:
@@ -111,7 +110,7 @@ def _ask(lease: ConversationLease, said: Sequence[SaidTurn]) -> FactsFound | Non
     return None
 
 
-def _pause_if_refused(lease: ConversationLease, found: FactsFound) -> bool:
+def _pause_if_refused(lease: ConversationLease, found: ExtractionResult) -> bool:
     """Let the workspace rest where a server refuses the key or the account: the turns are not to blame."""
     reason = _PAUSE_REASONS.get(found.failure.partition(":")[0])
     if reason is None:
@@ -136,7 +135,7 @@ def _put_back(lease: ConversationLease, reason: str) -> None:
 
 
 def _store_and_finish(
-    lease: ConversationLease, found: FactsFound, telling: Sequence[InformativeTurn], now: datetime
+    lease: ConversationLease, found: ExtractionResult, telling: Sequence[InformativeTurn], now: datetime
 ) -> bool:
     """Store the turns that say something and be done with all; those left unread wait on, and the failure counts.
 
@@ -146,7 +145,7 @@ def _store_and_finish(
     read = [turn for turn in lease.turns if turn.number not in found.unread]
     talk, arrival = (
         talk_of(lease.conversation),
-        IngestContext(workspace=lease.conversation.workspace, now=now, actor=READING),
+        IngestContext(workspace=lease.conversation.workspace, now=now, actor=EXTRACTION_ACTOR),
     )
     try:
         with transaction.atomic():
@@ -184,7 +183,7 @@ def _lock_episodes(stored: Sequence[StoredTurn]) -> None:
         raise _LeaseTaken
 
 
-def _set_broken_aside(turns: Sequence[Turn], found: FactsFound, now: datetime) -> None:
+def _set_broken_aside(turns: Sequence[Turn], found: ExtractionResult, now: datetime) -> None:
     """Make dead letters of the turns over which our own code broke; those beside them were read (E6)."""
     for number, reason in found.broken:
         make_dead_letters(turns=[turn for turn in turns if turn.number == number], reason=reason, now=now)
@@ -221,7 +220,7 @@ def _reason_of(refusal: Rejected) -> str:
     return "; ".join([refusal.detail, *(f"{name}: {' '.join(why)}" for name, why in sorted(refusal.errors.items()))])
 
 
-def _release(lease: ConversationLease, found: FactsFound, read: Sequence[Turn], now: datetime) -> None:
+def _release(lease: ConversationLease, found: ExtractionResult, read: Sequence[Turn], now: datetime) -> None:
     """Give the lease back, which locks the conversation; raise _Overtaken unless it still holds, with all its turns."""
     columns = _failed(lease, found.failure) if found.unread else dict(_DONE)
     if read:

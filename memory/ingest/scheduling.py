@@ -18,12 +18,11 @@ from django.db.models.functions import Coalesce, Now
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import resting_among
-from memory.domain.breaking import OWN_ERRORS
-from memory.domain.buffering import DueReason, TurnState, is_surprising, why_due
-from memory.domain.conversation import Role
-from memory.domain.matter import matter_of
-from memory.domain.policy import TurnsPolicy
-from memory.domain.signals import Signal
+from memory.domain.lifecycle import OWN_ERRORS, DueReason, TurnState, is_surprising, why_due
+from memory.domain.policy_memories import TurnsPolicy
+from memory.domain.taxonomy import Role
+from memory.language.explicit_requests import Signal
+from memory.language.sentences import strip_echo
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import Embedder
 from memory.models import Conversation, Turn, Workspace
@@ -163,7 +162,7 @@ def _surprise_or_zero(turn: Turn, model: Embedder, policy: TurnsPolicy) -> float
 
 def _surprise_of(turn: Turn, model: Embedder, policy: TurnsPolicy) -> float:
     """Return 1 − the mean similarity of what is nearest; where nothing is remembered, nothing surprises."""
-    matter = matter_of(turn.content, turn.speaker)
+    matter = strip_echo(turn.content, turn.speaker)
     if len(matter.split()) < policy.surprise_words:
         return _TOO_SHORT
     cosines = nearest_episode_cosines(

@@ -26,10 +26,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.category import Category
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
-from memory.domain.pieces import split_text
+from memory.domain.taxonomy import Category
+from memory.language.sentences import split_text
 from memory.models import Workspace
 from memory.models.fields import new_episode_id
 from memory.redaction.redact import has_known_secret

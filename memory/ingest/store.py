@@ -22,11 +22,8 @@ from django.db import DataError, OperationalError, connection, transaction
 
 from memory.access import ensure_projects, find_projects
 from memory.consolidation.cycle import note_new_episodes
-from memory.domain.content_hash import content_hash
-from memory.domain.language import detect_language
+from memory.domain.identity import content_hash, origin_of
 from memory.domain.lifecycle import ConsolidationState
-from memory.domain.matter import matter_of
-from memory.domain.origin import origin_of
 from memory.ingest.dedup import (
     Drafts,
     NamedTurn,
@@ -50,6 +47,8 @@ from memory.ingest.schemas import (
     Stored,
     read_line,
 )
+from memory.language.sentences import strip_echo
+from memory.language.words import detect_language
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import CallFailed, Embedder
 from memory.models import Episode, EpisodeEmbedding, Source
@@ -215,11 +214,11 @@ def _origin_of_line(line: EpisodeLine, *, document: str, occurred_at: datetime) 
 
 def complete_draft(draft: Draft) -> None:
     """Fill in what depends on the speaker: the language, and whether all of it is echo (B4)."""
-    matter = matter_of(draft.text, draft.speaker)
+    matter = strip_echo(draft.text, draft.speaker)
     if not draft.language:
         draft.language = detect_language(matter)
     name = "" if draft.speaker else opening_name_of(draft.text)
-    if not (matter_of(draft.text, name) if name else matter):
+    if not (strip_echo(draft.text, name) if name else matter):
         draft.state, draft.state_reason = ConsolidationState.SETTLED, ECHO
 
 
@@ -277,9 +276,9 @@ def _insert_statement() -> str:
 
 
 def _embed_stored(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> None:
-    matters = {draft.id: matter_of(draft.text, draft.speaker) for draft in new.values()}
+    matters = {draft.id: strip_echo(draft.text, draft.speaker) for draft in new.values()}
     embed_episodes(workspace_id=workspace_id, matters={key: matter for key, matter in matters.items() if matter})
-    changed = {turn.id: matter for turn in named if (matter := matter_of(turn.text, turn.speaker))}
+    changed = {turn.id: matter for turn in named if (matter := strip_echo(turn.text, turn.speaker))}
     waiting = {turn.id for turn in named if turn.state in (ConsolidationState.NEW, ConsolidationState.FAILED)}
     if named:
         embed_changed_episodes(workspace_id=workspace_id, matters=changed, waiting=waiting)

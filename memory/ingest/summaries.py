@@ -20,15 +20,15 @@ from django.db.models.functions import Now
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import budget_policy
-from memory.domain.actor import READING
-from memory.domain.conversation import SaidTurn, Talk
-from memory.domain.entities import find_entities
-from memory.domain.refusals import says_nothing
-from memory.domain.summaries import is_summary_due
-from memory.domain.user_names import name_of_user
+from memory.domain.identity import EXTRACTION_ACTOR
+from memory.domain.lifecycle import is_summary_due
+from memory.domain.taxonomy import ConversationKey, ConversationTurn
 from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
 from memory.ingest.store import store_episodes
 from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
+from memory.language.refusals import says_nothing
+from memory.language.subjects import find_entities
+from memory.language.third_person import name_of_user
 from memory.llm.call_log import (
     CallBudget,
     CallScope,
@@ -120,7 +120,7 @@ def _summarize_up_to(conversation: Conversation, end: int, budget: CallBudget, n
             turns=[to_said_turn(turn) if turn.pk in told else replace(to_said_turn(turn), text="") for turn in shown],
             numbers=numbers,
             talk=talk_of(conversation),
-            arrival=IngestContext(workspace=conversation.workspace, now=now, actor=READING),
+            arrival=IngestContext(workspace=conversation.workspace, now=now, actor=EXTRACTION_ACTOR),
             budget=budget,
             fence=lambda: _may_still_be_told(conversation.pk, told),
             conversation_id=conversation.pk,
@@ -172,8 +172,8 @@ def _tell_nobody(_: str) -> None:
 
 def summarize_stretch(
     *,
-    turns: Sequence[SaidTurn],
-    talk: Talk,
+    turns: Sequence[ConversationTurn],
+    talk: ConversationKey,
     arrival: IngestContext,
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
@@ -209,13 +209,13 @@ def summarize_stretch(
     return outcome
 
 
-def _latest(turns: Sequence[SaidTurn]) -> range:
+def _latest(turns: Sequence[ConversationTurn]) -> range:
     """Return the numbers of the latest stretch where it is due, else none."""
     last, policy = turns[-1].number if turns else 0, settings.POLICY.extraction
     return range(last - policy.summary_turns + 1, last + 1) if is_summary_due(turns=last, policy=policy) else range(0)
 
 
-def _shown(turns: Sequence[SaidTurn], stretch: Sequence[SaidTurn]) -> list[TurnText]:
+def _shown(turns: Sequence[ConversationTurn], stretch: Sequence[ConversationTurn]) -> list[TurnText]:
     """Return what a model is shown: the stretch to the end of its long turns, and the beginning of those beside it."""
     numbers = {turn.number for turn in stretch}
     pieces = max(1, settings.POLICY.extraction.turns // len(stretch))
@@ -226,7 +226,7 @@ def _shown(turns: Sequence[SaidTurn], stretch: Sequence[SaidTurn]) -> list[TurnT
     ]
 
 
-def _key_of(talk: Talk, *, last: int) -> str:
+def _key_of(talk: ConversationKey, *, last: int) -> str:
     """Name a stretch of a conversation by its last turn."""
     whose = hashlib.sha256("\n".join([talk.session, talk.user, talk.project or ""]).encode()).hexdigest()[:24]
     return f"summary:{whose}:{last}"
@@ -258,8 +258,14 @@ def _ask(
 
 
 def _store(
-    summary: str, call_id: int, *, key: str, stretch: Sequence[SaidTurn], talk: Talk, arrival: IngestContext
-) -> Outcome:  # fmt: skip
+    summary: str,
+    call_id: int,
+    *,
+    key: str,
+    stretch: Sequence[ConversationTurn],
+    talk: ConversationKey,
+    arrival: IngestContext,
+) -> Outcome:
     known = {turn.speaker for turn in stretch if turn.speaker}
     raw = {
         "text": summary,

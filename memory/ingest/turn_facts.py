@@ -15,16 +15,8 @@ from django.conf import settings
 from django.db import transaction
 
 from memory.consolidation.weighing import weigh_turns
-from memory.domain.breaking import OWN_ERRORS, describe_own
-from memory.domain.conversation import Fact, FactsFound, Role, SaidTurn, Talk
-from memory.domain.entities import normalise_entity
-from memory.domain.fact_traits import read_confidence
-from memory.domain.grounding import turns_that_tell
-from memory.domain.language import detect_language
-from memory.domain.matter import matter_of
-from memory.domain.pieces import cut_pieces
-from memory.domain.refusals import says_nothing
-from memory.domain.user_names import name_of_user, person_of
+from memory.domain.lifecycle import OWN_ERRORS, describe_own_error
+from memory.domain.taxonomy import ConversationKey, ConversationTurn, ExtractedFact, ExtractionResult, Role
 from memory.ingest.schemas import (
     BadLine,
     ExtractedLine,
@@ -37,6 +29,12 @@ from memory.ingest.schemas import (
 )
 from memory.ingest.store import store_episodes
 from memory.language.claims import Speech, read_claims
+from memory.language.refusals import says_nothing
+from memory.language.sentences import chunk_text, strip_echo, turns_that_tell
+from memory.language.subjects import normalise_entity
+from memory.language.third_person import name_of_user, person_of
+from memory.language.traits import read_confidence
+from memory.language.words import detect_language
 from memory.llm.call_log import CallBudget, CallScope, link_episodes
 from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.registry import FailureKind, language_model
@@ -56,12 +54,12 @@ def _always() -> bool:
 def ask_for_facts(
     *,
     workspace_id: int,
-    turns: Sequence[SaidTurn],
+    turns: Sequence[ConversationTurn],
     budget: CallBudget,
     fence: Callable[[], bool] = _always,
     conversation_id: int | None = None,
     user: str = "",
-) -> FactsFound:
+) -> ExtractionResult:
     """Ask the language model what facts some turns of one conversation tell; call it outside a transaction.
 
     Turns that no answer could be had for are named in `unread`: garbage is a failure, never "nothing found". Raises
@@ -79,7 +77,7 @@ def ask_for_facts(
     broken, failures = _split_own_errors(failures)
     found = [(fact, answer.call_id) for answer in answers for fact in _facts(answer)]
     found.sort(key=lambda entry: entry[0].turns)
-    return FactsFound(
+    return ExtractionResult(
         facts=tuple(fact for fact, _ in found),
         call_ids=tuple(call_id for _, call_id in found),
         unread=tuple(sorted({number for failure in failures for number in _numbers(failure)})),
@@ -101,11 +99,11 @@ def _split_own_errors(failures: Sequence[FailedRequest]) -> tuple[dict[int, str]
     if not language_model().is_offline:
         return {}, list(failures)
     ours = [failure for failure in failures if failure.kind is FailureKind.OWN_ERROR]
-    broken = {number: describe_own(failure.message) for failure in ours for number in _numbers(failure)}
+    broken = {number: describe_own_error(failure.message) for failure in ours for number in _numbers(failure)}
     return broken, [failure for failure in failures if failure not in ours]
 
 
-def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:
+def as_turn_texts(turns: Sequence[ConversationTurn], *, pieces: int) -> list[TurnText]:
     """Return what a model is shown of turns: not what we injected ourselves, nor a system's orders.
 
     A long turn is several of its number, one after another, as many as `pieces` at most.
@@ -119,8 +117,8 @@ def as_turn_texts(turns: Sequence[SaidTurn], *, pieces: int) -> list[TurnText]:
             said_on=turn.occurred_at.date().isoformat(),
         )
         for turn in turns
-        if turn.role not in _ROLES_NOT_READ and (matter := matter_of(turn.text, turn.speaker))
-        for piece in cut_pieces(text=matter, longest=LONGEST_TEXT)[:pieces]
+        if turn.role not in _ROLES_NOT_READ and (matter := strip_echo(turn.text, turn.speaker))
+        for piece in chunk_text(text=matter, longest=LONGEST_TEXT)[:pieces]
     ]
 
 
@@ -132,13 +130,13 @@ def _asks(turns: Sequence[TurnText], person: str) -> Iterator[ModelRequest]:
         )
 
 
-def _facts(answer: ModelAnswer) -> Iterator[Fact]:
+def _facts(answer: ModelAnswer) -> Iterator[ExtractedFact]:
     """Read a reply's facts; what says nothing is none, whatever model wrote it."""
     if not isinstance(answer.reply, Facts):
         raise TypeError(f"Facts were asked for, and {type(answer.reply).__name__} came.")
     for told in answer.reply.facts:
         if not says_nothing(told.text):
-            yield Fact(
+            yield ExtractedFact(
                 text=told.text,
                 category=told.category,
                 confidence=told.confidence,
@@ -155,7 +153,7 @@ def _numbers(failure: FailedRequest) -> list[int]:
 
 
 def find_informative_turns(
-    *, found: FactsFound, turns: Sequence[SaidTurn], user: str
+    *, found: ExtractionResult, turns: Sequence[ConversationTurn], user: str
 ) -> tuple[list[InformativeTurn], dict[int, str]]:
     """Find the turns that say something: a fact is told by them, or rules read a claim out of what a user says.
 
@@ -169,7 +167,7 @@ def find_informative_turns(
     unheard = {*found.unread, *(number for number, _ in found.broken)}
     telling, broken = [], dict[int, str]()
     for turn in turns:
-        matter = matter_of(turn.text, turn.speaker) if turn.role in _SOURCES else ""
+        matter = strip_echo(turn.text, turn.speaker) if turn.role in _SOURCES else ""
         if not matter:
             continue
         if turn.number in told:
@@ -179,7 +177,7 @@ def find_informative_turns(
                 confidence = _confidence_of_claims(turn, matter, user)
             except OWN_ERRORS as error:
                 log.exception("turn_broke", turn=turn.number)
-                broken[turn.number] = describe_own(error)
+                broken[turn.number] = describe_own_error(error)
                 continue
             if confidence is not None:
                 telling.append(InformativeTurn(turn=turn, matter=matter, confidence=confidence))
@@ -190,14 +188,14 @@ def find_informative_turns(
 class InformativeTurn:
     """A turn that says something: what counts of it, how sure that is, and the facts that it tells."""
 
-    turn: SaidTurn
+    turn: ConversationTurn
     matter: str
     confidence: float
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[ExtractedFact, ...] = ()
     call_ids: tuple[int, ...] = ()  # the ledger's calls that found these
 
 
-def _with_facts(turn: SaidTurn, matter: str, places: Sequence[int], found: FactsFound) -> InformativeTurn:
+def _with_facts(turn: ConversationTurn, matter: str, places: Sequence[int], found: ExtractionResult) -> InformativeTurn:
     facts = tuple(found.facts[place] for place in places)
     return InformativeTurn(
         turn=turn,
@@ -208,7 +206,7 @@ def _with_facts(turn: SaidTurn, matter: str, places: Sequence[int], found: Facts
     )
 
 
-def _confidence_of_claims(turn: SaidTurn, matter: str, user: str) -> float | None:
+def _confidence_of_claims(turn: ConversationTurn, matter: str, user: str) -> float | None:
     """Tell how sure the surest claim is, by its hedges as of a fact; None where nothing but small talk is found."""
     language = detect_language(matter)
     person = person_of(user=user, speaker=turn.speaker, language=language)
@@ -230,7 +228,9 @@ class StoredTurn:
 
 
 @transaction.atomic
-def store_turns(*, telling: Sequence[InformativeTurn], talk: Talk, arrival: IngestContext) -> list[StoredTurn]:
+def store_turns(
+    *, telling: Sequence[InformativeTurn], talk: ConversationKey, arrival: IngestContext
+) -> list[StoredTurn]:
     """Store turns as episodes of their session, in one transaction; doing it again adds nothing (L4).
 
     A turn that is longer than an episode may be is several.
@@ -259,7 +259,7 @@ def _read_line(raw: Mapping[str, object], arrival: IngestContext) -> ExtractedLi
         return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
 
 
-def _lines_of(telling: InformativeTurn, talk: Talk) -> list[Mapping[str, object]]:
+def _lines_of(telling: InformativeTurn, talk: ConversationKey) -> list[Mapping[str, object]]:
     turn = telling.turn
     line = {
         "text": telling.matter,
@@ -276,7 +276,7 @@ def _lines_of(telling: InformativeTurn, talk: Talk) -> list[Mapping[str, object]
     return split_line(line=line, text="text", name="idempotency_key")
 
 
-def _traits_of(facts: Sequence[Fact]) -> dict[str, Any]:
+def _traits_of(facts: Sequence[ExtractedFact]) -> dict[str, Any]:
     """Gather what facts tell of their turn: of the most important one the category, of all what they are about."""
     if not facts:
         return {}
@@ -291,7 +291,7 @@ def _traits_of(facts: Sequence[Fact]) -> dict[str, Any]:
     }
 
 
-def _names_in(fact: Fact) -> Iterator[str]:
+def _names_in(fact: ExtractedFact) -> Iterator[str]:
     return filter(None, (normalise_entity(name)[:_LONGEST_NAME] for name in fact.entities))
 
 
@@ -327,15 +327,15 @@ def link_turns(*, pairs: Iterable[tuple[Turn, str]], is_verbatim: bool = False) 
     insert_new(model=TurnEpisode, rows=rows)
 
 
-def talk_of(conversation: Conversation) -> Talk:
+def talk_of(conversation: Conversation) -> ConversationKey:
     """Return whose conversation it is."""
     project = conversation.project.slug if conversation.project else None
-    return Talk(session=conversation.session, user=conversation.user, project=project)
+    return ConversationKey(session=conversation.session, user=conversation.user, project=project)
 
 
-def to_said_turn(turn: Turn) -> SaidTurn:
+def to_said_turn(turn: Turn) -> ConversationTurn:
     """Return a turn as a reader is given it."""
-    return SaidTurn(
+    return ConversationTurn(
         role=Role(turn.role),
         speaker=turn.speaker,
         text=turn.content,

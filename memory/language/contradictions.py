@@ -4,20 +4,111 @@ Both are taken to be said plainly and of the same time; nothing here depends on 
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
-from memory.domain.matching import Claim
-from memory.domain.matching.lexicon import load_lexicon
-from memory.domain.verdicts import Verdict, judge_by_rules
-from memory.language.attributes import OF_PEOPLE, countries, is_kind, kinds_in, number_of, things_in
-from memory.language.cues import word_list
-from memory.language.modes import denies
-from memory.language.relations import relate
-from memory.language.sides import Side, concepts, light
-from memory.language.slots import holds_word, slots_by_name
-from memory.language.subjects import PERSON
+from memory.domain.evidence import Verdict
+from memory.language.analysis import Analysis, PolarClause, SpokenText, analyse, guess_language
+from memory.language.clauses import denies
+from memory.language.lexicon import STEMMERS, load_lexicon
+from memory.language.readings import PERSON, Reading, Subject, content_stems, put_name, read_sentence, read_subject
+from memory.language.relations import relate_claim
+from memory.language.slots import (
+    OF_PEOPLE,
+    Attributes,
+    countries,
+    holds_word,
+    is_kind,
+    kinds_in,
+    number_of,
+    read_attributes,
+    slots_by_name,
+    things_in,
+)
+from memory.language.verdicts import judge_by_rules
+from memory.language.words import has_cue, word_list
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the two, as the rules see it."""
+
+    reading: Reading
+    subject: Subject
+    analysis: Analysis
+    attributes: Attributes
+    is_actual: bool  # so now: neither over, nor planned, wished or only possible
+
+    @property
+    def language(self) -> str:
+        """Return the language that it is read in."""
+        return self.reading.language
+
+    @cached_property
+    def is_denial(self) -> bool:
+        """Tell whether a clause of it says no."""
+        return any(clause.polarity < 0 or clause.local for clause in self.analysis.clauses)
+
+    @cached_property
+    def values(self) -> Mapping[str, frozenset[str]]:
+        """Return by kind the values that another would exclude, a time in words among them ("half past five")."""
+        spelt = {" ".join(found.group().lower().split()) for found in _SPELT_TIME.finditer(self.reading.sentence)}
+        return self.reading.values.excluding() | ({"time": frozenset(spelt)} if spelt else {})
+
+    @cached_property
+    def concepts(self) -> frozenset[str]:
+        """Return the concepts of all its words but its subject's, and those of times."""
+        spoken = frozenset(word.concept for word in self.analysis.words)
+        return spoken - load_lexicon(self.language).times - self.subject.words
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return the concepts that are written as names; in German every noun is."""
+        if self.language == "de":
+            return frozenset()
+        times = load_lexicon(self.language).times
+        return frozenset(word.concept for word in self.analysis.words if word.is_name and word.concept not in times)
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """Return what it says of its subject, but for when, how much, and words that say little."""
+        lexicon = load_lexicon(self.language)
+        dull = lexicon.times | lexicon.numbers.keys() | lexicon.ordinals.keys() | light(self.language)
+        dull |= concepts("beside_values", self.language)
+        said = (word.concept for word in self.analysis.words if not word.concept[0].isdigit())
+        return frozenset(said) - dull - self.subject.words - {self.subject.owner}
+
+    @property
+    def contexts(self) -> frozenset[str]:
+        """Return in which circumstances it holds; on which day may be what it says."""
+        return self.reading.contexts - _DAYS
+
+    @property
+    def circumstances(self) -> frozenset[str]:
+        """Return the same without the times of a day."""
+        return self.contexts - _PARTS_OF_DAY
+
+    def expand(self, clause: PolarClause) -> frozenset[str]:
+        """Return the concepts of a clause, and the kinds of what the sentence names: who eats steak eats meat."""
+        lexicon = load_lexicon(self.language)
+        kinds = kinds_in(self.reading.sentence) - (OF_PEOPLE - self.attributes.had)
+        return clause.concepts | {lexicon.look_up(kind).concept for kind in kinds}
+
+    @cached_property
+    def things(self) -> frozenset[str]:
+        """Return the keys of what it tells of whom; two that have none in common contradict each other by no rule."""
+        of = self.subject.words | {self.subject.owner}
+        said = frozenset(one for clause in self.analysis.clauses for one in self.expand(clause)) | self.reading.stems
+        told = {*self.reading.slots, *self.attributes.values, *self.attributes.had, *self.attributes.ruled_out}
+        return frozenset(f"{key} of {who}" for who in of for key in said | told if key != who)
+
+    @cached_property
+    def ended_things(self) -> frozenset[str]:
+        """Return the stems of what it says has ended, whoever tells of it."""
+        return content_stems(" ".join(self.reading.ended), language=self.language)
+
 
 Rule = Callable[[Side, Side], str]
 
@@ -45,7 +136,7 @@ def _say_that_it_ended(claim: Side, belief: Side) -> str:
     sentence = belief.reading.sentence.lower()
     if not any(holds_word(sentence, thing.lower()) for thing in claim.reading.ended):
         return ""
-    found = relate(claim=claim.reading, belief=belief.reading, is_explicit=True)
+    found = relate_claim(claim=claim.reading, belief=belief.reading, is_explicit=True)
     is_over = found.ends and found.verdict is Verdict.CONTRADICTS
     return "One says that what the other says has ended." if is_over else ""
 
@@ -61,7 +152,7 @@ def _fill_slot_otherwise(mine: Side, theirs: Side) -> str:
     things = [side.reading.possession.thing for side in (mine, theirs) if side.reading.possession]
     if not shared and len(set(things)) != len(things) - 1:
         return ""
-    found = relate(claim=mine.reading, belief=theirs.reading, is_explicit=True)
+    found = relate_claim(claim=mine.reading, belief=theirs.reading, is_explicit=True)
     if found.verdict is not Verdict.CONTRADICTS:
         return ""
     is_of_person = any(slots_by_name()[name].is_of_person for name in shared)
@@ -172,6 +263,7 @@ def _is_elsewhere(denied: Collection[str], denier: Side, asserter: Side) -> bool
 
 
 _THERE = frozenset(("to", "in", "at", "around", "through", "across", "nach", "durch"))
+
 _BOUND = re.compile(
     r"(?:\b(?:not|never|nie|nicht)|n't|n’t)\b[^,;]*?\b(?P<side>before|after|until|vor|nach|bis) "
     r"(?P<hour>\d{1,2}|[a-zäöü]+)(?::\d\d)?(?P<part> ?[ap]\.?m)?\b",
@@ -254,7 +346,7 @@ def _differ_in_a_word(mine: Side, theirs: Side) -> str:
     if (kinds or all(years)) and _may_both_be(mine, theirs, kinds):
         return ""
     left, right = (
-        Claim(text=side.reading.sentence, speaker=side.reading.subject, language=side.language)
+        SpokenText(text=side.reading.sentence, speaker=side.reading.subject, language=side.language)
         for side in (mine, theirs)
     )
     is_other = judge_by_rules(episode=left, belief=right).verdict is Verdict.CONTRADICTS
@@ -276,6 +368,26 @@ def _say_other_things(mine: Side, theirs: Side) -> bool:
     )
 
 
+_SPELT_TIME = re.compile(
+    r"\b(?:half past|quarter past|quarter to|halb|viertel nach|viertel vor|dreiviertel) [a-zäöü]+\b", re.IGNORECASE
+)
+_DAYS = frozenset(("saturday", "sunday"))
+_PARTS_OF_DAY = frozenset(("morning", "evening", "breakfast"))
+
+
+@lru_cache
+def light(language: str) -> frozenset[str]:
+    """Return the concepts that say no more than that something is had; whether it is liked says more."""
+    return (load_lexicon(language).light | concepts("having", language)) - concepts("liking", language)
+
+
+@lru_cache
+def concepts(name: str, language: str) -> frozenset[str]:
+    """Return the concepts of a closed list of words."""
+    lexicon = load_lexicon(language)
+    return frozenset(lexicon.look_up(word).concept for word in word_list(name))
+
+
 _OF_ONE: tuple[Rule, ...] = (
     _either(_fill_slot_otherwise),
     _have_another,
@@ -285,3 +397,70 @@ _OF_ONE: tuple[Rule, ...] = (
     _either(_differ_in_a_word),
 )
 _OF_SOMEBODY_AND_THEIRS: tuple[Rule, ...] = (_either(_rule_out), _either(_name_other_value_of_theirs))
+
+
+@lru_cache(maxsize=8192)
+def read_side(sentence: str, *, person: str, subject: str = "", language: str = "en") -> Side | None:
+    """Read a sentence of a person's as the rules see it, None in a language that they do not know."""
+    if language not in STEMMERS:
+        return None
+    told = _retell(sentence)
+    text = put_name(told, person=person)
+    for pattern, plain in _FEARS:
+        text = pattern.sub(plain, text)
+    return Side(
+        reading=read_sentence(sentence, person=person, subject=subject, language=language),
+        subject=read_subject(told, person=person, language=language),
+        analysis=analyse(SpokenText(text=text, language=language)),
+        attributes=read_attributes(told),
+        is_actual=not (_NOT_NOW.search(sentence) or has_cue("plan", sentence, language=language)),
+    )
+
+
+def language_of(sentence: str, *, known: str, usual: str = "") -> str:
+    """Return the language that a sentence is read in where nobody could tell: the likelier one, else the usual."""
+    return known or guess_language(sentence) or usual or "en"
+
+
+def _retell(sentence: str) -> str:
+    for pattern, plain in _RETOLD:
+        sentence = pattern.sub(plain, sentence)
+    return sentence
+
+
+# What can be said in two ways is read in one: "Mara has a cat called Tilly" as what her cat is called.
+_RETOLD: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"^(?P<who>[\w ]+?) (?:has|owns|keeps|got|hat|besitzt|hält) (?:got )?(?:an?|eine?n?) (?:\w+ )?"
+            r"(?P<what>\w+),? (?:which is |who is |that is |die |der |das )?(?:called|named|namens|heißt)\b"
+        ),
+        r"\g<who>'s \g<what> is called",
+    ),
+    (re.compile(r"(?<=['’]s) name is\b"), " is called"),
+    (re.compile(r"['’]s? (?:home|flat|house|apartment|place) is in (?=[A-ZÄÖÜ])"), " lives in "),
+    (re.compile(r"['’]s? favou?rite (?:dish|food|meal|drink|snack|herb|fruit|animal|pastime|hobby) is\b"), " likes"),
+    (re.compile(r"\b(?:is|was) (?:an? )?(?:\w+ )?smoker\b"), "smokes"),
+    (re.compile(r"\bis (?:an? )?non-?smoker\b"), "does not smoke"),
+    (re.compile(r"\bist (?:eine? )?(?:\w+ )?Raucher(?:in)?\b"), "raucht"),
+    (re.compile(r"\bist (?:eine? )?Nichtraucher(?:in)?\b"), "raucht nicht"),
+)
+
+# To be afraid of something is, for two sentences, not to like it.
+_FEARS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b(?:is|are) (?:\w+ly |very |so )?(?:afraid|scared|terrified|frightened|phobic) of\b"), "hates"),
+    (re.compile(r"\b(?:is|are) not (?:at all )?(?:afraid|scared|terrified|frightened) of\b"), "likes"),
+    (re.compile(r"\b(?:has|have) (?:an? )?(?:\w+ )?(?:fear|phobia|horror) of\b"), "hates"),
+    (re.compile(r"\bhat keine Angst vor\b"), "mag"),
+    (re.compile(r"\bhat (?:\w+ )?Angst vor\b|\bfürchtet sich vor\b"), "hasst"),
+)
+
+_NOT_NOW = re.compile(
+    r"\b(?:used to|was (?!born|called|named)|were|had been|formerly|previously|once|ago|"
+    r"as a (?:child|girl|boy|kid|teenager|student)|in the past|(?<!has )(?<!have )(?:lived|worked)|"
+    r"wants? to|would|hopes?|plans?|might|may(?= [a-z])|maybe|perhaps|considering|thinking|dreams? of|wishes|could|"
+    r"should|if|will|going to|about to|soon|next (?:year|month|summer|winter|spring|autumn)|"
+    r"früher|damals|einst|ehemals|als kind|war|hatte|wohnte|lebte|arbeitete|"
+    r"möchte|würde|könnte|vielleicht|plant|überlegt|hofft|bald|wird|wenn|falls)\b",
+    re.IGNORECASE,
+)

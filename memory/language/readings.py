@@ -1,17 +1,26 @@
-"""A told sentence as the rules compare it: its telling words, slots, values, and what it denies or ends (E3)."""
+"""A told sentence as the rules compare it: its subject, telling words, slots, values, what it denies or ends (E3)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memory.domain.lexicon import ENGLISH_STOPS
-from memory.domain.matching.stems import stem_english, stem_german
-from memory.domain.sentences import list_words
-from memory.language.cues import common_words, dull_words, word_list
-from memory.language.modes import denies, find_change
-from memory.language.named_subjects import find_named_person, find_named_subject, find_owner
+from memory.language.clauses import denies, find_change
+from memory.language.lexicon import load_lexicon
+from memory.language.quantities import TITLE, Values, find_values
+from memory.language.sentences import list_words
 from memory.language.slots import fill_slots, without_ended
-from memory.language.values import TITLE, Values, find_values
+from memory.language.subjects import find_named_person, find_named_subject, find_owner
+from memory.language.words import (
+    ENGLISH_AUXILIARIES,
+    ENGLISH_PAST,
+    ENGLISH_STOPS,
+    common_words,
+    dull_words,
+    stem_english,
+    stem_german,
+    word_list,
+)
 
 _CONTEXTS = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
@@ -46,8 +55,6 @@ _CONTEXTS = tuple(
         ("breakfast", r"for breakfast|breakfast|zum frühstück"),
     )
 )
-
-
 _MAIL = re.compile(r"\be-?mails?\b", re.IGNORECASE)
 _TITLE = re.compile(rf"\b{TITLE} (?=[A-ZÄÖÜ])")
 
@@ -161,6 +168,7 @@ _IS_OF_IT = re.compile(
     r"(?P<where>with |at |from |in |by |on )?(?:now )?(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof|Frau|Herr)\.? )?[A-Z][\w-]+"
     r"(?: [A-Z][\w-]+)?)(?: (?:now|these days))?\.?$"
 )
+
 _OF_A_COUNTRY = re.compile(
     r"(?:ish|ese|ian|ean|can|man)$|^(?:French|Dutch|Greek|Czech|Swiss|Thai|Welsh|Icelandic)$"
 )  # no name, though written like one
@@ -223,3 +231,116 @@ def _without_person(slots: dict[str, frozenset[str]], person: str) -> dict[str, 
         for name, found in slots.items()
         if (kept := frozenset(v for v in found if v.removesuffix("'s") not in own))
     }
+
+
+PERSON = "quidam"  # the person in a subject's words; no other word of either language is like it
+_PERSON_NAME = PERSON.capitalize()
+_MOST_WORDS = 4  # of a subject
+_MOST_LEADING = 10  # words before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whose it is, "" for nobody's, and the concepts of its own words; none where nobody can tell."""
+
+    owner: str
+    words: frozenset[str]
+
+    def may_be(self, other: "Subject") -> bool:
+        """Tell whether two may be one: of the same owner, and one has the words of the other."""
+        if self.owner and other.owner and self.owner != other.owner:
+            return False
+        if not self.words or not other.words:
+            return self.owner == other.owner
+        if self.owner in other.words or other.owner in self.words:
+            return False  # somebody, and what is theirs
+        return self.words <= other.words or other.words <= self.words
+
+
+@lru_cache(maxsize=8192)
+def read_subject(sentence: str, *, person: str, language: str) -> Subject:
+    """Read whom or what a sentence tells of; `person` is the one whose beliefs these are."""
+    tokens: list[str] = _TOKEN.findall(put_name(sentence, person=person))
+    start = _find_start(tokens, language)
+    if start is None:
+        return Subject(owner="", words=frozenset())
+    owner = _owner_of_subject(tokens[start:], language)
+    words = _until_verb(tokens[start + 1 :] if owner else tokens[start:], language)
+    if not owner and words and words[0] == _PERSON_NAME:
+        words = words[:1]  # what follows may be a verb that is not known
+    return Subject(owner=owner.lower(), words=frozenset(_concept(word, language) for word in words))
+
+
+_TOKEN = re.compile(r"[\w.&'’-]*\w['’]?(?=\W|$)|[,;:]")
+
+
+def put_name(text: str, *, person: str) -> str:
+    """Put one name that no other word is like for the person, who may be "the user", and for "Mara's"."""
+    alias = r"(?:the |der |die )?(?:user|nutzer(?:in)?)"
+    who = rf"(?:{re.escape(person)}|{alias})" if person else alias
+    return re.sub(rf"(?<!\w){who}(?P<own>['’]s?|s(?= [A-ZÄÖÜ]))?(?!\w)", _as_named, text, flags=re.IGNORECASE)
+
+
+def _as_named(found: re.Match[str]) -> str:
+    return f"{_PERSON_NAME}'s" if found["own"] else _PERSON_NAME
+
+
+def _find_start(tokens: Sequence[str], language: str) -> int | None:
+    """Return where the subject begins, behind a time or place; None where that is not plain."""
+    if not tokens:
+        return None
+    if tokens[0].lower() not in _LEADING:
+        return 0
+    starts = (at for at, token in enumerate(tokens[:_MOST_LEADING]) if at and token.startswith(_PERSON_NAME))
+    named = next(starts, None)
+    if named is not None or language == "de":
+        return named
+    return next((at for at, token in enumerate(tokens) if at > 1 and token.lower() in ("the", "our", "my")), None)
+
+
+_LEADING = frozenset((*word_list("leading_words"), *word_list("before_a_subject")))
+
+
+def _owner_of_subject(tokens: Sequence[str], language: str) -> str:
+    """Return whose the subject is, "" for nobody's."""
+    first, following = tokens[0], "".join(tokens[1:2])
+    if first[:1].isupper() and (bare := re.sub(r"['’]s?$", "", first)) != first:
+        return bare
+    is_genitive = language == "de" and first[:1].isupper() and first.endswith("s") and following[:1].isupper()
+    return first[:-1] if is_genitive else ""
+
+
+def _until_verb(tokens: Sequence[str], language: str) -> list[str]:
+    words: list[str] = []
+    for token in tokens:
+        lower = token.lower()
+        if lower in _AFTER or len(words) == _MOST_WORDS or _is_verb(token, words, language):
+            break
+        if lower not in _DETERMINERS:
+            words.append(token)
+    return words
+
+
+_AFTER = frozenset((*word_list("after_a_subject"), *",;:"))
+_DETERMINERS = frozenset(word_list("determiners"))
+_GERMAN_VERBS = frozenset((*word_list("german_state_verbs"), "ist", "sind", "war", "hat", "haben", "wird"))
+
+
+def _is_verb(token: str, before: Sequence[str], language: str) -> bool:
+    """Tell whether a word ends the subject as its verb: one that is known, or stands where only a verb can."""
+    lower = token.lower()
+    if lower in ENGLISH_AUXILIARIES or lower in _GERMAN_VERBS or lower.endswith(("n't", "n’t")):
+        return True
+    if not before or token[:1].isupper():
+        return False
+    if language == "de" or lower in ENGLISH_PAST:
+        return True
+    lexicon = load_lexicon(language)
+    is_known = lower.endswith(("s", "ed")) and lexicon.look_up(lower).concept in lexicon.verbs
+    is_after_name = len(before) == 1 and before[0][:1].isupper() and lower.endswith("s") and not lower.endswith("ss")
+    return is_known or is_after_name
+
+
+def _concept(word: str, language: str) -> str:
+    lower = word.lower().strip("'’")
+    return PERSON if word == _PERSON_NAME else load_lexicon(language).look_up(lower).concept or lower

@@ -1,24 +1,26 @@
-"""What a claim says about a belief, by slots, values and words alone; unsure means nothing (E3)."""
+"""What a claim says about a belief, by slots, values and words alone; unsure means nothing (E3).
+
+`judge_pair` at the end adds a classifier of pairs, under the rules' veto.
+"""
 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memory.domain.matching import Claim
-from memory.domain.matching.checks import differ_in_numbers
-from memory.domain.matching.guard import analyse_pair
-from memory.domain.matching.stems import stem_english, stem_german
-from memory.domain.sentences import list_words
-from memory.domain.verdicts import Verdict
-from memory.language.cues import common_words, word_list
-from memory.language.modes import denies
+from memory.domain.evidence import Verdict
+from memory.language.analysis import SpokenText
+from memory.language.clauses import denies
+from memory.language.guard import GuardReason, analyse_pair, check_polarity, differ_in_numbers
+from memory.language.quantities import NUMBER_OF, TITLE, WEEKDAYS
 from memory.language.readings import Reading, content_stems
+from memory.language.sentences import list_words
 from memory.language.slots import MEMBER, Slot, holds_word, is_ended, slots_by_name
-from memory.language.values import NUMBER_OF, TITLE, WEEKDAYS
+from memory.language.verdicts import Judgement, judge_by_rules
+from memory.language.words import common_words, stem_english, stem_german, word_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class ClaimRelation:
     """A verdict with its reason; `ends` where the claim announces that what the belief says holds no longer."""
 
     verdict: Verdict
@@ -26,35 +28,35 @@ class Relation:
     ends: bool = False
 
 
-NOTHING = Relation(verdict=Verdict.IRRELEVANT, reason="")
+NO_RELATION = ClaimRelation(verdict=Verdict.IRRELEVANT, reason="")
 
 
-def relate(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool = False) -> Relation:
+def relate_claim(*, claim: Reading, belief: Reading, is_explicit: bool, is_sure: bool = False) -> ClaimRelation:
     """Say what a claim says about a belief of the same person; `is_explicit` where it plainly states what lasts.
 
     `is_sure`: only what needs no judgement, where a model is asked about the rest.
     """
     are_of_two = _are_of_two(claim, belief)
     if (ended := _ends(claim, belief)) and not are_of_two:
-        return Relation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
+        return ClaimRelation(verdict=Verdict.CONTRADICTS, reason=f"It says that {ended} has ended.", ends=True)
     if claim.contexts and belief.contexts and not claim.contexts & belief.contexts:
-        return NOTHING
+        return NO_RELATION
     if (label := _label(claim.sentence)) and label == _label(belief.sentence):
-        return Relation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason="It stands under the same heading.")
     if _end_the_same(claim, belief) and not are_of_two:
-        return Relation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason="It says that the same has ended.")
     if _are_contrary(claim, belief) and (claim.is_change or is_explicit):
-        return Relation(verdict=Verdict.CONTRADICTS, reason="It says the contrary.", ends=claim.is_change)
+        return ClaimRelation(verdict=Verdict.CONTRADICTS, reason="It says the contrary.", ends=claim.is_change)
     by_slot = _by_slot(claim, belief, is_explicit)
     by_words = by_slot or (
-        NOTHING if are_of_two or _name_others(claim, belief) else _by_words(claim, belief, is_explicit)
+        NO_RELATION if are_of_two or _name_others(claim, belief) else _by_words(claim, belief, is_explicit)
     )
     if not by_words.reason and not are_of_two and (other := _names_another_of_it(claim, belief, is_explicit)):
         by_words = other
-    return NOTHING if is_sure and not _say_nearly_the_same(claim, belief) else by_words
+    return NO_RELATION if is_sure and not _say_nearly_the_same(claim, belief) else by_words
 
 
-def _names_another_of_it(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+def _names_another_of_it(claim: Reading, belief: Reading, is_explicit: bool) -> ClaimRelation | None:
     """Say what it means that both say what one thing of somebody's is, and name another ("her plan is with Telmo")."""
     mine, theirs = claim.possession, belief.possession
     if not mine or not theirs or not (claim.is_change or is_explicit):
@@ -63,12 +65,10 @@ def _names_another_of_it(claim: Reading, belief: Reading, is_explicit: bool) -> 
         return None
     if set(mine.thing.split()) & _OF_MANY or _share_name({mine.name}, {theirs.name}):
         return None
-    return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {mine.thing}.", ends=claim.is_change)
+    return ClaimRelation(verdict=Verdict.CONTRADICTS, reason=f"It names another {mine.thing}.", ends=claim.is_change)
 
 
 _OF_MANY = frozenset(word_list("of_many"))
-
-
 _MOST_OF_BOTH = 0.75  # share of all their content words
 
 
@@ -141,7 +141,7 @@ def _ends_word(thing: str, belief: Reading) -> bool:
     return bool(is_telling) and all(stem(word) in stems for word in heads)
 
 
-def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> ClaimRelation | None:
     for name in claim.slots.keys() & belief.slots.keys():
         slot, mine, theirs = slots_by_name()[name], claim.slots[name], belief.slots[name]
         # Who is somebody's may come first ("Ravi is Mara's manager"): there it matters whose they are.
@@ -160,26 +160,26 @@ def _by_slot(claim: Reading, belief: Reading, is_explicit: bool) -> Relation | N
             ):
                 continue  # the value is named by the way
             if _denies_it(claim) == _denies_it(belief) or slot.value not in (MEMBER, "weekday") or slot.ignores_denial:
-                return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
+                return ClaimRelation(verdict=Verdict.SUPPORTS, reason=f"It names the same {name.replace('_', ' ')}.")
             if claim.is_change:
-                return Relation(
+                return ClaimRelation(
                     verdict=Verdict.CONTRADICTS, reason=f"It denies the {name.replace('_', ' ')}.", ends=True
                 )
             continue
         if slot.is_single and not claim.is_denial and (claim.is_change or is_explicit):
-            return Relation(
+            return ClaimRelation(
                 verdict=Verdict.CONTRADICTS, reason=f"It names another {name.replace('_', ' ')}.", ends=claim.is_change
             )
     return None
 
 
-def _compare_wishes(slot: Slot, claim: Reading, belief: Reading, is_explicit: bool) -> Relation | None:
+def _compare_wishes(slot: Slot, claim: Reading, belief: Reading, is_explicit: bool) -> ClaimRelation | None:
     mine, theirs = _wants(slot, claim), _wants(slot, belief)
     if mine & theirs:
-        return Relation(verdict=Verdict.SUPPORTS, reason=f"It wants the same {slot.name.replace('_', ' ')}.")
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason=f"It wants the same {slot.name.replace('_', ' ')}.")
     if {(value, not is_wanted) for value, is_wanted in mine} & theirs and (claim.is_change or is_explicit):
         reason = f"It wants another {slot.name.replace('_', ' ')}."
-        return Relation(verdict=Verdict.CONTRADICTS, reason=reason, ends=claim.is_change)
+        return ClaimRelation(verdict=Verdict.CONTRADICTS, reason=reason, ends=claim.is_change)
     return None
 
 
@@ -294,35 +294,37 @@ def _share_a_name(claim: Reading, belief: Reading) -> bool:
     return bool(claim.names & belief.names)
 
 
-def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
+def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> ClaimRelation:
     shared = _told_of_both(claim, belief)
     if not shared:
-        return NOTHING
+        return NO_RELATION
     coverage = len(shared) / max(1, min(len(claim.stems), len(belief.stems)))
     here, there = claim.values.excluding(), belief.values.excluding()
     differ = [kind for kind in here if kind in there and not here[kind] & there[kind]]
     agree = [kind for kind in here if kind in there and here[kind] & there[kind]]
     if claim.is_change and differ and not agree and coverage >= 0.34:
-        return Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True)
+        return ClaimRelation(
+            verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]} from now on.", ends=True
+        )
     alike = _denies_what_is_shared(claim, shared) == _denies_what_is_shared(belief, shared)
     if agree and not differ and coverage >= 0.34 and alike:
-        return Relation(verdict=Verdict.SUPPORTS, reason=f"It names the same {agree[0]} of it.")
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason=f"It names the same {agree[0]} of it.")
     if len(shared) >= 2 and (coverage >= 0.6 or _share_a_name(claim, belief)):
         if differ and not agree:
             return (
-                Relation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]}.")
+                ClaimRelation(verdict=Verdict.CONTRADICTS, reason=f"It names another {differ[0]}.")
                 if is_explicit
-                else NOTHING
+                else NO_RELATION
             )
         if not alike:
-            ended = Relation(verdict=Verdict.CONTRADICTS, reason="It denies that from now on.", ends=True)
-            return ended if claim.is_change else NOTHING
+            ended = ClaimRelation(verdict=Verdict.CONTRADICTS, reason="It denies that from now on.", ends=True)
+            return ended if claim.is_change else NO_RELATION
         if _names_another_too(claim, belief) or (claim.is_change and not _say_nearly_the_same(claim, belief)):
-            return NOTHING
+            return NO_RELATION
         if _count_otherwise(claim, belief):
-            otherwise = Relation(verdict=Verdict.CONTRADICTS, reason="The numbers differ.", ends=claim.is_change)
-            return otherwise if is_explicit else NOTHING
-        return Relation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
+            otherwise = ClaimRelation(verdict=Verdict.CONTRADICTS, reason="The numbers differ.", ends=claim.is_change)
+            return otherwise if is_explicit else NO_RELATION
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason="It says the same in most of its words.")
     if (
         not claim.is_change
         and claim.subject
@@ -333,8 +335,8 @@ def _by_words(claim: Reading, belief: Reading, is_explicit: bool) -> Relation:
         and claim.is_denial == belief.is_denial
         and not _count_otherwise(claim, belief)
     ):
-        return Relation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
-    return NOTHING
+        return ClaimRelation(verdict=Verdict.SUPPORTS, reason="It says it of the same person or thing.")
+    return NO_RELATION
 
 
 def _count_otherwise(claim: Reading, belief: Reading) -> bool:
@@ -342,8 +344,8 @@ def _count_otherwise(claim: Reading, belief: Reading) -> bool:
     if not _say_nearly_the_same(claim, belief):
         return False
     pair = analyse_pair(
-        left=Claim(text=claim.sentence, language=claim.language),
-        right=Claim(text=belief.sentence, language=belief.language),
+        left=SpokenText(text=claim.sentence, language=claim.language),
+        right=SpokenText(text=belief.sentence, language=belief.language),
     )
     return pair is not None and differ_in_numbers(*pair)
 
@@ -358,3 +360,47 @@ def _denies_what_is_shared(reading: Reading, shared: frozenset[str]) -> bool:
 
 
 _CLAUSES = re.compile(r"[,;:]| but | aber | and not | und nicht ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairPolicy:
+    """How sure a classifier must be; a contradiction costs a belief more than a support gives it."""
+
+    entailment: float = 0.7
+    contradiction: float = 0.8
+
+
+PAIR_POLICY = PairPolicy()
+
+# What the guard knows by itself. That it sees too few words in common, no language of its own, or another word in one
+# place is why a classifier is asked.
+_FIRM = frozenset(GuardReason) - {GuardReason.LANGUAGE, GuardReason.UNLIKE, GuardReason.ALTERNATIVE}
+
+
+def judge_pair(
+    *,
+    episode: SpokenText,
+    belief: SpokenText,
+    similarity: float | None = None,
+    entailment: float,
+    contradiction: float,
+    policy: PairPolicy = PAIR_POLICY,
+) -> Judgement:
+    """Judge one pair by how likely the belief follows from the episode, and cannot be true beside it (0 to 1)."""
+    ruled = judge_by_rules(episode=episode, belief=belief, similarity=similarity)
+    if ruled.verdict is Verdict.SUPPORTS and contradiction >= policy.contradiction:
+        return _leave_pair("By rules the episode states it, and a classifier finds that both cannot be true.")
+    if ruled.verdict is not Verdict.IRRELEVANT or ruled.is_firm:
+        return ruled
+    if contradiction >= policy.contradiction:
+        return Judgement(verdict=Verdict.CONTRADICTS, reason="A classifier finds that both cannot be true.")
+    if entailment < policy.entailment:
+        return _leave_pair("A classifier finds neither.")
+    differs = check_polarity(left=episode, right=belief).reason
+    if differs in _FIRM:
+        return _leave_pair(f"A classifier finds that the belief follows, but the texts differ in one thing: {differs}.")
+    return Judgement(verdict=Verdict.SUPPORTS, reason="A classifier finds that the belief follows from the episode.")
+
+
+def _leave_pair(reason: str) -> Judgement:
+    return Judgement(verdict=Verdict.IRRELEVANT, reason=reason)

@@ -2,14 +2,20 @@
 
 import re
 
-from memory.domain.lexicon import ENGLISH_PAST, ENGLISH_STOPS, ENGLISH_VERBS, GERMAN_STOPS
-from memory.domain.person import inflect_german
-from memory.domain.refusals import has_verb
-from memory.domain.sentences import list_words
-from memory.language.clauses import Clause
-from memory.language.cues import common_words, has_cue, word_list
-from memory.language.modes import Mode
-from memory.language.wording import is_present_verb, tell_of
+from memory.language.clauses import Clause, Mode
+from memory.language.first_person import inflect_german
+from memory.language.refusals import has_verb
+from memory.language.sentences import list_words
+from memory.language.third_person import is_present_verb, tell_of
+from memory.language.words import (
+    ENGLISH_PAST,
+    ENGLISH_STOPS,
+    ENGLISH_VERBS,
+    GERMAN_STOPS,
+    common_words,
+    has_cue,
+    word_list,
+)
 
 MOST_WORDS = 30  # of a claim's sentence (E5)
 LEAST_WORDS = 3
@@ -27,6 +33,7 @@ _OPENER = re.compile(
     r"weil|denn|wie gesagt|außerdem)\b[,.:!…–-]*\s+)+(?=\w)",
     re.IGNORECASE,
 )  # fmt: skip
+
 _TRAILING = re.compile(
     r"[,\s]+(?:btw|by the way|pls|please|plz|thanks|thx|ok|okay|right|you know|i know|as you know|though|lol|haha|obvs|"
     r"obviously|of course|bitte|danke|oder|gell|ne|übrigens|ja|x|too|as well|as always|as ever|as usual|anyway|"
@@ -35,10 +42,12 @@ _TRAILING = re.compile(
     r"trust me)$",
     re.IGNORECASE,
 )
+
 _IS = re.compile(
     r"(?<=\w)'s (?=(?:on|at|in|from|now|not|always|never|still|our|my|back|off|out|gone|closed|open|only|just|a|an|the|"
     r"every|between|moved|called)\b)"
 )
+
 _QUALIFIED = re.compile(
     r",? (?:so|and) (?:please |pls |just |then )?(?:add|put|note|update|change|adapt|write|make|use|do)\b.*$", re.I
 )
@@ -72,11 +81,11 @@ def shorten(said: str) -> str:
 _WANTED_THING = re.compile(
     r"(?:no|keine?n?|less|fewer|more|just|only|nur|without|ohne|kritik|kommentare|code first|snippet)\b", re.IGNORECASE
 )
+
 _MUST_BE = re.compile(
     r"^(?:in [\w ]{2,20} |on [\w ]{2,20} |at [\w ]{2,20} )?it (?:must|has to|needs to|should) be (?P<what>.+)$",
     re.IGNORECASE,
 )
-
 
 _ASKED_KINDLY = re.compile(
     r"^(?:when(?:ever)? you (?:answer|reply|write|explain)\w*(?: to)?(?: me| things)?,? )?(?:can|could|would|will) you "
@@ -140,6 +149,7 @@ def _small(text: str) -> str:
 
 _FIRST = re.compile(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*)\b(?![.)]|\d)", re.IGNORECASE)
 _UNFIT = re.compile(r"“…”|:/|\b(?:is|are) allergic\.?$|has the allergy\.?$|https?://|[{}<>|]|\w\(\)|==|```")
+
 _VAGUE = re.compile(
     r"^(?:(?:and|but|so|because|und|aber|also|then|well|ok|yes|no|which|who|that|weil|denn|dass|when|wenn|as|if|"
     r"until|till) )*"
@@ -153,6 +163,7 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _BARE_CHANGE = re.compile(r"^(?:back (?:to|on|in|with) |now (?:on |at )|wieder (?:in|mit|bei) )", re.IGNORECASE)
+
 _IT_IS = re.compile(
     r"^(?:(?:from|as of|since|ab|seit) [\w ]{2,18},? )?(?:it's|it is|es ist) (?!been|a\b|the\b|so\b)", re.IGNORECASE
 )
@@ -177,9 +188,11 @@ _ADV = (
     r"actually|strictly|strongly|exclusively|auch|immer|nie|nur|meist|eigentlich|jetzt|lieber|ausschließlich) )*"
 )
 _NAME = r"(?-i:[A-ZÄÖÜ])[\w-]+(?: (?-i:[A-ZÄÖÜ])[\w-]+)?"
+
 _STATE, _GERMAN_STATE, _OWN_GERMAN, _CONDITIONS = (
     "|".join(word_list(name)) for name in ("state_verbs", "german_state_verbs", "own_verbs", "conditions")
 )
+
 _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE), strength)
     for kind, pattern, strength in (
@@ -249,6 +262,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], float], ...] = tuple(
         ),
     )
 )
+
 _PAST = re.compile(
     r"\b(?:i|we|he|she|they|it|you|there|somebody|someone|ich|wir|er|sie|es|(?-i:[A-Z])\w+|my \w+|the \w+|our \w+) "
     r"(?:just |finally |only |also |even |then )*(?:was|were|did|had|went|came|got|said|told|made|found|fell|broke|"
@@ -267,16 +281,19 @@ _PAST = re.compile(
     r"ge\w{2,}(?:t|en)|\w+iert|(?:ver|zer|be|er|ent|unter|über)\w{2,}(?:t|en))(?=[.!,]|$)",
     re.IGNORECASE,
 )
+
 _LEANS = re.compile(
     r"\b(?:it|this|that|these|those|they|them|there|here|es|das|dies\w*|dort|hier|damit|davon|dafür)\b", re.IGNORECASE
 )
 _OF_ONESELF = re.compile(r"(?:i|i'm|we|we're|ich|wir)\b", re.IGNORECASE)
+
 _USUAL = re.compile(
     r"\bas (?:i|we) (?:always )?(?:do|did|have|am|are)\b.{0,12}\b(?:every|each|always|on|most)\b|"
     r"\bas (?:always|ever|every|usual)\b|"
     r"\bwie (?:immer|jeden?|jedes|üblich|gehabt)\b",
     re.IGNORECASE,
 )
+
 # What is needed for the task at hand, said to whoever shall do it, or told as the next step of a story.
 _ERRAND = re.compile(
     r"\b(?:i|we|ich|wir) (?:also |just |now |only |noch |jetzt )*"
@@ -290,6 +307,7 @@ _ERRAND = re.compile(
 )
 _TO_LISTENER = re.compile(r"\b(?:tell|show|ask|read|send|give|with|to|for) you\b|\b(?:dir|dich|euch)\b", re.IGNORECASE)
 _TELLS_ON = re.compile(r"(?:dann|danach|deshalb|darum|daraufhin|therefore|afterwards|meanwhile) ", re.IGNORECASE)
+
 _SUBORDINATE = (
     "which",
     "who",
@@ -327,6 +345,7 @@ def grade(*, said: str, clause: Clause, is_instruction: bool, is_change: bool = 
 _OWN = re.compile(
     rf"^(?:[\w'-]+ ){{0,4}}?(?P<who>i|we) {_ADV}(?P<verb>[a-z]+)\b(?!['’])(?! to (?!be\b))", re.IGNORECASE
 )
+
 _ICH = re.compile(
     r"(?:^ich (?P<after>[a-zäöüß]{3,}e)|\b(?P<before>[a-zäöüß]{3,}e|hab|nehm|geh|mach|fahr|schreib|trink|les|"
     r"arbeit) ich)\b",

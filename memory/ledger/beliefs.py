@@ -16,14 +16,12 @@ import structlog
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memory.domain.breaking import OWN_ERRORS
-from memory.domain.changes import was_over
-from memory.domain.common_ground import share_something
-from memory.domain.erasure import digest_of_statement
-from memory.domain.ids import IdKind
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matching import Claim, check_polarity
-from memory.domain.matching import Claim as Text
+from memory.domain.evidence import was_closed_at
+from memory.domain.identity import IdKind, digest_of_statement
+from memory.domain.lifecycle import OWN_ERRORS, BeliefStatus
+from memory.language.analysis import SpokenText
+from memory.language.analysis import SpokenText as Text
+from memory.language.guard import check_polarity, share_something
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs, record_lineage
@@ -80,7 +78,7 @@ class BeliefSource:
 
     def was_over(self, *, at: datetime) -> bool:
         """Tell whether it was closed as of a time (C2)."""
-        return was_over(status=self.status, valid_until=self.valid_until, at=at)
+        return was_closed_at(status=self.status, valid_until=self.valid_until, at=at)
 
     def as_stated(self) -> StatedBelief:
         """Return the belief as a model sees it."""
@@ -350,13 +348,13 @@ def was_statement_erased(*, workspace_id: int, candidate: BeliefSource) -> bool:
     return bool(Erased.objects.for_workspace(workspace_id).filter(digest=digest).exists())
 
 
-def supports_by_guard(*, episode: Claim, statement: Claim, similarity: float) -> bool:
+def supports_by_guard(*, episode: SpokenText, statement: SpokenText, similarity: float) -> bool:
     """Tell whether an episode supports a belief without a call; similarity is on the reference scale."""
     above: float = settings.POLICY.consolidation.reinforce_similarity
     return similarity > above and passes_guard(left=episode, right=statement)
 
 
-def passes_guard(*, left: Claim, right: Claim) -> bool:
+def passes_guard(*, left: SpokenText, right: SpokenText) -> bool:
     """Tell whether no check finds a difference; two texts that break a check are not taken for one claim (E6)."""
     try:
         return check_polarity(left=left, right=right).passed
@@ -365,7 +363,7 @@ def passes_guard(*, left: Claim, right: Claim) -> bool:
         return False
 
 
-def is_statement_readable(statement: Claim) -> bool:
+def is_statement_readable(statement: SpokenText) -> bool:
     """Tell whether the checks read a statement at all: one that breaks them is nothing to hold episodes against."""
     try:
         check_polarity(left=statement, right=statement)
@@ -375,7 +373,7 @@ def is_statement_readable(statement: Claim) -> bool:
     return True
 
 
-def may_be_related(*, episode: Claim, statement: Claim, similarity: float) -> bool:
+def may_be_related(*, episode: SpokenText, statement: SpokenText, similarity: float) -> bool:
     """Tell whether an episode may have anything to say about a belief: far apart, they share a word at least."""
     near: float = settings.POLICY.consolidation.wordless_similarity
     return similarity >= near or share_something(episode=episode, belief=statement)

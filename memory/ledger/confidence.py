@@ -14,14 +14,18 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count
 
-from memory.domain.actor import Actor
-from memory.domain.additive import additive_path
-from memory.domain.destabilization import prediction_error
-from memory.domain.evidence import EvidenceRow, peak_confidence, weigh_evidence
+from memory.domain.evidence import (
+    EvidenceRow,
+    Verdict,
+    additive_path,
+    peak_confidence,
+    prediction_error,
+    weigh_evidence,
+)
 from memory.domain.gates import archive_due_after
+from memory.domain.identity import Actor
 from memory.domain.lifecycle import EpisodeStatus
 from memory.domain.policy import ConfidencePolicy
-from memory.domain.verdicts import Verdict
 from memory.history.attribution import attribute_changes
 from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Belief, Evidence, EvidenceKind, Workspace

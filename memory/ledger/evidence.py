@@ -14,11 +14,9 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 
-from memory.domain.actor import Actor
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor
+from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.gates import run_immediate_gates

@@ -11,13 +11,16 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from memory.domain.changes import find_change_point
-from memory.domain.destabilization import error_threshold, is_destabilised
-from memory.domain.evidence import EvidenceRow, weigh_evidence
-from memory.domain.gates import BeliefFacts, CloseGate, GateDecision, Reason, returns_from_archive
-from memory.domain.gates.decisions import CHALLENGES, LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import (
+    EvidenceRow,
+    Verdict,
+    error_threshold,
+    find_change_point,
+    is_destabilised,
+    weigh_evidence,
+)
+from memory.domain.gates import BeliefFacts, CloseGate, GateDecision, returns_from_archive
+from memory.domain.lifecycle import CHALLENGES, LIVE, BeliefStatus, Reason
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import (
     chosen_confidence,

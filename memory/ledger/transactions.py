@@ -13,7 +13,7 @@ from typing import Any, Self
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from memory.domain.actor import Actor, cycle_actor
+from memory.domain.identity import Actor, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, check_transition
 from memory.history.attribution import attribute_changes
 from memory.models import Belief, BeliefEmbedding, Cycle, Episode, EpisodeEmbedding, Lineage, LineageKind, Transition

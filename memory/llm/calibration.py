@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.calibration import PairLabel, Profile, fit_profile
-from memory.domain.matching import Claim, check_polarity
 from memory.domain.policy import Policy
+from memory.domain.similarity import PairLabel, Profile, fit_profile
+from memory.language.analysis import SpokenText
+from memory.language.guard import check_polarity
 from memory.llm.registry import Embedder
 
 
@@ -96,7 +97,7 @@ def _cosines(embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[float]:
 
 
 def _guard_passes(pair: LabelledPair) -> bool:
-    left, right = (Claim(text=text, language=pair.language) for text in (pair.a, pair.b))
+    left, right = (SpokenText(text=text, language=pair.language) for text in (pair.a, pair.b))
     return check_polarity(left=left, right=right).passed
 
 

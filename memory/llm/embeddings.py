@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from memory.domain.calibration import Profile
+from memory.domain.similarity import Profile
 from memory.llm.call_log import NOBODY_WAITS, CallScope, check_recall_cap, release_connection, reserve_rows
 from memory.llm.onnx_models import file_with, weights_in
 from memory.llm.profiles import load_profile

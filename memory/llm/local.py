@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.calibration import Profile
-from memory.domain.matching import Claim
-from memory.domain.pair_verdicts import judge_pair
-from memory.domain.person import is_first_person, to_third_person
-from memory.domain.verdicts import Judgement, Verdict
-from memory.language.named_subjects import find_named_person, find_named_subject
+from memory.domain.evidence import Verdict
+from memory.domain.similarity import Profile
+from memory.language.analysis import SpokenText
+from memory.language.first_person import is_first_person, to_third_person
+from memory.language.relations import judge_pair
+from memory.language.subjects import find_named_person, find_named_subject
+from memory.language.verdicts import Judgement
 from memory.llm.offline import claim_of_belief, claim_of_episode
 from memory.llm.onnx_models import (
     ModelFiles,
@@ -269,8 +270,8 @@ _MAX_NAME = 100  # characters of a model's name in the ledger
 class _Pair(NamedTuple):
     """What was said and what is believed, how alike they are, and who "I" is where no speaker is named."""
 
-    said: Claim
-    believed: Claim
+    said: SpokenText
+    believed: SpokenText
     similarity: float | None = None
     person: str = ""
 

@@ -17,23 +17,26 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from memory.domain.calibration import Profile
-from memory.domain.cards import Timeframe
-from memory.domain.conversation import Fact, Role
-from memory.domain.division import divide_by_context
-from memory.domain.entities import find_entities
-from memory.domain.fact_reading import find_facts
-from memory.domain.fact_traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
-from memory.domain.matching import Claim, check_polarity
-from memory.domain.remembering import read_facts
-from memory.domain.statements import Extracted, SourceText, extract_statement
-from memory.domain.summaries import summarize_sayings
-from memory.domain.user_names import person_of
-from memory.domain.verdicts import Verdict, judge_by_rules
+from memory.domain.evidence import Verdict
+from memory.domain.similarity import Profile
+from memory.domain.taxonomy import ExtractedFact, Role
+from memory.language.analysis import SpokenText
 from memory.language.claims import ReadClaim, Speech, read_claims
-from memory.language.contradictions import find_contradiction
-from memory.language.modes import EVIDENCE
-from memory.language.sides import Side, language_of, read_side
+from memory.language.clauses import EVIDENCE
+from memory.language.contradictions import Side, find_contradiction, language_of, read_side
+from memory.language.facts import find_facts, read_facts
+from memory.language.guard import check_polarity
+from memory.language.subjects import Timeframe, find_entities
+from memory.language.synthesis import (
+    ExtractedStatement,
+    SourceText,
+    divide_by_context,
+    extract_statement,
+    summarize_sentences,
+)
+from memory.language.third_person import person_of
+from memory.language.traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
+from memory.language.verdicts import judge_by_rules
 from memory.llm.profiles import load_profile
 from memory.llm.registry import Completion, Embedded, reject_blank, static_embedder, unit_rows
 from memory.llm.replies import (
@@ -132,7 +135,7 @@ def _synthesize(episodes: Sequence[EpisodeText]) -> Synthesis:
     return Synthesis(**_as_statement(found).model_dump())
 
 
-def _as_statement(found: Extracted) -> Statement:
+def _as_statement(found: ExtractedStatement) -> Statement:
     return Statement(
         statement=found.statement,
         subject=found.subject,
@@ -193,7 +196,7 @@ def _extract_turn_facts(request: FactsRequest) -> Facts:
     return Facts(facts=list(told.values()))
 
 
-def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fact]:
+def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[ExtractedFact]:
     if turn.role == Role.USER and not turn.speaker and request.person:
         return _claims_of(turn, request.person)
     if turn.role == Role.ASSISTANT and not turn.speaker and request.person:
@@ -208,12 +211,12 @@ def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[Fa
     )
 
 
-def _claims_of(turn: TurnText, person: str) -> list[Fact]:
+def _claims_of(turn: TurnText, person: str) -> list[ExtractedFact]:
     """Read what somebody who talks to an assistant asserts (E1): their claims, each a fact of its own."""
     speech = Speech(user=person, said_on=_parse_day(turn.said_on))
     claims = [claim for claim in read_claims(text=turn.text, speech=speech) if claim.mode in EVIDENCE]
     return [
-        Fact(
+        ExtractedFact(
             text=claim.sentence,
             category=(category := read_category(said=claim.words, german=claim.language == "de")),
             confidence=read_confidence(said=claim.words, is_by_model=False),
@@ -238,12 +241,12 @@ def _parse_day(written: str) -> date | None:
 def _summarize(request: SummaryRequest) -> Summary:
     """Take the sentences most like all others, in their order."""
     told = [fact.text for turn in request.turns if not turn.is_beside for fact in _facts_of(turn, request)]
-    return Summary(summary=summarize_sayings(sayings=told, embed=_embed))
+    return Summary(summary=summarize_sentences(sayings=told, embed=_embed))
 
 
-def claim_of_belief(belief: StatedBelief) -> Claim:
+def claim_of_belief(belief: StatedBelief) -> SpokenText:
     """Return a belief as rules compare it: its speaker is its subject, as in the polarity guard."""
-    return Claim(text=belief.statement, speaker=belief.subject, language=belief.language)
+    return SpokenText(text=belief.statement, speaker=belief.subject, language=belief.language)
 
 
 def _extract_facts(request: RememberRequest) -> StatedFacts:
@@ -319,9 +322,9 @@ def _classify(request: ClassificationRequest) -> Reply:
     )
 
 
-def claim_of_episode(episode: EpisodeText) -> Claim:
+def claim_of_episode(episode: EpisodeText) -> SpokenText:
     """Return an episode as rules compare it."""
-    return Claim(text=episode.text, speaker=episode.speaker, language=episode.language)
+    return SpokenText(text=episode.text, speaker=episode.speaker, language=episode.language)
 
 
 def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:

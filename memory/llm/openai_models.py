@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.calibration import Profile
+from memory.domain.similarity import Profile
 from memory.llm.openai_client import (
     BATCH_TEXTS,
     ChatAnswer,

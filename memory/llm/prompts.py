@@ -14,8 +14,8 @@ from typing import assert_never
 
 from django.conf import settings
 
-from memory.domain.conversation import Role
 from memory.domain.policy import BudgetPolicy
+from memory.domain.taxonomy import Role
 from memory.llm.replies import letter_of, slot_names
 from memory.llm.requests import (
     ClaimsRequest,

@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 from numpy.typing import NDArray
 
-from memory.domain.calibration import Profile
+from memory.domain.similarity import Profile
 from memory.llm.replies import Reply
 from memory.llm.requests import Request
 

@@ -23,11 +23,11 @@ from pydantic import (
     model_validator,
 )
 
-from memory.domain.cards import Timeframe
-from memory.domain.category import Category
-from memory.domain.verdicts import Verdict
-from memory.language.modes import Mode
+from memory.domain.evidence import Verdict
+from memory.domain.taxonomy import Category
+from memory.language.clauses import Mode
 from memory.language.slots import slots_by_name
+from memory.language.subjects import Timeframe
 from memory.llm.requests import ClaimsRequest, ClassificationRequest, FactsRequest, Purpose, Request
 
 LONGEST_REPLY = 1_000_000  # characters, far beyond what any request is told that its reply may have

@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from memory.domain.breaking import OF_ONE_WORKSPACE
+from memory.domain.lifecycle import WORKSPACE_ERRORS
 from memory.domain.policy import Policy
 from memory.llm.registry import CallFailed
 from memory.maintenance.due import count_waiting, find_due, note_maintained
@@ -46,7 +46,7 @@ def _try_to_maintain(workspace_id: int, now: datetime, policy: Policy) -> bool:
     """Maintain, or log why not: those that come after it are maintained all the same."""
     try:
         maintain(workspace_id=workspace_id, now=now, policy=policy)
-    except (DatabaseError, CallFailed, *OF_ONE_WORKSPACE) as error:
+    except (DatabaseError, CallFailed, *WORKSPACE_ERRORS) as error:
         if not connection.is_usable():
             raise
         log.warning(

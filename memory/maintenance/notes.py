@@ -8,10 +8,11 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memory.consolidation.weighing import as_note
-from memory.domain.actor import MAINTAINING
-from memory.domain.kinds import Kind, confirms
+from memory.domain.identity import MAINTENANCE_ACTOR
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.policy import Policy
+from memory.domain.taxonomy import Kind
+from memory.language.traits import confirms
 from memory.ledger.transactions import change_episode_status, lock_workspace
 from memory.llm.embeddings import embedder_of
 from memory.models import Episode
@@ -82,7 +83,7 @@ def _merge(workspace_id: int, survivors: Mapping[str, str], now: datetime) -> in
     for key, survivor in survivors.items():
         if key in notes and survivor in kept:
             reason = f"merged into {survivor}"
-            change_episode_status(ids=[key], new=EpisodeStatus.MERGED, reason=reason, actor=MAINTAINING, now=now)
+            change_episode_status(ids=[key], new=EpisodeStatus.MERGED, reason=reason, actor=MAINTENANCE_ACTOR, now=now)
             Episode.objects.filter(Q(pk=key) | Q(merged_into=key)).update(merged_into=survivor)
             merged += 1
     return merged

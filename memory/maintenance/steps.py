@@ -9,11 +9,11 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import Count
 
-from memory.domain.edges import Standing, decay_edge
-from memory.domain.entities import same_name
+from memory.domain.graph import EdgeState, decay_edge
 from memory.domain.policy import Policy
 from memory.graph.edges import link_by_names, lock_linking, read_linkable, reinforce_edges_of, update_edges
 from memory.graph.linking import link_memories, seal_idle_boxes
+from memory.language.subjects import same_name
 from memory.maintenance.notes import merge_alike
 from memory.models import Edge, Entity, Mention
 
@@ -95,7 +95,7 @@ def _fade_some(visit: Visit) -> int:
     due = Edge.objects.for_workspace(visit.workspace_id).filter(decays_at__lte=visit.now).order_by("decays_at", "pk")
     changed = {}
     for edge in due[: visit.policy.maintenance.batch]:
-        standing = Standing(confidence=edge.confidence, decays_at=edge.decays_at)
+        standing = EdgeState(confidence=edge.confidence, decays_at=edge.decays_at)
         faded = decay_edge(standing=standing, now=visit.now, policy=visit.policy.graph)
         changed[edge.pk] = (faded, edge.last_seen_at)
     update_edges(changed=changed)

@@ -14,8 +14,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import CommandError, OutputWrapper
 
 from memory.access import AmbiguousId, UnknownWorkspace, find_by_prefix, find_workspace
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.ids import IdKind, beginning_pattern, is_episode_id
+from memory.domain.identity import Actor, ActorKind, IdKind, beginning_pattern, is_episode_id
 from memory.domain.lifecycle import CycleState
 from memory.ledger.transactions import WorkspaceBusy
 from memory.models import Belief, Cycle, Episode, Project, Workspace

@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser, OutputWrapper
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.ingest.conversation_files import TurnReport, import_turns
 from memory.ingest.conversation_formats import ImportItem
 from memory.ingest.schemas import IngestContext, is_slug

@@ -25,8 +25,7 @@ from memory.access import (
     visible_beliefs,
     visible_episodes,
 )
-from memory.domain.actor import Actor
-from memory.domain.ids import IdKind, beginning_pattern, id_pattern, is_episode_id
+from memory.domain.identity import Actor, IdKind, beginning_pattern, id_pattern, is_episode_id
 from memory.ingest.schemas import STORABLE
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
 from memory.recall.cards import find_turn

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db.models import Q
 from pydantic import Field
 
-from memory.domain.ids import is_episode_id, is_turn_id
-from memory.domain.knowledge import RecallMode
+from memory.domain.identity import is_episode_id, is_turn_id
+from memory.domain.taxonomy import RecallMode
 from memory.ingest.schemas import STORABLE, Time
 from memory.mcp.interface import (
     DIGITS,

@@ -11,8 +11,8 @@ from memory.access import allowed_projects
 from memory.consolidation.by_hand import Reshaped
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.handmade import Wording
-from memory.domain.category import Category
-from memory.domain.ids import is_episode_id, is_turn_id
+from memory.domain.identity import is_episode_id, is_turn_id
+from memory.domain.taxonomy import Category
 from memory.erasure.erase import erase_unread_turn
 from memory.facts.contradictions import (
     CheckOutcome,

@@ -11,10 +11,8 @@ from django.db import models
 from django.db.models import F, Q
 from pgvector.django import HalfVectorField
 
-from memory.domain.gates import Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
 from memory.models.episodes import DIMENSIONS, Episode
 from memory.models.fields import IdField, choices_of, new_belief_id, search_vector
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet

@@ -9,10 +9,9 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from memory.domain.buffering import TurnState
-from memory.domain.conversation import Role
-from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.signals import Signal
+from memory.domain.lifecycle import EpisodeStatus, TurnState
+from memory.domain.taxonomy import Role
+from memory.language.explicit_requests import Signal
 from memory.models.beliefs import Belief, FactType
 from memory.models.episodes import Episode
 from memory.models.fields import choices_of

@@ -15,8 +15,8 @@ from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField
 
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import CycleState, JobState
-from memory.domain.verdicts import Verdict
 from memory.models.beliefs import Basis, Belief, EvidenceKind, Timeframe
 from memory.models.episodes import DIMENSIONS, Claim, Episode
 from memory.models.fields import IdField, choices_of, new_cycle_id

@@ -15,11 +15,10 @@ from django.db import connection, models
 from django.db.models import F, Q
 from pgvector.django import HalfVectorField
 
-from memory.domain.kinds import Kind, kind_of
-from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
-from memory.domain.lifecycle_policy import LifecycleState, Verification
-from memory.domain.tiers import tier_of
-from memory.language.modes import EVIDENCE, Mode
+from memory.domain.lifecycle import ConsolidationState, EpisodeStatus, LifecycleState, Verification
+from memory.domain.taxonomy import Kind, tier_of
+from memory.language.clauses import EVIDENCE, Mode
+from memory.language.traits import kind_of
 from memory.models.fields import IdField, choices_of, new_episode_id, search_vector
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 

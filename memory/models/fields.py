@@ -15,7 +15,7 @@ from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import InterfaceError, OperationalError, connection, models
 from django.db.models import Case, Model, QuerySet, Value, When
 
-from memory.domain.ids import IdKind
+from memory.domain.identity import IdKind
 
 
 def new_id(kind: IdKind) -> str:

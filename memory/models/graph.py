@@ -8,8 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
-from memory.domain.boxes import Seal
-from memory.domain.edges import EdgeKind
+from memory.domain.graph import EdgeKind, Seal
 from memory.models.episodes import Episode
 from memory.models.fields import choices_of
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet

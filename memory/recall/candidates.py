@@ -15,16 +15,16 @@ import structlog
 from django.db.models import Q
 
 from memory.access import visible_beliefs
-from memory.domain.calibration import Profile
-from memory.domain.conversation import Role
-from memory.domain.ids import turn_id_of
-from memory.domain.matching.analysis import guess_language
-from memory.domain.matter import matter_of
-from memory.domain.policy import Policy, RecallPolicy
-from memory.domain.policy_graph import GraphPolicy
-from memory.domain.spreading import NOWHERE, Spread, Walked, spread_from
+from memory.domain.graph import NO_SPREAD, Spread, WalkedEdge, spread_from
+from memory.domain.identity import turn_id_of
+from memory.domain.policy import Policy
+from memory.domain.policy_memories import GraphPolicy, RecallPolicy
+from memory.domain.similarity import Profile
+from memory.domain.taxonomy import Role
 from memory.history.as_of import beliefs_as_of
-from memory.language.times import TimeAsked, read_time_asked
+from memory.language.analysis import guess_language
+from memory.language.queries import TimeAsked, read_time_asked
+from memory.language.sentences import strip_echo
 from memory.llm.call_log import DailyCapReached
 from memory.llm.embeddings import embed_query
 from memory.llm.registry import CallFailed, Embedder
@@ -76,7 +76,7 @@ class Candidates:
     beliefs: list[BeliefCandidate]
     query: SearchQuery
     degraded: tuple[str, ...]
-    spread: Spread = NOWHERE
+    spread: Spread = NO_SPREAD
     asked: Mapping[str, float] = field(default_factory=dict)  # how much memories say what the query asks for
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
     span: Span = (None, None)  # of that time, as far as it is bounded
@@ -291,7 +291,7 @@ def add_buffered_turns(
     except SearchFailed as error:
         log.warning("recall.waiting_failed", error=str(error))
         return found
-    said = [(turn, matter) for turn in turns if (matter := matter_of(turn.content, turn.speaker))]
+    said = [(turn, matter) for turn in turns if (matter := strip_echo(turn.content, turn.speaker))]
     candidates = _turn_candidates(said, found.query, embedder)
     return replace(
         found,
@@ -362,7 +362,7 @@ def follow_links(
     ends_at = time.monotonic() + policy.recall.channel_seconds
     try:
         walk = partial(walk_edges, reach=reach, seeds=list(seeds), policy=policy.graph)
-        steps: list[Walked] = timed.run(walk, seconds=policy.recall.channel_seconds) if seeds else []
+        steps: list[WalkedEdge] = timed.run(walk, seconds=policy.recall.channel_seconds) if seeds else []
         spread = spread_from(seeds=seeds, steps=steps, policy=policy.graph)
         further = _best_new(spread, found.episodes, policy.graph)
         read = partial(read_episode_candidates, reach=reach, query=found.query, ids=further)

@@ -15,13 +15,10 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memory.access import Viewer, visible_beliefs, visible_episodes, visible_turns
-from memory.domain.beta import Beta
-from memory.domain.buffering import TurnState
-from memory.domain.conversation import Role
-from memory.domain.evidence import WeighedEvidence, weigh_evidence
-from memory.domain.ids import turn_id_of, turn_number_of
-from memory.domain.knowledge import Knowledge, knowledge_of_episode
-from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.evidence import Beta, WeighedEvidence, weigh_evidence
+from memory.domain.identity import turn_id_of, turn_number_of
+from memory.domain.lifecycle import EpisodeStatus, TurnState
+from memory.domain.taxonomy import Knowledge, Role, knowledge_of_episode
 from memory.graph.edges import EpisodeLink, read_entity_names, read_links
 from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
 from memory.ledger.confidence import confidence_policy, read_evidence_rows, read_evidence_rows_of

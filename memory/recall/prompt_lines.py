@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 from django.conf import settings
 
-from memory.domain.grounding import says_more
-from memory.domain.policy import RecollectionPolicy
-from memory.domain.policy_remembering import ContextPolicy
+from memory.domain.policy_memories import ContextPolicy, RecollectionPolicy
+from memory.language.sentences import says_more
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import estimate_tokens
 from memory.recall.query import MemoryType, RecalledMemory, RecallProfile, RecallQuery, RecallScope

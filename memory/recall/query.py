@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from memory.access import Viewer
-from memory.domain.edges import EdgeKind
-from memory.domain.knowledge import PROCEDURAL, Knowledge, RecallMode, asks_for_procedures, categories_of
-from memory.domain.lifecycle_policy import HIDDEN
-from memory.domain.policy import LifecyclePolicy
+from memory.domain.graph import EdgeKind
+from memory.domain.lifecycle import HIDDEN_STATES
+from memory.domain.policy_memories import LifecyclePolicy
+from memory.domain.taxonomy import PROCEDURAL, Knowledge, RecallMode, asks_for_procedures, categories_of
 from memory.models import FactType
 from memory.search.scope import SearchScope
 
@@ -95,7 +95,7 @@ class RecallQuery:
             categories=categories_of(mode=self.mode),
             fact_types=None if asks_for_procedures(mode=self.mode) else _NOT_PROCEDURAL,
             with_expired=self.with_expired,
-            hidden_states=HIDDEN if policy.enabled and policy.hides_stale else (),
+            hidden_states=HIDDEN_STATES if policy.enabled and policy.hides_stale else (),
         )
         return replace(scope, narrowing=narrowing)
 

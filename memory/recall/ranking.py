@@ -15,25 +15,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.association import names_one, score_associations
-from memory.domain.calibration import Profile
-from memory.domain.lifecycle_policy import boost_of
-from memory.domain.noting import is_standing_order
-from memory.domain.policy import LifecyclePolicy, Policy, RecallPolicy
-from memory.domain.policy_graph import GraphPolicy
+from memory.domain.graph import Spread
+from memory.domain.lifecycle import lifecycle_boost
+from memory.domain.policy import Policy
+from memory.domain.policy_memories import GraphPolicy, LifecyclePolicy, RecallPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,
+    retrieval_strength,
     scale_min_max,
+    score_associations,
     score_beliefs,
     score_episodes,
     score_priors,
     text_weight,
     trust_in_words,
 )
-from memory.domain.spreading import Spread
-from memory.domain.strength import retrieval_strength
-from memory.domain.user_names import is_assistant
+from memory.domain.similarity import Profile
+from memory.language.explicit_requests import is_standing_order
+from memory.language.subjects import names_any
+from memory.language.third_person import is_assistant
 from memory.models import Belief, Episode, FactType, Source
 from memory.recall.query import MemoryType
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
@@ -147,7 +148,7 @@ def _speakers_named(query: str, speakers: Collection[str]) -> set[str]:
     return {
         speaker
         for speaker, first_name in first_names.items()
-        if first_name.casefold() in asked and names_one(query=query, names=(speaker, first_name))
+        if first_name.casefold() in asked and names_any(query=query, names=(speaker, first_name))
     }
 
 
@@ -273,7 +274,7 @@ def boost_ranked(
     if not policy.enabled:
         return list(ranked)
     marks = {(episode.lifecycle_state, episode.verification) for episode in episodes}
-    boost_by = {mark: boost_of(state=mark[0], verification=mark[1], policy=policy) for mark in marks}
+    boost_by = {mark: lifecycle_boost(state=mark[0], verification=mark[1], policy=policy) for mark in marks}
     if not any(boost_by.values()):
         return list(ranked)
     boosts = {episode.id: boost_by[episode.lifecycle_state, episode.verification] for episode in episodes}
@@ -336,7 +337,7 @@ def rank_associatively(
     similarity = reference_similarities(candidates, profile)
     text = scale_min_max(values=[candidate.text_score for candidate in candidates])
     likeness = np.where(np.isnan(similarity), text, similarity)
-    named = [names_one(query=query, names=trait.names) for trait in known]
+    named = [names_any(query=query, names=trait.names) for trait in known]
     scores = score_associations(
         similarity=likeness,
         importance=[trait.importance for trait in known],

@@ -17,10 +17,10 @@ from django.db.models import DateTimeField, FloatField, Value
 from django.db.models.functions import Coalesce
 
 from memory.access import Viewer, visible_beliefs, visible_episodes
-from memory.domain.calibration import Profile
-from memory.domain.knowledge import knowledge_of_belief, knowledge_of_episode
+from memory.domain.graph import Spread, WalkedEdge
 from memory.domain.policy import Policy
-from memory.domain.spreading import Spread, Walked
+from memory.domain.similarity import Profile
+from memory.domain.taxonomy import knowledge_of_belief, knowledge_of_episode
 from memory.history.as_of import beliefs_as_of
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import Embedder
@@ -402,7 +402,7 @@ def link_paths(*, spread: Spread) -> dict[str, tuple[PathStep, ...]]:
     return {key: tuple(_path_step(walked) for walked in path) for key, path in spread.paths.items()}
 
 
-def _path_step(walked: Walked) -> PathStep:
+def _path_step(walked: WalkedEdge) -> PathStep:
     return PathStep(id=walked.origin, confidence=walked.confidence, kind=walked.kind, weight=walked.weight)
 
 

@@ -12,14 +12,21 @@ from typing import NamedTuple
 
 import structlog
 
-from memory.domain.grounding import says_more
-from memory.domain.matching.analysis import guess_language
-from memory.domain.policy import Policy, RecollectionPolicy, RelevancePolicy
-from memory.language.persons import name_relative
-from memory.language.queries import asks_of_own, count_telling, names_something, sets_task, telling_stems
+from memory.domain.policy import Policy
+from memory.domain.policy_memories import RecollectionPolicy, RelevancePolicy
+from memory.language.analysis import guess_language
+from memory.language.claims import name_relative
+from memory.language.quantities import find_values
+from memory.language.queries import (
+    asks_of_own,
+    count_telling,
+    names_but_a_time,
+    names_something,
+    sets_task,
+    telling_stems,
+)
+from memory.language.sentences import says_more
 from memory.language.slots import fill_slots, slots_asked, slots_by_name
-from memory.language.times import names_but_a_time
-from memory.language.values import find_values
 from memory.recall.query import MemoryType, RecalledMemory
 from memory.recall.ranking import Ranked
 from memory.search.prepared import SearchFailed, TimedSearch

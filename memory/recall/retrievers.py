@@ -16,9 +16,9 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from memory.domain.policy import RecallPolicy
+from memory.domain.policy_memories import RecallPolicy
+from memory.language.queries import BoundingEvent, EventSide, Occasion, TimeAsked
 from memory.language.slots import slots_asked, slots_by_name
-from memory.language.times import Event, Order, Side, TimeAsked
 from memory.models.fields import VectorKind
 from memory.search.hybrid import (
     BeliefCandidate,
@@ -248,7 +248,7 @@ class TimeRetriever:
             return None
         if moment is None:
             return None
-        is_before = asked.event.side == Side.BEFORE
+        is_before = asked.event.side == EventSide.BEFORE
         return replace(asked, start=None if is_before else moment, end=moment if is_before else None)
 
     def find(
@@ -278,7 +278,7 @@ class TimeRetriever:
     def _run(self, read: Callable[[], Result]) -> Result:
         return self.timed.run(read, seconds=self.policy.channel_seconds)
 
-    def _moment_of(self, event: Event, read_words: Callable[[str], QueryWords]) -> datetime | None:
+    def _moment_of(self, event: BoundingEvent, read_words: Callable[[str], QueryWords]) -> datetime | None:
         words = self._run(partial(read_words, event.words))
         query = SearchQuery(vector=None, model="", words=words)
         spans: list[Span] = [(event.start, event.end), (None, None)] if event.start else [(None, None)]
@@ -324,11 +324,11 @@ class TimeRetriever:
     ) -> dict[str, float]:
         """Weigh each memory by how well it fits; all episodes of a span alike, but for the order of occasions."""
         weights = {episode.id: 1.0 for episode in inside}
-        if asked.order != Order.ANY:
+        if asked.order != Occasion.ANY:
             among = [episode for episode in episodes if episode.id in weights] if inside else episodes
             occasions = [episode.id for episode in _most_telling(among, self.policy)]
             occurred = {key: one.occurred_at for key, one in read_episode_times(episodes=occasions).items()}
-            ordered = sorted(occurred, key=lambda key: (occurred[key], key), reverse=asked.order == Order.LAST)
+            ordered = sorted(occurred, key=lambda key: (occurred[key], key), reverse=asked.order == Occasion.LAST)
             weights = {key: 1.0 - place / len(ordered) for place, key in enumerate(ordered)}
         if beliefs and span != (None, None):
             validity = read_belief_validity(beliefs=[belief.id for belief in beliefs])

@@ -17,10 +17,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
-from memory.domain.category import Category
-from memory.domain.knowledge import Knowledge, knowledge_of_belief
-from memory.domain.policy import RetrievalPolicy
-from memory.domain.strength import grow_stability, retrieval_strength
+from memory.domain.policy import StrengthPolicy
+from memory.domain.scoring import grow_stability, retrieval_strength
+from memory.domain.taxonomy import Category, Knowledge, knowledge_of_belief
 from memory.ledger.transactions import NotFound
 from memory.models import Belief, BeliefAccess, Episode, Surfaced, Workspace
 from memory.recall.query import MemoryType, RecalledMemory
@@ -35,7 +34,7 @@ def count_access(
     episodes: Sequence[EpisodeCandidate],
     beliefs: Sequence[BeliefCandidate],
     now: datetime,
-    policy: RetrievalPolicy,
+    policy: StrengthPolicy,
     timed: TimedSearch,
 ) -> None:
     """Note in one statement that these memories were recalled, and let the beliefs grow more stable.
@@ -53,7 +52,7 @@ def count_access(
     run_deferred_write(statement=_COUNT_ACCESS, parameters=parameters, failed="access", timed=timed)
 
 
-def _grown_stability(belief: BeliefCandidate, now: datetime, policy: RetrievalPolicy) -> float:
+def _grown_stability(belief: BeliefCandidate, now: datetime, policy: StrengthPolicy) -> float:
     return grow_stability(
         stability=belief.stability or policy.initial_stability,
         waited=now - (belief.accessed_at or belief.created_at),
@@ -198,7 +197,7 @@ class BeliefUsage:
 
 def read_usage(*, belief: Belief, now: datetime) -> BeliefUsage:
     """Read how a belief was used; looking is no access."""
-    policy: RetrievalPolicy = settings.POLICY.retrieval
+    policy: StrengthPolicy = settings.POLICY.retrieval
     access = BeliefAccess.objects.filter(pk=belief.pk).first() or BeliefAccess(stability=policy.initial_stability)
     return BeliefUsage(
         knowledge=knowledge_of_belief(fact_type=belief.fact_type),

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pgvector import HalfVector
 
-from memory.domain.conversation import Role
+from memory.domain.taxonomy import Role
 from memory.models.conversations import WAITING_STATES
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 from memory.search.prepared import Constant, run_prepared

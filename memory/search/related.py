@@ -9,10 +9,9 @@ from typing import NamedTuple
 from django.db import connection
 from pgvector import HalfVector
 
-from memory.domain.edges import EdgeKind
-from memory.domain.policy_graph import GraphPolicy
-from memory.domain.spreading import Walked
-from memory.language.modes import EVIDENCE
+from memory.domain.graph import EdgeKind, WalkedEdge
+from memory.domain.policy_memories import GraphPolicy
+from memory.language.clauses import EVIDENCE
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 from memory.search.prepared import run_prepared
 from memory.search.scope import (
@@ -315,7 +314,7 @@ FROM memory_episode e WHERE e.id = ANY(%(episodes)s::text[])
 """
 
 
-def walk_edges(*, reach: SearchScope, seeds: Sequence[str], policy: GraphPolicy) -> list[Walked]:
+def walk_edges(*, reach: SearchScope, seeds: Sequence[str], policy: GraphPolicy) -> list[WalkedEdge]:
     """Walk the strongest edges from seeds, hop by hop; what the reach does not hold is not walked through either."""
     parameters = reach.parameters() | {
         "seeds": list(seeds),
@@ -327,7 +326,7 @@ def walk_edges(*, reach: SearchScope, seeds: Sequence[str], policy: GraphPolicy)
         statement=reach.resolve(_walk_statement(policy.hops)), parameters=parameters, keeps_plan=reach.projects is None
     ).fetchall()
     return [
-        Walked(origin=origin, target=target, kind=EdgeKind(kind), weight=weight, confidence=confidence, hop=hop)
+        WalkedEdge(origin=origin, target=target, kind=EdgeKind(kind), weight=weight, confidence=confidence, hop=hop)
         for origin, target, kind, weight, confidence, hop in rows
     ]
 

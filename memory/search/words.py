@@ -12,8 +12,8 @@ from itertools import accumulate
 import structlog
 from django.db import DatabaseError, connection, transaction
 
-from memory.domain.breaking import OF_ONE_WORKSPACE
-from memory.domain.policy import RecallPolicy
+from memory.domain.lifecycle import WORKSPACE_ERRORS
+from memory.domain.policy_memories import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
 from memory.language.queries import is_telling
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
@@ -163,7 +163,7 @@ def _try_to_count(workspace_id: int) -> bool:
     """Count, or log why not: those that come after it are counted all the same."""
     try:
         return count_words(workspace_id=workspace_id)
-    except (DatabaseError, *OF_ONE_WORKSPACE) as error:
+    except (DatabaseError, *WORKSPACE_ERRORS) as error:
         if not connection.is_usable():
             raise
         log.warning(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.transactions import change_episode_status
 from memory.models import Workspace

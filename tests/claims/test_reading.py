@@ -3,7 +3,7 @@
 import pytest
 
 from memory.claims import read_episodes_into_claims
-from memory.domain.user_names import person_of
+from memory.language.third_person import person_of
 from memory.models import Claim
 from tests import factories
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.domain.verdicts import Verdict
 from memory.models import Belief
 from tests.consolidation.world import World
 from tests.model_server_acts import Asked, judged

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, Cycle, GateDecision, Lineage, StructuralJob
 from tests.consolidation.world import World
 

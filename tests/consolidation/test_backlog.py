@@ -9,7 +9,7 @@ from memory.consolidation.backlog import describe_backlog, open_backlog_cycles, 
 from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.schedule import open_overdue_cycles
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.models import ClusterJob, Cycle, Episode, Pause, Trigger, Workspace
 from tests import factories
 from tests.consolidation.conftest import Decree

@@ -3,7 +3,7 @@
 import pytest
 
 from memory.consolidation.birth import NOT_CONFIDENT, TOO_FEW_SUPPORTS
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, ClusterJob, Evidence
 from tests import factories
 from tests.consolidation.world import World

@@ -9,7 +9,7 @@ from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.gate import apply_jobs
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps

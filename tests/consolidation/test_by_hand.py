@@ -19,9 +19,9 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import BeliefsAreOff
 from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
 from memory.consolidation.undo import undo_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.domain.verdicts import Verdict
 from memory.forgetting import forget_episode
 from memory.ingest.corrections import WasForgotten, correct_belief
 from memory.ledger.beliefs import EmbeddingUnavailable

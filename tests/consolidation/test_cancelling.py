@@ -9,7 +9,7 @@ from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
 from memory.consolidation.clock import database_now
 from memory.consolidation.cycle import begin_attempt, open_cycle
 from memory.consolidation.idle import is_idle_after
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.llm.call_log import settle_calls
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree

@@ -11,8 +11,7 @@ from memory.consolidation.cycle import open_cycle, spend_budget
 from memory.consolidation.finish import close_cycle
 from memory.consolidation.restructure import restructure_belief
 from memory.consolidation.walk import walk_gates
-from memory.domain.gates import Reason
-from memory.domain.lifecycle import CycleState, JobState
+from memory.domain.lifecycle import CycleState, JobState, Reason
 from memory.models import Cycle, StructuralChild, StructuralJob, Trigger
 from tests.consolidation.restructuring import NEW, child_of, contradict, doubted, job_of, reasons
 from tests.consolidation.steps import steps_of

@@ -6,7 +6,7 @@ import pytest
 
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
 from memory.facts.remember import remember, run_remember_job
 from memory.forgetting import forget_episode

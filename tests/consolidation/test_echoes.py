@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, Evidence, Lineage, LineageKind, Surfaced
 from tests import factories
 from tests.consolidation.world import World

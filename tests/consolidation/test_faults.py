@@ -3,7 +3,7 @@
 import pytest
 
 from memory.consolidation.cycle import open_cycle
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, ClusterJob, Episode, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.steps import steps_of

@@ -15,8 +15,8 @@ from memory.consolidation.leases import leased_job
 from memory.consolidation.sweep import sweep
 from memory.consolidation.synthesize import synthesize_cluster
 from memory.consolidation.testimony import give_evidence
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import JobState
-from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps

@@ -9,10 +9,10 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import open_cycle, take_up_cycle
 from memory.consolidation.schedule import open_due_cycles
 from memory.consolidation.walk import walk_gates
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.evidence import Verdict
 from memory.domain.gates import ArchiveGate
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
 from memory.models import BeliefEmbedding, ClusterJob, GateDecision, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Episode, JobVerdict
 from tests.consolidation.world import World
 from tests.injections import PLANTED

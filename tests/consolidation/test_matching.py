@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
 from memory.models import Belief, ClusterJob, Episode, Evidence, JobVerdict, Scope
 from tests import factories
 from tests.consolidation.world import World

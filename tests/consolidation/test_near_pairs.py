@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.pairs import UNSURE, all_pairs, make_beliefs, make_vectors, threshold
 from memory.consolidation import twins
-from memory.domain.calibration import identity_profile
+from memory.domain.similarity import identity_profile
 
 COUNT = 400
 

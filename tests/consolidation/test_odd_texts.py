@@ -8,8 +8,8 @@ import pytest
 
 from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
 from memory.domain.lifecycle import CycleState
-from memory.domain.statements import extract_statement
-from memory.domain.verdicts import judge_by_rules
+from memory.language.synthesis import extract_statement
+from memory.language.verdicts import judge_by_rules
 from memory.llm.offline import StaticEmbedder
 from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Pause, Workspace
 from tests import factories
@@ -62,7 +62,7 @@ def check_set_aside(poison: Episode, *, error: type[Exception] = ValueError) -> 
 
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "rules that state": ("memory.llm.offline.extract_statement", extract_statement),
-    "matter": ("memory.consolidation.extract.matter_of", lambda text, speaker: text),
+    "matter": ("memory.consolidation.extract.strip_echo", lambda text, speaker: text),
     "planning": ("memory.consolidation.sources.is_first_person", lambda text, language: False),
 }
 
@@ -134,7 +134,7 @@ def offline_break() -> float:
 def test_a_letter_is_read_once_the_error_is_mended(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """B11, E6."""
     with monkeypatch.context() as broken:
-        broken.setattr("memory.consolidation.extract.matter_of", breaking(BROKEN["matter"][1]))
+        broken.setattr("memory.consolidation.extract.strip_echo", breaking(BROKEN["matter"][1]))
         tell(workspace, *SOUND)
         poison = tell(workspace, POISON)[0]
         run_cycle(workspace, NOW)

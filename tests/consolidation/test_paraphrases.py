@@ -14,7 +14,7 @@ from memory.consolidation.gate import apply_jobs
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.rehearsal import rehearse_cycle
 from memory.consolidation.undo import undo_cycle
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.erasure.erase import erase_memories
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift

@@ -1,6 +1,6 @@
 """What would change nothing is not paid for, and a limit delays without losing anything (B7, B8, B9)."""
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Episode
 from tests import factories
 from tests.consolidation.conftest import Decree

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.sweep import sweep
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, Cycle, Trigger
 from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World

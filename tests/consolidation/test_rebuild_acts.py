@@ -9,7 +9,7 @@ from django.db import connection
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.facts.reflection import backfill_subjects
 from memory.ledger.beliefs import hash_statement
 from memory.models import Belief, ClusterJob, Cycle, GateDecision, Trigger

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, BeliefEvent, Episode, Lineage, StructuralJob

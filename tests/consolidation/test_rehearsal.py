@@ -12,7 +12,7 @@ from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import BeliefsAreOff, open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.rehearsal import _read_only, rehearse_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, ClusterJob, Episode, EpisodeEmbedding, ModelCall, Trigger, Workspace
 from tests import factories
 from tests.consolidation.steps import steps_of

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, BeliefEmbedding, Cycle, Evidence, GateDecision, Lineage, StructuralJob
 from tests.consolidation.world import World

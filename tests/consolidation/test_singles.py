@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import Settings
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Episode, Evidence, JobKind
 from tests import factories
 from tests.consolidation.conftest import Decree

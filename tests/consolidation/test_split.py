@@ -8,7 +8,7 @@ import pytest
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.held import held_for, release_held
 from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Belief, ChildVerdict, Episode, Evidence, JobVerdict, StructuralChild
 from tests.consolidation.restructuring import OLD, SUMMER, WINTER, child_of, divided, job_of
 from tests.consolidation.undoing import DAY, LENA, kept, snapshot, undo

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, ClusterJob, Episode
 from tests import factories
 from tests.consolidation.world import World

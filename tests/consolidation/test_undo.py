@@ -8,8 +8,8 @@ from memory.consolidation.held import held_for, release_held
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.domain import lifecycle
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.verdicts import Verdict
 from memory.history.as_of import beliefs_as_of
 from memory.models import (
     Belief,

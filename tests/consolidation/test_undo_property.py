@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from memory.consolidation.held import held_for, release_held
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.models import Cycle, Episode, Evidence
 from tests import factories
 from tests.consolidation.restructuring import (

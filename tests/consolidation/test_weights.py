@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import Settings
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.ingest.schemas import IngestContext
 from memory.ingest.store import store_raw_episodes
 from memory.models import Episode, Evidence

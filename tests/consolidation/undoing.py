@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from memory.consolidation.undo import Undone, undo_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import Belief, Cycle, Evidence, Lineage
 from tests.consolidation.restructuring import OLD

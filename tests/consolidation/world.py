@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Model
 from numpy.typing import NDArray
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift, recompute_beliefs
 from memory.llm.registry import DIMENSIONS, default_embedder

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from drf_spectacular.generators import SchemaGenerator
 
 from beliefsite.celery import app
-from memory.domain.policy_settings import iter_settings
+from memory.domain.policy import iter_settings
 from memory.environment import CLIENT_VARIABLES, GROUPS
 from memory.metrics import RowCollector
 from tests.contract.placeholders import with_old_titles

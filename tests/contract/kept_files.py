@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from beliefsite.backups import write_backup
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.export.exporter import export_workspace
 from memory.export.importer import ImportResult, import_workspace
 from memory.ledger.confidence import find_drift

@@ -12,7 +12,7 @@ from memory.api.ingest import RememberRequest
 from memory.api.recall import ContextRequest, RecallRequest, RecollectionRequest
 from memory.api.reflection import PAIR_ACTIONS
 from memory.api.urls import urlpatterns
-from memory.domain.knowledge import RecallMode, categories_of
+from memory.domain.taxonomy import RecallMode, categories_of
 from memory.ingest.schemas import EpisodeLine
 from memory.mcp.catalogue import TOOLS
 from tests.docs.pages import ROOT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.domain.policy_settings import iter_settings
+from memory.domain.policy import iter_settings
 from tests.docs.pages import ROOT
 
 RULES = ROOT / "docs" / "rules.md"

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.additive import additive_confidence
-from memory.domain.evidence import EvidenceRow
-from memory.domain.gates import ArchiveGate, BeliefFacts, Reason, archive_due_after
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.evidence import EvidenceRow, Verdict, additive_confidence
+from memory.domain.gates import ArchiveGate, BeliefFacts, archive_due_after
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.domain.policy import AdditivePolicy, ConfidencePolicy, GatePolicy
-from memory.domain.verdicts import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MEANING = {"s": Verdict.SUPPORTS, "c": Verdict.CONTRADICTS, "p": Verdict.PARTIAL}

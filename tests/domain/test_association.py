@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
-from memory.domain.association import names_one, score_associations
-from memory.domain.policy import AssociativePolicy
+from memory.domain.policy_memories import AssociativePolicy
+from memory.domain.scoring import score_associations
+from memory.language.subjects import names_any
 
 POLICY = AssociativePolicy()
 PLAIN: dict[str, Any] = {
@@ -64,4 +65,4 @@ def test_recency_halves_in_about_thirty_days() -> None:
 )
 def test_a_query_names_a_subject_word_for_word(query: str, names: list[str], is_named: bool) -> None:
     """R6: in any case, and never by a word that every query has."""
-    assert names_one(query=query, names=names) is is_named
+    assert names_any(query=query, names=names) is is_named

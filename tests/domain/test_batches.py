@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.batches import JudgingBatch, PackedText, batch_pairs, gather_pairs, pack_texts
+from memory.domain.clustering import JudgingBatch, PackedText, batch_pairs, gather_pairs, pack_texts
 
 TEXTS = [f"t{number}" for number in range(30)]
 

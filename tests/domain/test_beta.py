@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta as reference
 
-from memory.domain.beta import Beta
+from memory.domain.evidence import Beta
 
 shapes = st.floats(min_value=0.5, max_value=1e5)
 

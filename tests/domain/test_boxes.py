@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.domain.boxes import (
+from memory.domain.graph import (
     BoxState,
     Traced,
     add_to_box,
@@ -12,10 +12,10 @@ from memory.domain.boxes import (
     is_idle,
     is_over,
     overlap_of_topics,
-    topics_of,
     trace_boxes,
 )
-from memory.domain.policy_graph import BoxPolicy
+from memory.domain.policy_memories import BoxPolicy
+from memory.language.subjects import topics_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICY = BoxPolicy()

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.calibration import (
+from memory.domain.policy import CalibrationPolicy
+from memory.domain.similarity import (
     CalibrationError,
     PairLabel,
     Profile,
@@ -14,7 +15,6 @@ from memory.domain.calibration import (
     identity_profile,
     uncross_anchors,
 )
-from memory.domain.policy import CalibrationPolicy
 
 POLICY = CalibrationPolicy()
 cosines = st.floats(min_value=-1, max_value=1, width=32)

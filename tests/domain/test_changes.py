@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.changes import ChangePoint, find_change_point
-from memory.domain.evidence import EvidenceRow
-from memory.domain.gates import BeliefFacts, CloseGate, GateDecision, Reason
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.evidence import ChangePoint, EvidenceRow, Verdict, find_change_point
+from memory.domain.gates import BeliefFacts, CloseGate, GateDecision
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.domain.policy import ConfidencePolicy, GatePolicy
-from memory.domain.verdicts import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY, GATE = ConfidencePolicy(), GatePolicy()

@@ -2,15 +2,16 @@
 
 import pytest
 
-from memory.domain.common_ground import share_something
-from memory.domain.matching import Claim
+from memory.language.analysis import SpokenText
+from memory.language.guard import share_something
 
 TABS = "Mara prefers tabs over spaces."
 
 
 def shares(text: str, *, belief: str = TABS, subject: str = "Mara", speaker: str = "") -> bool:
     return share_something(
-        episode=Claim(text=text, speaker=speaker, language=""), belief=Claim(text=belief, speaker=subject, language="")
+        episode=SpokenText(text=text, speaker=speaker, language=""),
+        belief=SpokenText(text=belief, speaker=subject, language=""),
     )
 
 

@@ -4,10 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.destabilization import error_threshold, is_destabilised, prediction_error
-from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.evidence import (
+    EvidenceRow,
+    Verdict,
+    error_threshold,
+    is_destabilised,
+    prediction_error,
+    weigh_evidence,
+)
 from memory.domain.policy import ConfidencePolicy, DestabilizationPolicy
-from memory.domain.verdicts import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIDENCE, POLICY = ConfidencePolicy(), DestabilizationPolicy()

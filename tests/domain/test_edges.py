@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.causes import find_cause
-from memory.domain.edges import (
+from memory.domain.graph import (
     EdgeKind,
-    Standing,
+    EdgeState,
     begin_edge,
     decay_edge,
     known_confidence,
     reinforce_edge,
     weigh_shared_names,
 )
-from memory.domain.policy_graph import GraphPolicy
+from memory.domain.policy_memories import GraphPolicy
+from memory.language.sentences import find_cause
 
 SEEN = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = GraphPolicy()
@@ -28,7 +28,7 @@ def after(days: float) -> datetime:
 
 
 def faded(confidence: float | None, *, days: float) -> float | None:
-    standing = Standing(confidence=confidence, decays_at=after(180))
+    standing = EdgeState(confidence=confidence, decays_at=after(180))
     return decay_edge(standing=standing, now=after(days), policy=POLICY).confidence
 
 
@@ -48,7 +48,7 @@ def test_an_edge_loses_a_tenth_for_each_window_after_its_grace(days: float, conf
 )
 def test_decay_is_the_same_at_any_cadence(confidence: float | None, looks: list[float], end: float) -> None:
     """L19: whether one looks daily, weekly, at odd moments or once."""
-    begun = Standing(confidence=confidence, decays_at=after(180))
+    begun = EdgeState(confidence=confidence, decays_at=after(180))
     often = begun
     for days in sorted(look for look in looks if look <= end):
         often = decay_edge(standing=often, now=after(days), policy=POLICY)
@@ -61,7 +61,7 @@ def test_decay_is_the_same_at_any_cadence(confidence: float | None, looks: list[
 @pytest.mark.parametrize("cadence", [1, 7, 30, 365, 1_500])
 def test_daily_weekly_or_once_makes_no_difference(cadence: int) -> None:
     """L19."""
-    standing = Standing(confidence=0.85, decays_at=after(180))
+    standing = EdgeState(confidence=0.85, decays_at=after(180))
     for days in range(0, 1_501, cadence):
         standing = decay_edge(standing=standing, now=after(days), policy=POLICY)
     assert decay_edge(standing=standing, now=after(1_500), policy=POLICY).confidence == 0.1
@@ -80,7 +80,7 @@ def test_an_edge_without_a_confidence_counts_as_sure_and_fades_from_there() -> N
 def test_an_edge_that_is_seen_again_gains_a_twentieth(before: float | None, confidence: float) -> None:
     """L19: +0.05, cap 1, and its grace begins anew."""
     again = reinforce_edge(confidence=before, seen_at=after(100), policy=POLICY)
-    assert again == Standing(confidence=confidence, decays_at=after(280))
+    assert again == EdgeState(confidence=confidence, decays_at=after(280))
 
 
 def test_a_rare_name_links_more_than_a_common_one() -> None:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.content_hash import content_hash, holds_words
-from memory.domain.matter import matter_of, opening_name
-from memory.domain.origin import origin_of
+from memory.domain.identity import content_hash, holds_words, origin_of
+from memory.language.sentences import opening_name, strip_echo
 
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 words = st.lists(st.text(alphabet="abcdefäöü", min_size=1), min_size=1)
@@ -145,10 +144,10 @@ def test_name_that_opens_a_text(text: str, name: str | None) -> None:
 
 def test_own_prefix_is_no_matter() -> None:
     """B1: the prefix of the speaker is left out, another name stays."""
-    assert matter_of("Mara: I like tabs.", "Mara") == "I like tabs."
-    assert matter_of("Ben: she likes tabs.", "Mara") == "Ben: she likes tabs."
-    assert matter_of(" I like tabs.\n") == "I like tabs."
-    assert matter_of("Mara: ", "Mara") == "Mara:"
+    assert strip_echo("Mara: I like tabs.", "Mara") == "I like tabs."
+    assert strip_echo("Ben: she likes tabs.", "Mara") == "Ben: she likes tabs."
+    assert strip_echo(" I like tabs.\n") == "I like tabs."
+    assert strip_echo("Mara: ", "Mara") == "Mara:"
 
 
 SECTION = """<!-- ENGRAM:BELIEFS:BEGIN -->
@@ -173,22 +172,22 @@ ECHOES = [
 @pytest.mark.parametrize("echo", ECHOES)
 def test_what_we_injected_is_no_matter(echo: str) -> None:
     """B4: echo by marker; the span is dropped, the rest stays."""
-    assert matter_of(echo) == ""
-    assert matter_of(f"> {echo}") == ""
-    assert matter_of(f"Mara: {echo}", "Mara") == ""
-    assert matter_of(f"I agree.\n{echo}") == "I agree."
+    assert strip_echo(echo) == ""
+    assert strip_echo(f"> {echo}") == ""
+    assert strip_echo(f"Mara: {echo}", "Mara") == ""
+    assert strip_echo(f"I agree.\n{echo}") == "I agree."
 
 
 def test_words_around_an_echo_stay() -> None:
     """B4."""
     text = f"Before.\n{SECTION}\n\nAfter [Memory flash: tabs] that, [Belief (0.9): tabs] done."
-    assert matter_of(text) == "Before.\n\nAfter  that,  done."
+    assert strip_echo(text) == "Before.\n\nAfter  that,  done."
 
 
 @given(texts)
 def test_text_without_markers_is_its_own_matter(text: str) -> None:
     """B4: nothing is lost that is not ours."""
-    assert matter_of(text) == text.strip()
+    assert strip_echo(text) == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -196,4 +195,4 @@ def test_text_without_markers_is_its_own_matter(text: str) -> None:
 )
 def test_no_text_takes_long(text: str) -> None:
     """B4: recognition is linear, whatever comes in."""
-    assert isinstance(matter_of(text), str)
+    assert isinstance(strip_echo(text), str)

@@ -4,21 +4,20 @@ import time
 
 import pytest
 
-from memory.domain.category import Category
-from memory.domain.conversation import Fact, Role
-from memory.domain.entities import find_entities, normalise_entity
-from memory.domain.fact_reading import find_facts
+from memory.domain.lifecycle import is_summary_due
 from memory.domain.policy import Policy
-from memory.domain.summaries import is_summary_due, summarize_sayings
-from memory.domain.tiers import Tier, tier_of
+from memory.domain.taxonomy import Category, ExtractedFact, Role, Tier, tier_of
+from memory.language.facts import find_facts
+from memory.language.subjects import find_entities, normalise_entity
+from memory.language.synthesis import summarize_sentences
 from memory.llm.registry import static_embedder
 
 
-def _told(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> list[Fact]:
+def _told(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> list[ExtractedFact]:
     return find_facts(text=text, role=role, number=7, speaker=speaker, known={"Mara", "Jon"})
 
 
-def _one(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> Fact:
+def _one(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> ExtractedFact:
     [fact] = _told(text, speaker=speaker, role=role)
     return fact
 
@@ -240,14 +239,14 @@ def test_a_conversation_is_summed_up_at_every_fifth_turn(turns: int, due: bool) 
 def test_a_summary_is_made_of_what_was_said() -> None:
     """R8: at most three sentences, in their order."""
     said = [f"Mara prefers short meetings in room {n}." for n in range(5)]
-    summary = summarize_sayings(sayings=said, embed=static_embedder().embed)
+    summary = summarize_sentences(sayings=said, embed=static_embedder().embed)
     assert 1 <= summary.count(".") <= 3
     assert all(sentence in " ".join(said) for sentence in summary.split(". "))
 
 
 def test_small_talk_has_no_summary() -> None:
     """R8: nothing."""
-    assert summarize_sayings(sayings=["Mara is well."], embed=static_embedder().embed) == ""
+    assert summarize_sentences(sayings=["Mara is well."], embed=static_embedder().embed) == ""
 
 
 @pytest.mark.parametrize("word", ["x" * 32_768, "X" * 32_768, "aB" * 16_384, "1" * 32_768, "ab_" * 10_922])

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.fading import effective_confidence
-from memory.domain.policy_remembering import ReflectionPolicy
+from memory.domain.policy_memories import ReflectionPolicy
+from memory.domain.scoring import effective_confidence
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.gates import GATES, ArchiveGate, BeliefFacts, GateName, Reason, returns_from_archive
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.gates import GATES, ArchiveGate, BeliefFacts, GateName, returns_from_archive
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.domain.policy import GatePolicy
 
 POLICY = GatePolicy()

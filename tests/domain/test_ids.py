@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory.domain.ids import IdKind, id_pattern, is_episode_id
+from memory.domain.identity import IdKind, id_pattern, is_episode_id
 from memory.models.fields import new_belief_id, new_cycle_id, new_episode_id
 
 

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.domain.category import Category
-from memory.domain.kinds import Kind, Note, confirms, kind_of, supersedes
 from memory.domain.policy import Policy
-from memory.domain.tiers import Tier, tier_of
+from memory.domain.taxonomy import Category, Kind, Tier, tier_of
+from memory.language.traits import Note, confirms, kind_of, supersedes
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 POLICY = Policy().extraction

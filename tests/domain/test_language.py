@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.language import could_be_either, detect_language
+from memory.language.words import could_be_either, detect_language
 
 
 @pytest.mark.parametrize(

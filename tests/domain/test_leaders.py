@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.hard_set import THRESHOLD, Labels, Vectors, adjusted_rand_index, make_hard_set
-from memory.domain.clustering import cluster
-from memory.domain.grid import length_on_grid, put_on_grid
-from memory.domain.leaders import Sketch
+from memory.domain.clustering import Sketch, cluster, length_on_grid, put_on_grid
 from memory.domain.policy import ClusteringPolicy
 
 WIDTH = 384

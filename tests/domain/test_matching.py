@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.domain.matching import Claim, GuardReason, check_polarity
+from memory.language.analysis import SpokenText
+from memory.language.guard import GuardReason, check_polarity
 
 
 def _check(left: str, right: str, *, speakers: tuple[str, str] = ("", "")) -> GuardReason | None:
-    first, second = Claim(text=left, speaker=speakers[0]), Claim(text=right, speaker=speakers[1])
+    first, second = SpokenText(text=left, speaker=speakers[0]), SpokenText(text=right, speaker=speakers[1])
     return check_polarity(left=first, right=second).reason
 
 

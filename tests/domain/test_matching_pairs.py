@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.domain.matching import Claim, check_polarity
+from memory.language.analysis import SpokenText
+from memory.language.guard import check_polarity
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = ("guard_pairs.jsonl", "guard_pairs_second.jsonl")
@@ -21,8 +22,8 @@ def _read_pairs(name: str) -> list[Pair]:
 
 
 def _passes(pair: Pair) -> bool:
-    left = Claim(text=str(pair["left"]), speaker=str(pair.get("speaker_left", "")))
-    right = Claim(text=str(pair["right"]), speaker=str(pair.get("speaker_right", "")))
+    left = SpokenText(text=str(pair["left"]), speaker=str(pair.get("speaker_left", "")))
+    right = SpokenText(text=str(pair["right"]), speaker=str(pair.get("speaker_right", "")))
     return check_polarity(left=left, right=right).passed
 
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from memory.domain.category import Category
-from memory.domain.conversation import Role
-from memory.domain.fact_reading import find_facts
-from memory.domain.noting import hear_note, is_standing_order
-from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.remembering import read_facts
+from memory.domain.policy_memories import RememberPolicy
+from memory.domain.taxonomy import Category, Role
+from memory.language.explicit_requests import find_request, is_standing_order
+from memory.language.facts import find_facts, read_facts
 
 
 def _facts(text: str, role: Role = Role.USER) -> list[tuple[str, Category]]:
@@ -77,7 +75,7 @@ def test_what_an_assistant_asks_is_no_order() -> None:
 
 @pytest.mark.parametrize("text", ["Note-taking is fun.", "Remembering that day makes me smile.", "I remember the war."])
 def test_words_about_remembering_wish_nothing(text: str) -> None:
-    assert hear_note(text) is None
+    assert find_request(text) is None
 
 
 @pytest.mark.parametrize(

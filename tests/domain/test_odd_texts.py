@@ -7,18 +7,16 @@ from datetime import date
 import numpy as np
 import pytest
 
-from memory.domain.causes import find_cause
-from memory.domain.conversation import Role
-from memory.domain.entities import find_entities
-from memory.domain.fact_reading import find_facts
-from memory.domain.matching import Claim, check_polarity
-from memory.domain.matter import matter_of
 from memory.domain.policy import Policy
-from memory.domain.remembering import read_facts
-from memory.domain.sentences import split_sentences
-from memory.domain.signals import load_cues, scan_signal
-from memory.domain.statements import SourceText, extract_statement
-from memory.domain.verdicts import judge_by_rules
+from memory.domain.taxonomy import Role
+from memory.language.analysis import SpokenText
+from memory.language.explicit_requests import load_cues, scan_signal
+from memory.language.facts import find_facts, read_facts
+from memory.language.guard import check_polarity
+from memory.language.sentences import find_cause, split_sentences, strip_echo
+from memory.language.subjects import find_entities
+from memory.language.synthesis import SourceText, extract_statement
+from memory.language.verdicts import judge_by_rules
 from memory.redaction.redact import redact
 from tests.odd_texts import LONG, list_odd_texts
 
@@ -27,7 +25,9 @@ SECONDS = 2.0  # of processor time for one text and one reader; a text of 32 kB 
 DAY = date(2026, 3, 1)
 POLICY = Policy()
 CUES = load_cues(languages=("en", "de"))
-BELIEF = Claim(text="Anna's server listens on port 5432 at 12:30, and not on Monday.", speaker="Anna", language="en")
+BELIEF = SpokenText(
+    text="Anna's server listens on port 5432 at 12:30, and not on Monday.", speaker="Anna", language="en"
+)
 
 
 def embed(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -40,12 +40,12 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "facts": lambda text: find_facts(text=text, role=Role.USER, number=1, speaker="Anna", said_on=DAY),
     "claims": lambda text: read_facts(text=text, speaker="", language="", policy=POLICY.remember, said_on=DAY),
     "statement": lambda text: extract_statement(episodes=[SourceText(id="a", text=text, speaker="Anna")], embed=embed),
-    "verdict": lambda text: judge_by_rules(episode=Claim(text=text, language="en"), belief=BELIEF, similarity=0.9),
-    "polarity": lambda text: check_polarity(left=BELIEF, right=Claim(text=text, speaker="Anna")),
+    "verdict": lambda text: judge_by_rules(episode=SpokenText(text=text, language="en"), belief=BELIEF, similarity=0.9),
+    "polarity": lambda text: check_polarity(left=BELIEF, right=SpokenText(text=text, speaker="Anna")),
     "names": lambda text: [find_entities(text=one) for one in split_sentences(text)],
     "names in one": lambda text: find_entities(text=text, known=("anna",), german=True),
     "signal": lambda text: scan_signal(text=text, cues=CUES, policy=POLICY.turns),
-    "matter": lambda text: matter_of(text, "Anna"),
+    "matter": lambda text: strip_echo(text, "Anna"),
     "causes": lambda text: find_cause(cause=text, texts=[text], least=0.5),
     "secrets": lambda text: redact(text, patterns=()),
 }

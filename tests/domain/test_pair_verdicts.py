@@ -2,9 +2,10 @@
 
 import pytest
 
-from memory.domain.matching import Claim
-from memory.domain.pair_verdicts import judge_pair
-from memory.domain.verdicts import Judgement, Verdict
+from memory.domain.evidence import Verdict
+from memory.language.analysis import SpokenText
+from memory.language.relations import judge_pair
+from memory.language.verdicts import Judgement
 
 BIKE = "Mara rides her bike to work."
 SURE = 0.99
@@ -12,8 +13,8 @@ SURE = 0.99
 
 def judge(episode: str, belief: str = BIKE, *, entailment: float = 0.0, contradiction: float = 0.0) -> Judgement:
     return judge_pair(
-        episode=Claim(text=episode, language="en"),
-        belief=Claim(text=belief, language="en"),
+        episode=SpokenText(text=episode, language="en"),
+        belief=SpokenText(text=belief, language="en"),
         entailment=entailment,
         contradiction=contradiction,
     )
@@ -80,8 +81,8 @@ def test_support_by_rules_against_a_sure_contradiction_is_left() -> None:
 
 def test_a_language_that_no_rule_knows_is_the_classifiers() -> None:
     found = judge_pair(
-        episode=Claim(text="Mara va au travail à vélo.", language="fr"),
-        belief=Claim(text="Mara se rend au bureau à bicyclette.", language="fr"),
+        episode=SpokenText(text="Mara va au travail à vélo.", language="fr"),
+        belief=SpokenText(text="Mara se rend au bureau à bicyclette.", language="fr"),
         entailment=SURE,
         contradiction=0.0,
     )

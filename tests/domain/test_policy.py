@@ -1,7 +1,6 @@
 import pytest
 
-from memory.domain.policy import Policy
-from memory.domain.policy_settings import PolicyError, iter_settings, policy_from_environment
+from memory.domain.policy import Policy, PolicyError, iter_settings, policy_from_environment
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:

@@ -4,12 +4,11 @@ from datetime import date
 
 import pytest
 
-from memory.domain.conversation import Role
-from memory.domain.fact_reading import find_facts
-from memory.domain.introductions import as_introduction
-from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.relative_dates import date_sentence
-from memory.domain.remembering import read_facts
+from memory.domain.policy_memories import RememberPolicy
+from memory.domain.taxonomy import Role
+from memory.language.dates import date_sentence
+from memory.language.facts import find_facts, read_facts
+from memory.language.subjects import as_introduction
 
 WEDNESDAY = date(2026, 11, 25)
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from memory.domain.conversation import Role
-from memory.domain.fact_reading import find_facts
-from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.refusals import Refusal, refuse_statement, says_nothing
-from memory.domain.remembering import read_facts, says_something
+from memory.domain.policy_memories import RememberPolicy
+from memory.domain.taxonomy import Role
+from memory.language.facts import find_facts, read_facts, says_something
+from memory.language.refusals import Refusal, refuse_statement, says_nothing
 
 _REDACTED = [
     "My password is [redacted: password].",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.domain.policy import TurnsPolicy
-from memory.domain.signals import BadCue, Cues, Signal, known_languages, load_cues, scan_signal
+from memory.domain.policy_memories import TurnsPolicy
+from memory.language.explicit_requests import BadCue, Cues, Signal, known_languages, load_cues, scan_signal
 
 POLICY = TurnsPolicy()
 PHRASES = [

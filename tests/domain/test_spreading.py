@@ -2,15 +2,14 @@
 
 import pytest
 
-from memory.domain.edges import EdgeKind
-from memory.domain.policy_graph import GraphPolicy
-from memory.domain.spreading import Walked, contribution_of, spread_from
+from memory.domain.graph import EdgeKind, WalkedEdge, contribution_of, spread_from
+from memory.domain.policy_memories import GraphPolicy
 
 POLICY = GraphPolicy()
 
 
-def walked(origin: str, target: str, hop: int, *, weight: float = 1.0, confidence: float = 1.0) -> Walked:
-    return Walked(origin=origin, target=target, kind=EdgeKind.ENTITY, weight=weight, confidence=confidence, hop=hop)
+def walked(origin: str, target: str, hop: int, *, weight: float = 1.0, confidence: float = 1.0) -> WalkedEdge:
+    return WalkedEdge(origin=origin, target=target, kind=EdgeKind.ENTITY, weight=weight, confidence=confidence, hop=hop)
 
 
 @pytest.mark.parametrize(("hop", "contribution"), [(1, 0.28), (2, 0.196), (3, 0.1372)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.domain.cards import Timeframe
-from memory.domain.statements import SourceText, extract_statement
+from memory.language.subjects import Timeframe
+from memory.language.synthesis import SourceText, extract_statement
 
 
 def embed_words(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from memory.domain.person import is_first_person, to_third_person
-from memory.domain.sentences import split_sentences
+from memory.language.first_person import is_first_person, to_third_person
+from memory.language.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.refusals import Refusal, refuse_statement
+from memory.language.refusals import Refusal, refuse_statement
 
 GOOD = [
     "Mara thinks that tests should run before every commit.",

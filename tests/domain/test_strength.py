@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy import RetrievalPolicy
-from memory.domain.strength import grow_stability, retrieval_strength
+from memory.domain.policy import StrengthPolicy
+from memory.domain.scoring import grow_stability, retrieval_strength
 
-POLICY = RetrievalPolicy()
+POLICY = StrengthPolicy()
 spans = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=3650))
 stabilities = st.floats(min_value=1, max_value=365)
 

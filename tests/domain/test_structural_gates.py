@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memory.domain.gates import BeliefFacts, Gate, MergeGate, Reason, ReviseGate, SplitGate, TwinFacts
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.gates import BeliefFacts, Gate, MergeGate, ReviseGate, SplitGate, TwinFacts
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.domain.policy import GatePolicy
 
 POLICY = GatePolicy()

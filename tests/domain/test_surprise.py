@@ -3,7 +3,7 @@
 import pytest
 
 from memory.domain.policy import Policy
-from memory.domain.surprise import measure_surprise, move_importance
+from memory.domain.similarity import measure_surprise, move_importance
 
 POLICY = Policy().surprise
 

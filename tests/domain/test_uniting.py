@@ -5,10 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.evidence import EvidenceRow, weigh_evidence
+from memory.domain.evidence import EvidenceRow, Verdict, merge_evidence, weigh_evidence
 from memory.domain.policy import ConfidencePolicy
-from memory.domain.uniting import unite_evidence
-from memory.domain.verdicts import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SPOKEN = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL)
@@ -32,24 +30,24 @@ histories = st.lists(
 def test_each_episode_counts_once() -> None:
     """B13: united by episode."""
     left, right = [row(1, Verdict.SUPPORTS), row(2, Verdict.SUPPORTS)], [row(2, Verdict.SUPPORTS)]
-    assert unite_evidence(left=left, right=right) == left
+    assert merge_evidence(left=left, right=right) == left
 
 
 def test_verdicts_that_clash_become_partial() -> None:
     """B13."""
-    (united,) = unite_evidence(left=[row(1, Verdict.SUPPORTS)], right=[row(1, Verdict.CONTRADICTS)])
+    (united,) = merge_evidence(left=[row(1, Verdict.SUPPORTS)], right=[row(1, Verdict.CONTRADICTS)])
     assert united.verdict is Verdict.PARTIAL
 
 
 def test_an_echo_clashes_with_nothing() -> None:
     """B13, B4: an echo is kept for the record and says nothing."""
     spoken = row(1, Verdict.CONTRADICTS)
-    assert unite_evidence(left=[row(1, Verdict.SUPPORTS, weight=0.0)], right=[spoken]) == [spoken]
+    assert merge_evidence(left=[row(1, Verdict.SUPPORTS, weight=0.0)], right=[spoken]) == [spoken]
 
 
 def test_a_curators_word_keeps_its_weight() -> None:
     """B13, B4: 5 against 1 on the same episode is still the curator's row."""
-    (united,) = unite_evidence(left=[row(1, Verdict.SUPPORTS)], right=[row(1, Verdict.SUPPORTS, weight=5.0)])
+    (united,) = merge_evidence(left=[row(1, Verdict.SUPPORTS)], right=[row(1, Verdict.SUPPORTS, weight=5.0)])
     assert united.base_weight == 5.0
 
 
@@ -58,7 +56,7 @@ def test_merging_what_was_split_keeps_the_evidence(history: list[EvidenceRow], r
     """B12, B13: merge(split(x)): whichever child each row went to, or both, α and β are as before."""
     shares = [rng.choice([(True, False), (False, True), (True, True)]) for _ in history]  # type: ignore[attr-defined]
     children = [[row for row, share in zip(history, shares, strict=True) if share[side]] for side in (0, 1)]
-    united = unite_evidence(left=children[0], right=children[1])
+    united = merge_evidence(left=children[0], right=children[1])
     assert united == history
     policy = ConfidencePolicy()
     assert weigh_evidence(rows=united, policy=policy) == weigh_evidence(rows=history, policy=policy)
@@ -67,5 +65,5 @@ def test_merging_what_was_split_keeps_the_evidence(history: list[EvidenceRow], r
 @given(histories, histories)
 def test_the_order_of_the_two_does_not_matter(left: list[EvidenceRow], right: list[EvidenceRow]) -> None:
     """B13."""
-    said = {(row.episode_id, row.verdict, row.base_weight) for row in unite_evidence(left=left, right=right)}
-    assert said == {(row.episode_id, row.verdict, row.base_weight) for row in unite_evidence(left=right, right=left)}
+    said = {(row.episode_id, row.verdict, row.base_weight) for row in merge_evidence(left=left, right=right)}
+    assert said == {(row.episode_id, row.verdict, row.base_weight) for row in merge_evidence(left=right, right=left)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.user_names import name_of_user
+from memory.language.third_person import name_of_user
 
 
 @pytest.mark.parametrize(

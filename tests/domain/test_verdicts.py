@@ -4,15 +4,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory.domain.matching import Claim
-from memory.domain.verdicts import Verdict, judge_by_rules
+from memory.domain.evidence import Verdict
+from memory.language.analysis import SpokenText
+from memory.language.verdicts import judge_by_rules
 
 VOCABULARY = "Mara uses not tabs spaces over never likes now in Python 5 ms"
 
 
 def _judge(episode: str, belief: str, *, speaker: str = "", similarity: float | None = None) -> Verdict:
-    claim = Claim(text=episode, speaker=speaker)
-    return judge_by_rules(episode=claim, belief=Claim(text=belief), similarity=similarity).verdict
+    claim = SpokenText(text=episode, speaker=speaker)
+    return judge_by_rules(episode=claim, belief=SpokenText(text=belief), similarity=similarity).verdict
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_high_similarity_and_the_guard_vouch_for_a_missing_word() -> None:
 @example(text="Mara keeps 5² jars and ¹ lid.", other="Mara keeps ① jar.")
 @example(text="1,²3 jars.", other="It is 9:¹.")
 def test_any_text_gets_a_verdict_and_a_reason(text: str, other: str) -> None:
-    judgement = judge_by_rules(episode=Claim(text=text), belief=Claim(text=other))
+    judgement = judge_by_rules(episode=SpokenText(text=text), belief=SpokenText(text=other))
     assert judgement.verdict in Verdict
     assert judgement.reason.endswith(".")
 

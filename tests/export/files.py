@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memory.access import remove_workspace
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.export.exporter import export_workspace
 from memory.export.importer import ImportResult, import_workspace
 from memory.models import Workspace

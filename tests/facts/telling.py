@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.facts.job import send_due_jobs
 from memory.facts.remember import Remembered, remember, run_remember_job
 from memory.ingest.schemas import IngestContext

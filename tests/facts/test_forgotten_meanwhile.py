@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.facts import remember
 from memory.facts.remember import FactReading, Remembered, read_text
 from memory.forgetting import forget_episode

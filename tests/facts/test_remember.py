@@ -89,7 +89,7 @@ def test_what_was_stored_before_can_be_remembered(world: World) -> None:
 
 
 def _hash_of(text: str) -> str:
-    from memory.domain.content_hash import content_hash
+    from memory.domain.identity import content_hash
 
     return content_hash(text)
 

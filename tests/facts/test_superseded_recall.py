@@ -3,7 +3,7 @@
 import pytest
 
 from memory.consolidation.handmade import Wording
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.facts.remember import run_remember_job
 from memory.ingest.corrections import correct_belief
 from memory.ledger.transactions import Author

@@ -4,7 +4,7 @@ import pytest
 
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.ledger.confidence import find_drift

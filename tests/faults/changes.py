@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from tests.consolidation.world import World
 
 KILN_FIVE = "The kiln of the pottery burns 5 hours."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from memory.domain.policy_settings import policy_from_environment
+from memory.domain.policy import policy_from_environment
 from memory.llm.openai_models import DIALECTS
 from tests import factories
 from tests.consolidation.world import MODEL, TroubledServer, World

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.waiting import wait_for_cycle
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Cycle, Episode, Evidence, Lineage, Trigger, Workspace
 from tests.consolidation.world import World

@@ -1,7 +1,7 @@
 """B22: a cycle is cancelled while real workers are at it."""
 
 from memory.consolidation.cancelling import cancel_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.ledger.confidence import find_drift
 from tests.consolidation.world import World
 from tests.faults.story import CALLS, Outcome, await_end, begin, count_calls, read_outcome, tell_story

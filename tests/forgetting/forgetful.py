@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.category import Category
-from memory.domain.conversation import Fact, FactsFound, SaidTurn
+from memory.domain.identity import Actor, ActorKind
+from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
 from memory.erasure.erase import erase_memories, erase_user, erase_workspace
 from memory.ingest import extract
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
@@ -68,8 +67,8 @@ def test_erasing_an_episode_erases_the_turn_that_it_is(workspace: Workspace, rea
 def test_a_turn_is_linked_to_its_own_words_whatever_a_model_quotes(workspace: Workspace, reader: Reader) -> None:
     """B19, L3: a reader quotes turn 1 for what stands in turn 2; what is erased takes the turn that said it."""
     say("Thanks, fine.", HIGH, "Ahoy!", workspace=workspace)
-    fact = Fact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,))
-    reader.does = lambda turns: FactsFound(facts=(fact,), call_ids=())
+    fact = ExtractedFact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,))
+    reader.does = lambda turns: ExtractionResult(facts=(fact,), call_ids=())
     read()
     links = TurnEpisode.objects.values_list("turn__number", "episode__text", "is_verbatim")
     assert set(links) == {(1, "Thanks, fine.", True), (2, HIGH, True)}
@@ -141,7 +140,7 @@ def test_what_is_erased_while_it_is_read_does_not_come_back(workspace: Workspace
     """B19: whoever holds the words in their hands finds the conversation gone, and stores nothing."""
     say(HIGH, workspace=workspace, user="mara")
 
-    def erased_meanwhile(turns: Sequence[SaidTurn]) -> FactsFound:
+    def erased_meanwhile(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         erase_user(workspace=workspace, user="mara", actor=LENA, now=NOW)
         return facts_of(turns)
 

@@ -8,8 +8,8 @@ import pytest
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rebuild.service import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
-from memory.domain.content_hash import content_hash
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import content_hash
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.forgetting import forget_belief, forget_episode
 from memory.ingest.schemas import Rejected, Stored

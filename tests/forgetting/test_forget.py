@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from memory.consolidation.undo import undo_cycle
+from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import IllegalTransitionError
-from memory.domain.verdicts import Verdict
 from memory.forgetting import PinnedBelief, forget_belief, forget_episode
 from memory.models import Belief, BeliefEvent, Episode, EpisodeEmbedding, Evidence, StructuralJob, Transition
 from tests.consolidation.generated import History

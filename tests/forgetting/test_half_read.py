@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory.domain.category import Category
-from memory.domain.conversation import Fact, FactsFound, SaidTurn
+from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
 from memory.erasure.erase import erase_memories
 from memory.ingest import extract
 from memory.models import Episode, Turn, TurnEpisode, Workspace
@@ -24,13 +23,13 @@ LONG = f"{OLGA} {'The tide is low. ' * 200}".strip()
 TIDE = "Never moor at the east pier."
 
 
-def half(turns: Sequence[SaidTurn]) -> FactsFound:
+def half(turns: Sequence[ConversationTurn]) -> ExtractionResult:
     """Find a fact in each turn, and leave the second one unread for its other piece."""
     facts = [
-        Fact(text=text, category=Category.FACT, confidence=0.8, turns=(number,))
+        ExtractedFact(text=text, category=Category.FACT, confidence=0.8, turns=(number,))
         for number, text in ((1, TIDE), (2, OLGA))
     ]
-    return FactsFound(facts=tuple(facts), call_ids=(), unread=(2,), failure="malformed: no JSON")
+    return ExtractionResult(facts=tuple(facts), call_ids=(), unread=(2,), failure="malformed: no JSON")
 
 
 @pytest.fixture
@@ -64,8 +63,8 @@ def test_erasing_what_half_a_turn_told_erases_the_turn(workspace: Workspace) -> 
 
 def test_the_rest_of_a_turn_is_read_later_and_nothing_is_there_twice(workspace: Workspace, reader: Reader) -> None:
     """L3, L4: it is an episode already, and no confirmation of itself."""
-    reader.does = lambda _: FactsFound(
-        facts=(Fact(text=OLGA, category=Category.FACT, confidence=0.8, turns=(2,)),), call_ids=()
+    reader.does = lambda _: ExtractionResult(
+        facts=(ExtractedFact(text=OLGA, category=Category.FACT, confidence=0.8, turns=(2,)),), call_ids=()
     )
     end_waits()
     assert read()
@@ -80,7 +79,7 @@ def test_nothing_is_stored_of_a_half_read_turn_that_is_erased_meanwhile(
     workspace = factories.workspace()
     say(TIDE, LONG, workspace=workspace)
 
-    def erased_meanwhile(turns: Sequence[SaidTurn]) -> FactsFound:
+    def erased_meanwhile(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         Turn.objects.filter(number=2).delete()
         return half(turns)
 

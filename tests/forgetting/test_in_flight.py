@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from memory.consolidation.cycle import open_cycle
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.forgetting import forget_episode
 from memory.models import Belief, Cycle, Episode, Evidence, JobVerdict, StructuralJob, Trigger
 from tests.consolidation.steps import steps_of

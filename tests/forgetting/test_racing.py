@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory.domain.category import Category
+from memory.domain.taxonomy import Category
 from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.ledger import transactions

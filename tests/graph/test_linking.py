@@ -10,10 +10,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memory.domain.edges import EdgeKind
-from memory.domain.entities import find_entities
+from memory.domain.graph import EdgeKind
 from memory.domain.policy import Policy
 from memory.graph.linking import link_due_memories, link_memories, put_into_boxes
+from memory.language.subjects import find_entities
 from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Trace, Upkeep, Workspace
 from tests import factories
 from tests.odd_texts import LONG

@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memory.access import Viewer
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
 from memory.history.as_of import beliefs_as_of
 from memory.history.attribution import attribute_changes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory.consolidation.curating import Act, curate_belief
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, IllegalTransitionError
 from memory.ledger.transactions import change_episode_status, change_status
 from memory.models import Belief, BeliefEmbedding, Episode, EpisodeEmbedding, Transition, Workspace

@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from memory.consolidation.clock import database_now
-from memory.domain.category import Category
-from memory.domain.conversation import Fact, FactsFound, SaidTurn
+from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
 from memory.ingest.buffer import TurnAnswer, buffer_raw_turns
 from memory.ingest.extract import extract_conversation
 from memory.ingest.scheduling import wake_conversations
@@ -41,20 +40,21 @@ class Reader:
     """Finds a fact in every turn, unless told to do something else; keeps what it was asked."""
 
     asked: list[list[str]] = field(default_factory=list)
-    does: Callable[[Sequence[SaidTurn]], FactsFound] | None = None
+    does: Callable[[Sequence[ConversationTurn]], ExtractionResult] | None = None
 
-    def __call__(self, *, workspace_id: int, turns: Sequence[SaidTurn], **_: Any) -> FactsFound:
+    def __call__(self, *, workspace_id: int, turns: Sequence[ConversationTurn], **_: Any) -> ExtractionResult:
         self.asked.append([turn.text for turn in turns])
         return self.does(turns) if self.does else facts_of(turns)
 
 
-def facts_of(turns: Sequence[SaidTurn], *, unread: Sequence[int] = ()) -> FactsFound:
+def facts_of(turns: Sequence[ConversationTurn], *, unread: Sequence[int] = ()) -> ExtractionResult:
     """Find what each turn says as a fact, but for those that stay unread."""
     told = [turn for turn in turns if turn.number not in unread]
     facts = [
-        Fact(text=f"Noted: {turn.text}", category=Category.FACT, confidence=0.8, turns=(turn.number,)) for turn in told
+        ExtractedFact(text=f"Noted: {turn.text}", category=Category.FACT, confidence=0.8, turns=(turn.number,))
+        for turn in told
     ]
-    return FactsFound(
+    return ExtractionResult(
         facts=tuple(facts), call_ids=(), unread=tuple(unread), failure="malformed: no JSON" if unread else ""
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from memory.consolidation.clock import database_now
-from memory.domain.conversation import FactsFound, SaidTurn
+from memory.domain.taxonomy import ConversationTurn, ExtractionResult
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from memory.signals import turns_due
 from tests.factories import NOW
@@ -64,7 +64,7 @@ def test_turns_that_come_meanwhile_wait_for_the_next_reading(workspace: Workspac
     def hear(conversation_ids: list[int], **_: object) -> None:
         heard.append(conversation_ids)
 
-    def meanwhile(turns: Sequence[SaidTurn]) -> FactsFound:
+    def meanwhile(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         reader.does = None
         say("Never moor at the west pier.", workspace=workspace)
         assert len(heard) == 1
@@ -102,7 +102,7 @@ def test_a_worker_that_died_leaves_its_turns_to_the_next(workspace: Workspace, r
     """L2: the same ones, so that the reply in the ledger is found; whatever came since waits."""
     say("The tide is low.", HIGH, workspace=workspace)
 
-    def die(turns: Sequence[SaidTurn]) -> FactsFound:
+    def die(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         raise SystemExit
 
     reader.does = die
@@ -122,7 +122,7 @@ def test_who_was_overtaken_stores_nothing(workspace: Workspace, reader: Reader) 
     """L2: facts and turns are stored in one transaction, which asks for the lease."""
     say(HIGH, workspace=workspace)
 
-    def overtaken(turns: Sequence[SaidTurn]) -> FactsFound:
+    def overtaken(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         Conversation.objects.update(lease_owner="another")
         return facts_of(turns)
 
@@ -172,7 +172,7 @@ def test_turns_that_are_erased_while_they_are_read_leave_nothing(workspace: Work
     """B19: neither facts nor a failure."""
     say("The tide is low.", HIGH, workspace=workspace)
 
-    def erased_meanwhile(turns: Sequence[SaidTurn]) -> FactsFound:
+    def erased_meanwhile(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         Turn.objects.filter(content=HIGH).delete()
         return facts_of(turns)
 

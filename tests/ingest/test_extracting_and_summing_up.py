@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.consolidation.clock import database_now
-from memory.domain.conversation import SaidTurn
+from memory.domain.taxonomy import ConversationTurn
 from memory.ingest import extract, summaries
 from memory.ingest.summaries import summarize_due_stretches
 from memory.llm.call_log import DailyCapReached, OutOfBudget, RetryLater
@@ -82,7 +82,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[int]]]:
     """Let summaries succeed without words; return what was summed up of what was shown, by the numbers of turns."""
     told: list[tuple[list[int], list[int]]] = []
 
-    def summarize(*, turns: list[SaidTurn], numbers: range, **_: object) -> None:
+    def summarize(*, turns: list[ConversationTurn], numbers: range, **_: object) -> None:
         told.append((list(numbers), [turn.number for turn in turns]))
 
     monkeypatch.setattr(extract, "summarize_due_stretches", summarize_due_stretches)

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from memory.consolidation.clock import database_now
 from memory.consolidation.pausing import rest_workspace
-from memory.domain.conversation import Fact, FactsFound, SaidTurn
-from memory.domain.fact_reading import find_facts
+from memory.domain.taxonomy import ConversationTurn, ExtractedFact, ExtractionResult
 from memory.ingest import extract
+from memory.language.facts import find_facts
 from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.models import Conversation, Episode, Pause, PauseReason, Turn, Workspace
 from tests import factories
@@ -43,7 +43,7 @@ def test_a_server_that_asks_to_wait_is_waited_for(workspace: Workspace, reader: 
     """L2: by the database's clock, and nobody is blamed."""
     say(HIGH, workspace=workspace)
 
-    def wait(turns: Sequence[SaidTurn]) -> FactsFound:
+    def wait(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         raise RetryLater(seconds=90)
 
     reader.does = wait
@@ -74,7 +74,7 @@ def test_what_stops_a_reading_leaves_its_turns_waiting(
     """L2, B9: visible, with the reason."""
     say(HIGH, workspace=workspace)
 
-    def refuse(turns: Sequence[SaidTurn]) -> FactsFound:
+    def refuse(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         raise stop
 
     reader.does = refuse
@@ -89,7 +89,7 @@ def test_what_stops_a_reading_leaves_its_turns_waiting(
 def test_a_refused_key_lets_the_workspace_rest(workspace: Workspace, reader: Reader) -> None:
     """B9: turns wait meanwhile, and are woken when it rests no more."""
     say(HIGH, workspace=workspace)
-    reader.does = lambda turns: FactsFound(facts=(), unread=(1,), failure="auth: no such key")
+    reader.does = lambda turns: ExtractionResult(facts=(), unread=(1,), failure="auth: no such key")
     assert read() is False
     pause = Pause.objects.get()
     assert (pause.reason, pause.detail, conversation().claims) == ("auth", "auth: no such key", 0)
@@ -126,7 +126,7 @@ def test_poison_is_found_and_becomes_a_dead_letter(workspace: Workspace, reader:
     """B11: fewer and fewer turns are read together, until the one that kills is alone; all others are read."""
     say(*(f"Boat {n}." for n in range(8)), workspace=workspace)
 
-    def die_of_five(turns: Sequence[SaidTurn]) -> FactsFound:
+    def die_of_five(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         if "Boat 5." in [turn.text for turn in turns]:
             raise RuntimeError("the reader broke")
         return facts_of(turns)
@@ -159,7 +159,7 @@ def test_turns_that_take_all_the_time_wait_longer_each_time(workspace: Workspace
     """L2, B11: a server that stalls is not asked every minute for ever; in the end a person is."""
     say(HIGH, workspace=workspace)
 
-    def stall(turns: Sequence[SaidTurn]) -> FactsFound:
+    def stall(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         raise OutOfBudget("the deadline is too near for another call")
 
     reader.does = stall
@@ -179,7 +179,7 @@ def test_a_worker_that_ends_blames_nobody(
     """L2: the next one reads on at once."""
     say(HIGH, workspace=workspace)
 
-    def end(turns: Sequence[SaidTurn]) -> FactsFound:
+    def end(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         raise OutOfBudget("the deadline is too near for another call")
 
     reader.does = end
@@ -194,7 +194,7 @@ def test_a_turn_that_is_refused_says_why(
     """L3: counted in the log by reason; the others are stored."""
     say("The tide is low.", HIGH, workspace=workspace)
 
-    def unstorable(turns: Sequence[SaidTurn]) -> FactsFound:
+    def unstorable(turns: Sequence[ConversationTurn]) -> ExtractionResult:
         found = facts_of(turns)
         return replace(found, facts=(found.facts[0], replace(found.facts[1], causes=("\0",))))
 
@@ -212,7 +212,7 @@ def test_a_turn_that_breaks_the_rules_is_a_dead_letter_alone(
 ) -> None:
     """E6, L2: after one failure, with its reason; the turns beside it are read."""
 
-    def break_over_one(*, text: str, **given: Any) -> list[Fact]:
+    def break_over_one(*, text: str, **given: Any) -> list[ExtractedFact]:
         if "99:99" in text:
             raise ValueError("invalid literal: '99:99'")
         return find_facts(text=text, **given)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.forgetting import forget_episode
 from memory.ingest.schemas import Stored
 from memory.models import Episode, Workspace

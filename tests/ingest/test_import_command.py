@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.domain.pieces import split_text
 from memory.ingest import json_lines
+from memory.language.sentences import split_text
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
 from tests.consolidation.inline import run_steps, run_to_end

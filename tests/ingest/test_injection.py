@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.domain.conversation import FactsFound, Role, SaidTurn
+from memory.domain.taxonomy import ConversationTurn, ExtractionResult, Role
 from memory.models import Belief, Episode, Evidence, Source, Workspace
 from tests import factories
 from tests.consolidation.inline import run_cycle
@@ -25,7 +25,7 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def _conversation(planted: str, role: Role) -> list[SaidTurn]:
+def _conversation(planted: str, role: Role) -> list[ConversationTurn]:
     return [
         *said("I prefer short meetings in Graz."),
         *said(planted, role=role, speaker="", first=2),
@@ -62,7 +62,7 @@ def test_a_model_that_quotes_the_wrong_turn_puts_no_words_into_a_mouth(workspace
 
 
 def test_nothing_is_stored_where_nothing_was_found(workspace: Workspace) -> None:
-    assert store(FactsFound(facts=()), turns=said("Hi!"), workspace=workspace) == []
+    assert store(ExtractionResult(facts=()), turns=said("Hi!"), workspace=workspace) == []
 
 
 def test_planted_episodes_leave_beliefs_and_evidence_of_others_alone(workspace: Workspace) -> None:

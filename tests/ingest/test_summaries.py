@@ -2,8 +2,8 @@
 
 import pytest
 
-from memory.domain.conversation import SaidTurn
 from memory.domain.lifecycle import ConsolidationState
+from memory.domain.taxonomy import ConversationTurn
 from memory.ingest.schemas import IngestContext, Outcome, Stored
 from memory.ingest.summaries import summarize_stretch
 from memory.ingest.turn_facts import extraction_budget
@@ -30,7 +30,7 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def _sum_up(turns: list[SaidTurn], workspace: Workspace) -> Outcome | None:
+def _sum_up(turns: list[ConversationTurn], workspace: Workspace) -> Outcome | None:
     arrival = IngestContext(workspace=workspace, now=NOW)
     return summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
 

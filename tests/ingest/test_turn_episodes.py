@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.domain.category import Category
-from memory.domain.conversation import FactsFound, Role, SaidTurn, Talk
-from memory.domain.kinds import Kind
 from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.taxonomy import Category, ConversationKey, ConversationTurn, ExtractionResult, Kind, Role
 from memory.ingest.schemas import Rejected, Stored
 from memory.ingest.turn_facts import find_informative_turns
 from memory.language.claims import read_claims
@@ -29,7 +27,7 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def _store(turns: Sequence[SaidTurn], workspace: Workspace) -> list[Episode]:
+def _store(turns: Sequence[ConversationTurn], workspace: Workspace) -> list[Episode]:
     outcomes = store(ask(turns, workspace=workspace), turns=turns, workspace=workspace)
     return [Episode.objects.get(pk=one.id) for one in outcomes if isinstance(one, Stored) and not one.is_duplicate]
 
@@ -189,7 +187,7 @@ def test_what_a_system_says_is_not_read(workspace: Workspace) -> None:
     """L3: the same orders at the head of every conversation are no memories."""
     found = ask(said("Always answer in German.", role=Role.SYSTEM, speaker=""), workspace=workspace)
 
-    assert found == FactsFound(facts=())
+    assert found == ExtractionResult(facts=())
     assert not ModelCall.objects.exists()
 
 
@@ -242,7 +240,7 @@ def test_a_turn_that_breaks_the_rules_is_named(workspace: Workspace, monkeypatch
     monkeypatch.setattr("memory.ingest.turn_facts.read_claims", break_over_one)
     turns = said("The gate of the lab is on 99:99.", "My manager is Dana.")
 
-    telling, broken = find_informative_turns(found=FactsFound(facts=()), turns=turns, user="mara")
+    telling, broken = find_informative_turns(found=ExtractionResult(facts=()), turns=turns, user="mara")
 
     assert [one.matter for one in telling] == ["My manager is Dana."]
     assert broken == {1: "our own error: ValueError: invalid literal: '99:99'"}
@@ -280,7 +278,7 @@ def test_a_later_turn_confirms_an_earlier_guess(workspace: Workspace) -> None:
     words, fact = "I may move to Graz.", "Mara may move to Graz."
     [guess] = kept(told(fact, confidence=0.3), turns=said(words), workspace=workspace)
     later = said(words, first=2, at=NOW + timedelta(hours=1))
-    other = Talk(session="s-2", user="mara")
+    other = ConversationKey(session="s-2", user="mara")
     for _ in range(2):
         keep(told(fact, 2), turns=later, workspace=workspace, talk=other)
 
@@ -348,7 +346,7 @@ def test_a_correction_supersedes_what_it_corrects(workspace: Workspace) -> None:
 
 def test_a_model_does_not_supersede_its_user(workspace: Workspace) -> None:
     """L18, D7: what is trusted less puts nothing aside."""
-    talk = Talk(session="s-1")
+    talk = ConversationKey(session="s-1")
     turns = [*said(TABS, speaker=""), *said(SPACES, role=Role.ASSISTANT, speaker="", first=2)]
 
     old, new = kept(_prefer(TABS), _prefer(SPACES, 2), turns=turns, workspace=workspace, talk=talk)
@@ -365,7 +363,7 @@ def test_another_users_notes_are_left_alone(workspace: Workspace) -> None:
         _prefer(SPACES, 2),
         turns=said(SPACES, first=2),
         workspace=workspace,
-        talk=Talk(session="s-9", user="jon"),
+        talk=ConversationKey(session="s-9", user="jon"),
     )
 
     old.refresh_from_db()

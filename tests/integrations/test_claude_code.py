@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
 from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
 from memory.models.audit import Surfaced

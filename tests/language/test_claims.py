@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from memory.language.claims import ReadClaim, Speech, read_claims, subject_of
-from memory.language.modes import EVIDENCE, Mode
-from memory.language.wording import tell_of
+from memory.language.clauses import EVIDENCE, Mode
+from memory.language.third_person import tell_of
 from tests.test_claims_data import read_messages
 
 SAID_ON = date(2026, 3, 10)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from memory.language.contradictions import find_contradiction
-from memory.language.sides import Side, read_side
+from memory.language.contradictions import Side, find_contradiction, read_side
 
 
 def side(sentence: str, *, person: str = "Nora", language: str = "en") -> Side:

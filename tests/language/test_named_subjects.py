@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.language.named_subjects import find_named_person, find_named_subject, find_owner
+from memory.language.subjects import find_named_person, find_named_subject, find_owner
 
 
 @pytest.mark.parametrize(

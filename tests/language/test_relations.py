@@ -2,17 +2,17 @@
 
 import pytest
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.language.claims import Speech, read_claims
 from memory.language.readings import read_sentence
-from memory.language.relations import Relation, relate
+from memory.language.relations import ClaimRelation, relate_claim
 
 
-def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en") -> Relation:
+def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en") -> ClaimRelation:
     """Return what a message says of a belief about the one who says it."""
     believed = read_sentence(belief, person=person, language=language)
     found = [
-        relate(
+        relate_claim(
             claim=read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language),
             belief=believed,
             is_explicit=claim.is_told,
@@ -20,7 +20,8 @@ def said_of(belief: str, text: str, *, person: str = "Nora", language: str = "en
         for claim in read_claims(text=text, speech=Speech(user=person, language=language))
     ]
     return next(
-        (one for one in found if one.verdict is not Verdict.IRRELEVANT), Relation(verdict=Verdict.IRRELEVANT, reason="")
+        (one for one in found if one.verdict is not Verdict.IRRELEVANT),
+        ClaimRelation(verdict=Verdict.IRRELEVANT, reason=""),
     )
 
 
@@ -182,7 +183,7 @@ def test_a_common_word_fills_no_slot_of_another_matter(said: str) -> None:
 def test_what_is_the_persons_is_not_all_one_matter(belief: str, claim: str, subject: str) -> None:
     """E3: of a kiosk or a crew many things are said; only of the same of them another value is a change."""
     owned = f"Nora's {subject}"
-    found = relate(
+    found = relate_claim(
         claim=read_sentence(claim, person="Nora", subject=owned),
         belief=read_sentence(belief, person="Nora", subject=owned),
         is_explicit=True,
@@ -194,7 +195,7 @@ def test_what_is_the_persons_and_no_group_is_one_matter() -> None:
     """E3: a seminar has one day, and a new one is a change of it."""
     belief = read_sentence("Nora's seminar is on Tuesdays.", person="Nora", subject="Nora's seminar")
     claim = read_sentence("From now on Nora's seminar is on Thursdays.", person="Nora", subject="Nora's seminar")
-    assert relate(claim=claim, belief=belief, is_explicit=True).ends
+    assert relate_claim(claim=claim, belief=belief, is_explicit=True).ends
 
 
 def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
@@ -202,9 +203,9 @@ def test_beside_a_model_another_value_is_judged_by_the_model() -> None:
     belief = read_sentence("Nora's ferry leaves at 7.15.", person="Nora")
     later = read_sentence("Nora's ferry now leaves from the new pier at 8.", person="Nora")
     ended = read_sentence("Nora's ferry leaves at 8 instead of 7.15.", person="Nora")
-    assert relate(claim=later, belief=belief, is_explicit=True).verdict is Verdict.CONTRADICTS
-    assert relate(claim=later, belief=belief, is_explicit=True, is_sure=True).verdict is Verdict.IRRELEVANT
-    assert relate(claim=ended, belief=belief, is_explicit=True, is_sure=True).ends
+    assert relate_claim(claim=later, belief=belief, is_explicit=True).verdict is Verdict.CONTRADICTS
+    assert relate_claim(claim=later, belief=belief, is_explicit=True, is_sure=True).verdict is Verdict.IRRELEVANT
+    assert relate_claim(claim=ended, belief=belief, is_explicit=True, is_sure=True).ends
 
 
 @pytest.mark.parametrize(
@@ -271,4 +272,4 @@ def test_what_a_team_or_product_has_is_the_same_by_another_name() -> None:
     assert said_of("The user's manager is Dana.", "My manager is Ravi now.", person="The user").ends
     believed = read_sentence("Mara prefers tabs over spaces.", person="The user")
     claim = read_sentence("Mara prefers tabs over spaces.", person="Mara")
-    assert relate(claim=claim, belief=believed, is_explicit=True).verdict is Verdict.SUPPORTS
+    assert relate_claim(claim=claim, belief=believed, is_explicit=True).verdict is Verdict.SUPPORTS

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from memory.language.since import holds_since
+from memory.language.dates import holds_since
 
 MONDAY = date(2026, 3, 2)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from memory.language.quantities import find_values
 from memory.language.slots import slots_asked
-from memory.language.values import find_values
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.language.times import Order, Side, read_time_asked
+from memory.language.queries import EventSide, Occasion, read_time_asked
 
 NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)  # a Thursday
 
@@ -81,15 +81,15 @@ def test_what_names_no_span_of_its_own_is_none(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "order"),
     [
-        ("When did I first mention the allotment?", Order.FIRST),
-        ("wann hab ich das erste Mal vom Umzug erzählt", Order.FIRST),
-        ("Since when have I been a vegetarian?", Order.FIRST),
-        ("Seit wann messen wir jede Woche?", Order.FIRST),
-        ("What was the last thing I said about Olaf?", Order.LAST),
-        ("Was hatte ich zuletzt über das Boot gesagt?", Order.LAST),
+        ("When did I first mention the allotment?", Occasion.FIRST),
+        ("wann hab ich das erste Mal vom Umzug erzählt", Occasion.FIRST),
+        ("Since when have I been a vegetarian?", Occasion.FIRST),
+        ("Seit wann messen wir jede Woche?", Occasion.FIRST),
+        ("What was the last thing I said about Olaf?", Occasion.LAST),
+        ("Was hatte ich zuletzt über das Boot gesagt?", Occasion.LAST),
     ],
 )
-def test_which_of_several_occasions_is_meant(query: str, order: Order) -> None:
+def test_which_of_several_occasions_is_meant(query: str, order: Occasion) -> None:
     """B17."""
     asked = read_time_asked(query=query, now=NOW)
     assert asked
@@ -145,21 +145,21 @@ def test_a_day_or_month_bounds_a_time_that_is_over(query: str, start: str | None
 @pytest.mark.parametrize(
     ("query", "words", "side"),
     [
-        ("Where did I live before the move?", "the move", Side.BEFORE),
-        ("Who was my boss before I moved to Leeds?", "I moved to Leeds", Side.BEFORE),
-        ("before the March release, what did we ship?", "the March release", Side.BEFORE),
-        ("Where did we live before Berlin?", "Berlin", Side.BEFORE),
-        ("what did I use before switching to Neovim?", "switching to Neovim", Side.BEFORE),
-        ("Vor dem Umzug: wo habe ich gewohnt?", "dem Umzug", Side.BEFORE),
-        ("What has changed since the surgery?", "the surgery", Side.AFTER),
-        ("What did Ines drink after her operation, coffee?", "her operation", Side.AFTER),
-        ("Wo habe ich vor dem Umzug gewohnt?", "dem Umzug", Side.BEFORE),
-        ("Wer war mein Chef, bevor wir umgezogen sind?", "wir umgezogen sind", Side.BEFORE),
-        ("Wer hat mich betreut, bevor Frau Sundermann kam?", "Frau Sundermann kam", Side.BEFORE),
-        ("what did we drink before Ines came to live here?", "Ines came to live here", Side.BEFORE),
+        ("Where did I live before the move?", "the move", EventSide.BEFORE),
+        ("Who was my boss before I moved to Leeds?", "I moved to Leeds", EventSide.BEFORE),
+        ("before the March release, what did we ship?", "the March release", EventSide.BEFORE),
+        ("Where did we live before Berlin?", "Berlin", EventSide.BEFORE),
+        ("what did I use before switching to Neovim?", "switching to Neovim", EventSide.BEFORE),
+        ("Vor dem Umzug: wo habe ich gewohnt?", "dem Umzug", EventSide.BEFORE),
+        ("What has changed since the surgery?", "the surgery", EventSide.AFTER),
+        ("What did Ines drink after her operation, coffee?", "her operation", EventSide.AFTER),
+        ("Wo habe ich vor dem Umzug gewohnt?", "dem Umzug", EventSide.BEFORE),
+        ("Wer war mein Chef, bevor wir umgezogen sind?", "wir umgezogen sind", EventSide.BEFORE),
+        ("Wer hat mich betreut, bevor Frau Sundermann kam?", "Frau Sundermann kam", EventSide.BEFORE),
+        ("what did we drink before Ines came to live here?", "Ines came to live here", EventSide.BEFORE),
     ],
 )
-def test_an_event_bounds_a_time_that_is_over(query: str, words: str, side: Side) -> None:
+def test_an_event_bounds_a_time_that_is_over(query: str, words: str, side: EventSide) -> None:
     """B17: nobody can tell from the words alone when that was."""
     asked = read_time_asked(query=query, now=NOW)
     assert asked

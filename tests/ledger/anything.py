@@ -21,10 +21,9 @@ from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
 from memory.consolidation.held import held_for, release_held
 from memory.consolidation.rebuild.service import rebuild_beliefs
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor, ActorKind
+from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError
 from memory.erasure.erase import erase_memories, erase_workspace
 from memory.export.exporter import export_workspace
 from memory.export.importer import import_workspace

@@ -6,10 +6,10 @@ import pytest
 
 from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.undo import undo_cycle
-from memory.domain.actor import Actor, ActorKind
-from memory.domain.policy_remembering import RememberPolicy
-from memory.domain.remembering import Course, Near, choose_course
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.domain.identity import Actor, ActorKind
+from memory.domain.policy_memories import RememberPolicy
+from memory.domain.similarity import FactNeighbour, MatchAction, match_fact
 from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.ingest.corrections import correct_belief
@@ -202,22 +202,22 @@ def test_a_text_that_says_both_counts_as_one_word() -> None:
 def test_what_is_more_alike_and_held_apart_is_asked_about() -> None:
     """The second best says the same, the best fails the guard: both have their say."""
     near = [
-        Near(id="bl_best", similarity=0.97, passes_guard=False),
-        Near(id="bl_second", similarity=0.95, passes_guard=True),
+        FactNeighbour(id="bl_best", similarity=0.97, passes_guard=False),
+        FactNeighbour(id="bl_second", similarity=0.95, passes_guard=True),
     ]
 
-    match = choose_course(near=near, policy=RememberPolicy())
+    match = match_fact(near=near, policy=RememberPolicy())
 
-    assert (match.course, match.target, match.candidates) == (Course.REINFORCE, "bl_second", ("bl_best",))
+    assert (match.course, match.target, match.candidates) == (MatchAction.REINFORCE, "bl_second", ("bl_best",))
 
 
 def test_what_is_believed_is_borne_out_before_what_is_archived() -> None:
     near = [
-        Near(id="bl_archived", similarity=0.95, passes_guard=True, is_live=False),
-        Near(id="bl_live", similarity=0.94, passes_guard=True),
+        FactNeighbour(id="bl_archived", similarity=0.95, passes_guard=True, is_live=False),
+        FactNeighbour(id="bl_live", similarity=0.94, passes_guard=True),
     ]
 
-    assert choose_course(near=near, policy=RememberPolicy()).target == "bl_live"
+    assert match_fact(near=near, policy=RememberPolicy()).target == "bl_live"
 
 
 # (9)

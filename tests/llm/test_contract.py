@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.language.modes import EVIDENCE
+from memory.language.clauses import EVIDENCE
 from memory.llm.local import LocalVerdicts
 from memory.llm.offline import OfflineModel
 from memory.llm.registry import LanguageModel

@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from memory.domain.calibration import Profile
+from memory.domain.similarity import Profile
 from memory.llm import profiles
 from memory.llm.local import LocalEmbedder
 from memory.llm.offline import LONGEST_TOKENS, StaticEmbedder

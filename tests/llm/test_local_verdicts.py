@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from memory import checks
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.llm.offline import OFFLINE_MODEL
 from memory.llm.registry import CallFailed, FailureKind, LanguageModel, language_model
 from memory.llm.replies import Contradiction, Synthesis, Verdicts

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
 from memory.llm.offline import OfflineModel
 from memory.llm.replies import Synthesis, Verdicts
 from memory.llm.requests import EpisodeText, SynthesisRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.language.modes import Mode
+from memory.language.clauses import Mode
 from memory.llm.offline import StaticEmbedder
 from memory.llm.prompts import READING, build_prompt, reply_tokens
 from memory.llm.replies import ClaimsReply, MalformedReply, validate_reply

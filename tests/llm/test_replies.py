@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory.domain.cards import Timeframe
-from memory.domain.verdicts import Verdict
+from memory.domain.evidence import Verdict
+from memory.language.subjects import Timeframe
 from memory.llm.replies import (
     EpisodeVerdict,
     MalformedReply,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memory.domain.cards import Timeframe
+from memory.language.subjects import Timeframe
 from memory.llm.offline import OfflineModel
 from memory.llm.registry import LanguageModel
 from memory.llm.replies import Division, MalformedReply, Synthesis, Union, reply_schema, validate_reply

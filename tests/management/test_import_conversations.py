@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memory.domain.pieces import split_text
 from memory.erasure.erase import erase_user
 from memory.ingest import conversation_files
+from memory.language.sentences import split_text
 from memory.models import Conversation, Turn, Workspace
 from tests import factories
 from tests.forgetting.forgetful import LENA

@@ -16,7 +16,7 @@ from benchmarks.quality.histories import (
     make_histories,
     state_majority,
 )
-from memory.domain.refusals import refuse_statement
+from memory.language.refusals import refuse_statement
 
 YES, NO = Claim(does=True), Claim(does=False)
 YES_HERE, NO_HERE = Claim(does=True, context=0), Claim(does=False, context=0)

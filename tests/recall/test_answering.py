@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.language.modes import Mode
+from memory.language.clauses import Mode
 from memory.llm.registry import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.episodes import ClaimEmbedding

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from memory.domain.knowledge import Knowledge
-from memory.language.modes import Mode
+from memory.domain.taxonomy import Knowledge
+from memory.language.clauses import Mode
 from memory.models import Belief, Claim, Episode, Workspace
 from memory.recall.prompt_lines import format_short_line
 from memory.recall.query import MemoryType, RecalledMemory

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from memory.domain.edges import EdgeKind
+from memory.domain.graph import EdgeKind
 from memory.models import Edge, Episode, Workspace
 from memory.recall.query import MemoryType, PathStep, Recalled, RecalledMemory
 from memory.search import related

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.history.attribution import attribute_changes
 from memory.ledger.confidence import recompute_beliefs

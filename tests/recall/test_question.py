@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.knowledge import Knowledge, RecallMode
+from memory.domain.taxonomy import Knowledge, RecallMode
 from memory.models import Workspace
 from tests import factories
 from tests.factories import NOW

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from memory.language.modes import Mode
+from memory.language.clauses import Mode
 from memory.models import Claim, Episode, EpisodeEmbedding, Workspace
 from memory.recall.query import MemoryType
 from tests import factories

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.domain.ids import is_episode_id
-from memory.domain.knowledge import Knowledge
-from memory.domain.matter import matter_of
+from memory.domain.identity import is_episode_id
+from memory.domain.taxonomy import Knowledge
+from memory.language.sentences import strip_echo
 from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
 from memory.recall.prompt_lines import Recollection, format_line, format_short_line, gather_context, recollect, shorten
 from memory.recall.query import MemoryType, RecalledMemory
@@ -57,7 +57,7 @@ def test_three_episodes_and_two_beliefs_come_up(workspace: Workspace) -> None:
 @pytest.mark.usefixtures("memories")
 def test_what_came_up_is_recognised_as_an_echo(workspace: Workspace) -> None:
     """Echo, B16: nothing of it is left of a text that repeats it."""
-    assert matter_of(bring_up("Mara and her tea", workspace).text) == ""
+    assert strip_echo(bring_up("Mara and her tea", workspace).text) == ""
 
 
 @pytest.mark.usefixtures("memories")
@@ -157,7 +157,7 @@ def test_a_line_tells_kind_day_confidence_and_id() -> None:
     episode = format_line(memory=memory("Mara: tea!", **EPISODE), now=NOW.replace(year=2027))
     assert belief == "[B] (Feb 24, confidence: 0.85) Mara prefers tea. — ID: bl_0c4e1f6a92d3"
     assert episode == "[E] (Feb 24, 2026) Mara: tea! — ID: ep_3f9a1c0b77de"
-    assert matter_of(f"{belief}\n{episode}") == ""
+    assert strip_echo(f"{belief}\n{episode}") == ""
 
 
 @pytest.mark.parametrize("text", ["array[i[j]] = ]", "a]b[c", "one\n\ntwo [three", "x" * 500, "word " * 100])
@@ -169,7 +169,7 @@ def test_a_bite_is_whole_whatever_it_holds(text: str, given: dict[str, Any]) -> 
     assert bite.endswith("]")
     assert "\n" not in bite
     assert len(bite) <= 240 + len("[Belief (0.85): ]")
-    assert matter_of(f"{bite} Really?") == "Really?"
+    assert strip_echo(f"{bite} Really?") == "Really?"
 
 
 def test_a_bite_says_since_and_until_when_a_belief_holds() -> None:
@@ -177,7 +177,7 @@ def test_a_bite_says_since_and_until_when_a_belief_holds() -> None:
     held = memory("Mara prefers tea.", valid_from=NOW.replace(day=3), valid_until=NOW.replace(year=2027))
     bite = format_short_line(memory=held, characters=240, now=NOW)
     assert bite == "[Belief (0.85): Mara prefers tea. (since Mar 3, until Mar 1, 2027)]"
-    assert matter_of(bite) == ""
+    assert strip_echo(bite) == ""
 
 
 @pytest.mark.parametrize(

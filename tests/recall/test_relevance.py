@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.language.modes import Mode
+from memory.language.clauses import Mode
 from memory.mcp.catalogue import TOOLS
 from memory.models import Claim, Workspace
 from memory.recall.prompt_lines import Recollection, gather_context, recollect

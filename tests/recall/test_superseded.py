@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.matter import matter_of
 from memory.history.attribution import attribute_changes
+from memory.language.sentences import strip_echo
 from memory.ledger.transactions import change_status
 from memory.models import Belief, Episode, Lineage, Workspace
 from memory.recall.prompt_lines import format_line, recollect
@@ -221,4 +221,4 @@ def test_a_line_for_tools_names_the_successor(workspace: Workspace, old: Episode
     [told] = [result for result in answers(workspace) if result.id == old.pk]
     line = format_line(memory=told, now=NOW)
     assert f", superseded by {successor.pk}) Mia lives in Oslo. — ID: {old.pk}" in line
-    assert matter_of(line) == ""
+    assert strip_echo(line) == ""

@@ -9,10 +9,10 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from pytest_django import Settings
 
-from memory.domain.ids import turn_id_of
-from memory.domain.knowledge import RecallMode
-from memory.domain.matter import matter_of
+from memory.domain.identity import turn_id_of
+from memory.domain.taxonomy import RecallMode
 from memory.erasure.erase import erase_unread_turn
+from memory.language.sentences import strip_echo
 from memory.ledger.transactions import NotFound
 from memory.mcp.catalogue import ToolRefused
 from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
@@ -135,7 +135,7 @@ def test_its_line_is_known_for_an_echo(workspace: Workspace, dog: Turn) -> None:
     line = format_line(memory=first, now=factories.NOW)
 
     assert line.endswith(f"— ID: {turn_id_of(dog.pk)}")
-    assert matter_of(line) == ""
+    assert strip_echo(line) == ""
 
 
 def test_recalling_it_counts_nothing(workspace: Workspace, dog: Turn) -> None:

@@ -14,9 +14,8 @@ from memory.consolidation.curating import Act, curate_belief
 from memory.consolidation.rebuild.leavings import Leaving, is_bereavement, read_leavings, slot_of
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.touched import is_undoing, read_undoings
-from memory.domain.actor import REBUILDING, Actor, ActorKind, cycle_actor, read_actor
-from memory.domain.gates import Reason
-from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError
+from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor, read_actor
+from memory.domain.lifecycle import BeliefStatus, IllegalTransitionError, Reason
 from memory.ledger.beliefs import hash_statement, replay_creation
 from memory.ledger.evidence import replay_evidence
 from memory.ledger.gates import IMMEDIATE_REASONS, set_valid_until
@@ -96,7 +95,7 @@ def _makings(record: Record) -> Iterator[RecordedAct]:
             belief_id=key,
             act=None,
             reason="",
-            actor=REBUILDING,
+            actor=REBUILD_ACTOR,
             at=event.created_at,
             moment=event.pgh_created_at,
             making=(record.made[key], event),
@@ -109,7 +108,7 @@ def _announced_ends(record: Record) -> Iterator[RecordedAct]:
     events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made)).annotate(was_until=before).order_by("pgh_id")
     for event in events.filter(pgh_context__reason=Reason.ANNOUNCED):
         actor = read_actor(event.pgh_context["actor"])
-        if event.valid_until != event.was_until and actor.kind != ActorKind.CYCLE and actor != REBUILDING:
+        if event.valid_until != event.was_until and actor.kind != ActorKind.CYCLE and actor != REBUILD_ACTOR:
             yield RecordedAct(
                 belief_id=event.pgh_obj_id,
                 act=None,
@@ -126,7 +125,7 @@ def _changes_of_status(record: Record, leavings: Sequence[Leaving]) -> Iterator[
     left = {(leaving.actor, leaving.at) for leaving in leavings}
     undoings = read_undoings(workspace_id=record.workspace.pk)
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
-    by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILDING))
+    by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILD_ACTOR))
     for change in by_hand.order_by("pk"):
         if is_bereavement(change=change, leavings=left) or _follows_evidence(change):
             continue
@@ -150,7 +149,7 @@ def _changes_of_pins(record: Record) -> Iterator[RecordedAct]:
     turned = events.filter(was_pinned__isnull=False).exclude(is_pinned=F("was_pinned")).order_by("pgh_id")
     for event in turned.filter(pgh_context__isnull=False):
         actor = read_actor(event.pgh_context["actor"])
-        if actor.kind != ActorKind.CYCLE and actor != REBUILDING:
+        if actor.kind != ActorKind.CYCLE and actor != REBUILD_ACTOR:
             yield RecordedAct(
                 belief_id=event.pgh_obj_id,
                 act=Act.PIN if event.is_pinned else Act.UNPIN,
@@ -188,7 +187,7 @@ def _words_by_hand(record: Record) -> Iterator[RecordedAct]:
             belief_id=row.belief_id,
             act=None,
             reason=row.reason,
-            actor=read_actor(made.pgh_context["actor"]) if made else REBUILDING,
+            actor=read_actor(made.pgh_context["actor"]) if made else REBUILD_ACTOR,
             at=row.created_at,
             moment=first.pgh_created_at if first else _before_next_cycle(row, record),
             word=row,

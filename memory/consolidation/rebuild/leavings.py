@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.consolidation.rebuild.record import Record
-from memory.domain.actor import Actor, read_actor
-from memory.domain.gates import Reason
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.identity import Actor, read_actor
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.evidence import withdraw_evidence
 from memory.ledger.transactions import lock_beliefs, set_status_unrecorded

@@ -5,9 +5,8 @@ from datetime import datetime
 
 from memory.consolidation.rebuild.stock import Difference, Stock
 from memory.consolidation.structural import versions_of
-from memory.domain.actor import REBUILDING
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, JobState
+from memory.domain.identity import REBUILD_ACTOR
+from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, JobState
 from memory.history.attribution import attribute_changes, record_change
 from memory.ledger.evidence import restore_evidence
 from memory.ledger.transactions import repair_status
@@ -30,7 +29,7 @@ LOST = "lost"  # what became of a job whose belief cannot be made again
 
 def repair(*, differences: Sequence[Difference], now: datetime, is_due: bool = False) -> None:
     """Let every belief that could be made again stand as it was recorded; after a loss it is due for the gates."""
-    attribute_changes(actor=REBUILDING, reason=REBUILT)
+    attribute_changes(actor=REBUILD_ACTOR, reason=REBUILT)
     for difference in differences:
         if not difference.is_lost:
             _repair(difference, now, is_due)
@@ -49,11 +48,11 @@ def _repair(difference: Difference, now: datetime, is_due: bool) -> None:
             new=recorded,
             status_reason=difference.status_reason,
             reason=REBUILT,
-            actor=REBUILDING,
+            actor=REBUILD_ACTOR,
             now=now,
         )
     elif not columns.keys() & set(TRACKED_COLUMNS):
-        record_change(belief=belief, actor=REBUILDING, reason=REBUILT)
+        record_change(belief=belief, actor=REBUILD_ACTOR, reason=REBUILT)
 
 
 def _put_rows_right(difference: Difference) -> None:

@@ -17,10 +17,9 @@ from memory.consolidation.rebuild.leavings import Leaving, bring_back, repeat_le
 from memory.consolidation.rebuild.record import Record
 from memory.consolidation.structural import version_of
 from memory.consolidation.testimony import give_evidence, read_job_evidence
-from memory.domain.actor import cycle_actor
-from memory.domain.gates import ArchiveGate, BeliefFacts, GateName, Reason
-from memory.domain.gates.decisions import LIVE
-from memory.domain.lifecycle import BeliefStatus, CycleState, JobState
+from memory.domain.gates import ArchiveGate, BeliefFacts, GateName
+from memory.domain.identity import cycle_actor
+from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, JobState, Reason
 from memory.ledger.beliefs import CreationOutcome, replay_belief
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.evidence import record_evidence

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from memory.domain.calibration import Profile, identity_profile
+from memory.domain.similarity import Profile, identity_profile
 
 FOLDER = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from memory.domain.calibration import CalibrationError
+from memory.domain.similarity import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.profiles import store_profile

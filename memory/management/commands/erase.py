@@ -11,7 +11,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memory.consolidation.rebuild.service import CycleIsOpen
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
 from memory.management.command_line import named_memory, named_workspace, pluralize, usage_error

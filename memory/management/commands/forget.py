@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.transactions import NotFound

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.export.file_format import BrokenFile
 from memory.export.importer import IdTaken, ImportResult, WorkspaceNotEmpty, import_workspace
 from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error

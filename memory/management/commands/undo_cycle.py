@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.consolidation.held import NotUndone, held_for, release_held
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
-from memory.domain.actor import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind
 from memory.management.command_line import pluralize, usage_error
 from memory.models import Cycle
 

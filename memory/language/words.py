@@ -1,0 +1,323 @@
+"""Words of English and German: which of the two a text is in, closed lists, stems, and the shipped cues.
+
+Word lists are here where rules share them, else in word_lists.toml, cues.toml and common_words.toml.
+"""
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
+_GERMAN_LETTERS = re.compile(r"[äöüß]", re.IGNORECASE)
+_OTHER_LETTERS = re.compile(r"[^\x00-\x7fäöüÄÖÜß‘’“”„–—…€£°§«»×·•\s]")
+_LEAST_EVIDENCE = 1.0  # weight of evidence below which a text has no language
+_UMLAUT_WEIGHT = 1.5
+_FOREIGN_WEIGHT = 2.0  # of a letter that neither language has
+_CHARACTERS_READ = 400  # characters of a text that are looked at
+
+
+def _split_words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ENGLISH = _split_words("""
+the a an and or but of to in on at by for from with without is are was were be been has have had do does did not no
+never this that these those it its he she they them their his her him we our you your i my me will would can could
+should must when while before after because since than then there here what who which how every all any some only always
+usually about into over more less most now still also just like likes prefers uses use wants needs runs works lives as
+if don't doesn't isn't longer instead between during each other so up out off very moved starts eats drinks
+""")
+
+_GERMAN = _split_words("""
+der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine keinen nie ist sind war waren
+hat haben hatte wird werden wurde wurden kann muss soll ich du er sie es wir ihr mich mir mein meine unser unsere sein
+seine ihre in im am beim vom zum zur mit ohne auf aus bei von nach für über unter durch um als wie wenn weil dass ob
+auch noch nur schon sehr immer mehr weniger jeden jede statt gern gerne lieber zu seit bis vor man sich mag bevorzugt
+arbeitet trinkt isst nutzt verwendet benutzt läuft beginnt alle niemand nichts morgens abends freitags montags uhr wohnt
+""")
+
+# Languages that share words with the two: they may outvote them, and are never named.
+_OTHERS = tuple(
+    map(
+        _split_words,
+        """
+le la les un une des et est sont dans pour avec sur pas ne je il elle nous vous qui que du au aux mon ma mes cette plus
+el la los las un una y es son en para con por no se lo que del al mi su yo muy como pero está más
+il lo la gli le un una e è sono di che per con non si mi della del nel alla anche più ma io
+de het een en is zijn niet van voor met op aan ik hij zij wij dat die maar ook bij naar heeft geen wordt te
+o os as um uma e é são em para com por não se que do da dos das no na eu ele ela mais mas meu
+och att det som en ett är på för inte med av jag han hon vi de har den till
+og det som en et er på for ikke med av jeg han hun vi de har den til
+i w na z nie się jest to że do jak ale po od za co ma
+""".strip().splitlines(),
+    )
+)
+_LANGUAGES = (_ENGLISH, _GERMAN, *_OTHERS)
+
+# The languages that know a word, so that a text is walked through once.
+_KNOWN_BY = {
+    word: tuple(number for number, known in enumerate(_LANGUAGES) if word in known)
+    for word in frozenset().union(*_LANGUAGES)
+}
+
+
+@lru_cache(maxsize=16_384)
+def detect_language(text: str) -> str:
+    """Return "en" or "de", or "" where the text is too short, mixed or in another language."""
+    english, german, other = _weigh(text)
+    if other > max(english, german) or max(english, german) < _LEAST_EVIDENCE or english == german:
+        return ""
+    return "en" if english > german else "de"
+
+
+def could_be_either(text: str) -> bool:
+    """Say whether nothing in a text speaks for a language other than English and German."""
+    english, german, other = _weigh(text)
+    return other <= max(english, german)
+
+
+def _weigh(text: str) -> tuple[float, float, float]:
+    """Return the evidence for English, for German and for the likeliest other language."""
+    head = text[:_CHARACTERS_READ]
+    counts = [0.0] * len(_LANGUAGES)
+    for word in _LETTERS.findall(head.lower().replace("’", "'")):
+        for number in _KNOWN_BY.get(word, ()):
+            counts[number] += 1
+    english, german, *others = counts
+    if head.isascii():
+        return english, german, max(others)
+    umlauts = _UMLAUT_WEIGHT * bool(_GERMAN_LETTERS.search(head))
+    strange = len(_OTHER_LETTERS.findall(head)) - 1  # one may be a borrowed word's: café, naïve
+    return english, german + umlauts, max(others) + _FOREIGN_WEIGHT * max(0, strange)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Read a word list written as running text."""
+    return frozenset(text.split())
+
+
+ENGLISH_VERBS = word_set("""
+    accept achieve act add admire adopt agree allow announce answer apply appreciate argue arrange arrive ask assume
+    attend avoid bake base be become begin believe belong bike book boost bother bring brew build buy call camp cancel
+    care carry catch cause celebrate change charge chat check cherish choose clean climb close code collect comment
+    commit commute compare complain complete compose configure connect consider contain continue convert cook cost
+    count cover create cut cycle dance deal debug decide declare decline decorate delete deliver demand depend deploy
+    describe deserve design develop die dine disable discover discuss dislike do document donate doubt draft draw dread
+    dream dress drink drive drop earn eat edit embrace emphasise employ enable encourage end endorse enforce enjoy
+    ensure escape exercise expect experience explain explore express fail fall favor favour fear feed feel fight file
+    fill find finish fit fix fly focus follow force forget format freelance gather get give go grab grow guess guide
+    handle hang happen hate have head hear help hike hire hold honour hope host identify ignore imagine improve include
+    insist inspire install intend interview invest invite involve join journal judge jump keep kill knit know lack land
+    last laugh launch lead learn leave lend let lie like limit link list listen live load lock log look lose love lunch
+    maintain make manage mark matter mean measure meditate meet mention merge migrate mind miss mix motivate move name
+    need negotiate note notice object observe offer open operate oppose order organise organize own pack paint park
+    participate pass pay perform phone photograph pick pin plan plant play plead practice practise praise pray prefer
+    prepare present preserve press prioritise prioritize produce promise promote propose protect provide publish pull
+    push put raise ran reach react read realise realize rebase receive recommend record recover reduce refactor refer
+    refuse regard rehearse reject relax release rely remember remind remove rename rent repair repeat replace reply
+    report represent request require reschedule research reserve resist respect respond rest restart return review
+    ride roast rotate run sail save say schedule search see seek seem sell send serve set share ship shop shout show
+    sign sing sit skip sleep smell smile solve speak specify spend sponsor squash stand start state stay stick stop
+    store stream strive struggle study submit suffer suggest supply support surf suspect swim switch take talk taste
+    teach tell tend test thank think throw touch track train translate travel treasure treat trust try turn type
+    understand update upgrade upload use value view visit volunteer vote wait wake walk want warn wash waste watch wear
+    welcome win wish wonder work worry write yearn
+    """)
+"""Base forms whose third person is regular (be, have and do are written out where they are used)."""
+
+ENGLISH_PAST = word_set("""
+    ate baked became began believed bought broke brought built came caught chose cost could cut did drank drew drove
+    fed fell felt fought found flew forgot gave got grew had heard held hit hurt kept knew laid learnt led left lent
+    let lost made meant met mistook paid put quit ran rang read rode rose said sang sat saw sent set shot shut slept
+    sold spent spoke spread stood stuck stole swam swore taught thought threw told took understood was went were woke
+    won wore wrote arose awoke bent bled blew burnt clung crept dealt dreamt dug fled forgave froze hid hung knelt leant
+    leapt lit overslept sank shook shone shrank slid spat spelt spilt sprang spun stank struck stung swept swung tore
+    undid wept withdrew
+    """)
+
+ENGLISH_AUXILIARIES = word_set(
+    "am is are was were be been being has have had does do did can could will would shall should may might must "
+    "ain't isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't can't cannot couldn't won't wouldn't "
+    "shouldn't mustn't needn't"
+)
+
+ENGLISH_MODALS = word_set(
+    "can could will would shall should may might must can't cannot couldn't won't wouldn't shouldn't mustn't"
+)
+
+GERMAN_AUXILIARIES = word_set(
+    "ist sind war waren bin bist sei hat haben habe hatte hatten wird werden wurde wurden würde kann können konnte "
+    "könnte muss müssen musste soll sollen sollte sollten will wollen wollte darf dürfen durfte mag mögen möchte "
+    "möchten gibt geht braucht macht lässt"
+)
+
+ENGLISH_STOPS = ENGLISH_AUXILIARIES | word_set("""
+    a an the this that these those it its it's i i'm i've i'd i'll me my mine we us our ours you you're your yours he
+    him his she her hers they them their theirs and or but nor so yet if of in on at by for from to with without into
+    about as than then there there's here what which who whom whose when where why how just really very quite too also
+    oh well ok okay yes
+    """)
+
+GERMAN_STOPS = GERMAN_AUXILIARIES | word_set("""
+    der die das den dem des ein eine einen einem einer eines ich du er sie es wir ihr mich dich sich uns euch mir dir
+    ihm ihnen mein meine meinen meinem meiner dein sein seine und oder aber denn doch in im an am auf aus bei mit von
+    vom zu zum zur für über unter nach vor wie als ob dass wenn weil da hier so sehr auch noch schon mal ja
+    heute gestern morgen mehr weniger alle viele bitte ohne gerne
+    """)
+
+PEOPLE = word_set("""
+    people person everyone everybody someone somebody anyone family team user users owner customer customers client
+    clients colleague colleagues friend friends kid kids child children student students parent parents mother father
+    mom mum dad sister brother wife husband partner partners son daughter boss manager staff dancers neighbour
+    neighbours neighbor guests developers reviewers engineers folks crew dog cat dogs cats pets members both
+    """)
+BEFORE_NOUNS = word_set(
+    "all some many most these those two three four five the a an of in on at by for with my our their"
+)
+
+
+def is_verb_form(word: str) -> bool:
+    """Tell whether a lower-case word is a form of a known English verb."""
+    if word in ENGLISH_VERBS or word in ENGLISH_PAST or word in ENGLISH_AUXILIARIES:
+        return True
+    stems = {word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), word.removesuffix("d")}
+    stems |= {word.removesuffix("ing"), word.removesuffix("ing") + "e", word.removesuffix("ies") + "y"}
+    return bool((stems - {word}) & ENGLISH_VERBS)
+
+
+_VOWEL = re.compile("[aeiouy]")
+
+_SEPARABLE_PARTICIPLE = re.compile(
+    "^(zusammen|ein|aus|an|auf|ab|um|zu|mit|vor|nach|weiter|los|fest|weg|her|hin)ge(?=.{3,}t$|.{3,}en$)"
+)
+_UMLAUTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
+
+_GERMAN_ENDINGS = (
+    "ungen",
+    "etest",
+    "eten",
+    "ete",
+    "ung",
+    "ern",
+    "est",
+    "et",
+    "en",
+    "er",
+    "em",
+    "es",
+    "te",
+    "st",
+    *"enst",
+)
+
+
+def stem_english(word: str) -> str:
+    """Strip plural, -ing, -ed, -ly and -ment from a lower-case English word."""
+    if len(word) <= 3 or not word.isalpha():
+        return word[:-2] if word.endswith("'s") else word
+    return _finish(_strip_suffix(_strip_plural(word)))
+
+
+def _strip_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _strip_suffix(word: str) -> str:
+    if word.endswith("ied") and len(word) > 4:
+        return word[:-3] + "y"
+    for ending, kept in (("ing", 2), ("ed", 2), ("ment", 4), ("ly", 3)):
+        rest = word[: -len(ending)]
+        if word.endswith(ending) and len(rest) >= kept and _VOWEL.search(rest) and not rest.endswith("e"):
+            return rest
+    return word
+
+
+def _finish(word: str) -> str:
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 2 else word
+
+
+def stem_german(word: str) -> str:
+    """Fold umlauts and strip inflection and the participle's ge from a lower-case German word."""
+    word = word.replace("ß", "ss").translate(_UMLAUTS)
+    if word in _STRONG:
+        return _STRONG[word]
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    word = _SEPARABLE_PARTICIPLE.sub(r"\1", word)
+    if word.startswith("ge") and len(word) > 6 and word.endswith(("t", "en")):
+        word = word[2:]
+    for ending in _GERMAN_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if word.endswith("t") and len(word) > 4 else word  # arbeit-en, arbeitet
+
+
+# Verbs whose stem changes its vowel for he and she: so that "misst" and "messen" are one.
+_STRONG = {
+    "misst": "mess",
+    "isst": "ess",
+    "liest": "les",
+    "nimmt": "nehm",
+    "gibt": "geb",
+    "spricht": "sprech",
+    "sieht": "seh",
+    "trifft": "treff",
+    "hilft": "helf",
+    "vergisst": "vergess",
+    "fahrt": "fahr",
+    "lauft": "lauf",
+    "schlaft": "schlaf",
+    "tragt": "trag",
+    "bricht": "brech",
+    "wirft": "werf",
+}
+_HERE = Path(__file__).parent
+_SPEAKER = "(?:i|we)"
+
+
+def has_cue(name: str, text: str, *, language: str = "") -> bool:
+    """Tell whether a text holds a cue, of one language or of either; KeyError for a name that the list lacks."""
+    return _cue(name, language).search(text) is not None
+
+
+@cache
+def _cue(name: str, language: str) -> re.Pattern[str]:
+    entry = _table("cues.toml")[name]
+    meant = entry[language] if language else [*entry["en"], *entry["de"]]
+    return re.compile("|".join(one.replace("{I}", _SPEAKER) for one in meant) or r"(?!)", re.IGNORECASE)
+
+
+@cache
+def dull_words(language: str) -> frozenset[str]:
+    """Return the words of a language that say nothing by being shared."""
+    table = _table("common_words.toml")
+    common = frozenset((table["en"] + table["de"]).split())
+    return common | (GERMAN_STOPS if language == "de" else ENGLISH_STOPS | ENGLISH_VERBS | ENGLISH_PAST)
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """Return the commonest words of both languages."""
+    table = _table("common_words.toml")
+    return frozenset((table["en"] + table["de"]).split())
+
+
+@cache
+def word_list(name: str) -> tuple[str, ...]:
+    """Return a closed list of words by name (word_lists.toml); KeyError for a name that there is not."""
+    return tuple(str(_table("word_lists.toml")[name]).split())
+
+
+@cache
+def _table(name: str) -> Any:
+    with (_HERE / name).open("rb") as file:
+        return tomllib.load(file)
