@@ -102,12 +102,12 @@ def make_beliefs(*, count: int) -> list["BeliefSource"]:
 
 def find_pairs(*, beliefs: Sequence["BeliefSource"], vectors: Vectors) -> Places:
     """Return the places of the pairs that a cycle finds."""
-    from memory.consolidation.twins import near_pairs
+    from memory.consolidation.gates import find_near_pairs
     from memory.domain.similarity import identity_profile
 
     changed = {belief.id for belief in beliefs}
     profile = identity_profile(model="drawn")
-    pairs = near_pairs(changed=changed, beliefs=beliefs, vectors=vectors, profile=profile)
+    pairs = find_near_pairs(changed=changed, beliefs=beliefs, vectors=vectors, profile=profile)
     return {(int(one.id), int(other.id)) for one, other, _ in pairs}
 
 

@@ -17,9 +17,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.access import Viewer, visible_beliefs
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.rebuild.repair import LOST, take_up_again
-from memory.consolidation.weighing import restore_superseded
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.episode_states import restore_superseded
+from memory.consolidation.rebuild import LOST_OUTCOME, consolidate_again
 from memory.domain.identity import Actor, holds_words
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.ledger.evidence import EvidenceWithdrawal, recompute_without, supporting_rows, withdraw_evidence
@@ -87,7 +87,7 @@ def forget_belief(
     [held] = lock_existing_beliefs([belief.pk])
     if held.is_pinned and not even_pinned:
         raise PinnedBelief(f"{belief.pk} is pinned: only who may curate can forget it, or take the pin off.")
-    curate_belief(belief_id=belief.pk, act=Act.FORGET, reason=reason or FORGOTTEN, actor=actor, now=now)
+    curate_belief(belief_id=belief.pk, act=CuratorAction.FORGET, reason=reason or FORGOTTEN, actor=actor, now=now)
     log.info("belief_forgotten", belief=belief.pk, workspace=belief.workspace_id)
     return Forgotten(id=belief.pk, bereft=EvidenceWithdrawal())
 
@@ -193,7 +193,7 @@ def drop_claims(*, claims: Collection[int]) -> DroppedClaims:
     took_part = ClusterMember.objects.filter(job=OuterRef("job"), episode=OuterRef("episode"), claim__in=claims)
     JobVerdict.objects.filter(Exists(took_part)).delete()
     # What they founded stands for itself from here on: a replay would find nothing that it was made of.
-    ClusterJob.objects.filter(claim__in=claims).update(created_belief=None, outcome=LOST, members_hash="")
+    ClusterJob.objects.filter(claim__in=claims).update(created_belief=None, outcome=LOST_OUTCOME, members_hash="")
     Claim.objects.filter(episode__in=own).delete()
     _read_again(Episode.objects.filter(pk__in=own))
     return DroppedClaims(episodes=own, beliefs=beliefs, unsupported=unsupported)
@@ -202,7 +202,7 @@ def drop_claims(*, claims: Collection[int]) -> DroppedClaims:
 def _read_again(episodes: QuerySet[Episode]) -> None:
     ids = list(episodes.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     episodes.update(read_at=None)
-    take_up_again(episodes=ids)
+    consolidate_again(episodes=ids)
     waiting = Episode.objects.active().filter(pk__in=ids, state=ConsolidationState.POOLED)
     waiting.update(state=ConsolidationState.NEW, state_reason="", pooled_at=None)
 

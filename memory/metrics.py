@@ -22,7 +22,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from memory.consolidation.sweep import SWEEP
+from memory.consolidation.schedule import SWEEP_HEARTBEAT
 from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState
 from memory.graph.edges import count_unlinked
@@ -248,7 +248,7 @@ def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:
 
 
 def _sweeps() -> Metric:
-    seen = Heartbeat.objects.filter(name=SWEEP).values_list("seen_at", flat=True).first()
+    seen = Heartbeat.objects.filter(name=SWEEP_HEARTBEAT).values_list("seen_at", flat=True).first()
     return GaugeMetricFamily(
         "engram_last_sweep_timestamp_seconds", "When a sweep was last done; 0: never",
         value=seen.timestamp() if seen else 0.0,

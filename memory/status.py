@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db.models import Count, Min, Sum
 
 from memory.access import Viewer, existing_beliefs, existing_episodes, visible_conversations
-from memory.consolidation.backlog import Backlog, read_backlog
-from memory.consolidation.pausing import find_pause
+from memory.consolidation.cycle import find_pause
+from memory.consolidation.schedule import Backlog, read_backlog
 from memory.domain.lifecycle import ConsolidationState
 from memory.graph.edges import count_unlinked
 from memory.llm.call_log import reached_cap, recall_token_cap, recall_tokens_today, spent_today

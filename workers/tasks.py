@@ -21,24 +21,28 @@ from django.utils import timezone
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from beliefsite.observability import describe_span
-from memory.consolidation.backlog import open_backlog_cycles, open_next_cycle
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_jobs, apply_ready
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs, apply_ready
-from memory.consolidation.jobs import JobToJudge, cycle_to_apply, jobs_to_judge, place_of, place_of_change
-from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.schedule import open_due_cycles, open_missed_cycles, open_overdue_cycles, open_rested_cycles
-from memory.consolidation.structural import jobs_to_restructure
-from memory.consolidation.sweep import sweep as sweep_rows
-from memory.consolidation.synthesize import synthesize_cluster
+from memory.consolidation.jobs import JobToJudge, find_cycle_to_apply, list_jobs_to_judge, place_of, place_of_change
+from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
+from memory.consolidation.schedule import (
+    open_backlog_cycles,
+    open_cycles_after_pause,
+    open_due_cycles,
+    open_missed_cycles,
+    open_next_cycle,
+    open_overdue_cycles,
+)
+from memory.consolidation.schedule import sweep as sweep_rows
 from memory.facts.job import send_due_jobs
 from memory.facts.remember import run_remember_job
 from memory.graph.linking import link_due_memories
 from memory.ingest.extract import extract_conversation, log_context_of
 from memory.ingest.scheduling import flush_surprising, wake_conversations
-from memory.maintenance.maintaining import maintain_due
+from memory.maintenance.maintain import maintain_due
 from memory.metrics import count_redelivery
 from memory.models import JobKind
 from memory.search.plan import keep_indexes as keep_vector_indexes
@@ -122,7 +126,7 @@ def synthesize(job_id: int, attempt: int) -> None:
 @shared_task(base=Step, name="workers.classify", ignore_result=False)  # a chord counts its header's results
 def classify(job_id: int, attempt: int) -> None:
     classify_cluster(job_id=job_id, attempt=attempt)
-    if cycle_id := cycle_to_apply(job_id=job_id):
+    if cycle_id := find_cycle_to_apply(job_id=job_id):
         apply_early(cycle_id=cycle_id, attempt=attempt)
 
 
@@ -185,7 +189,7 @@ def remember(remembrance_id: int) -> None:
 def sweep() -> None:
     sweep_rows()
     wake_conversations(now=timezone.now())
-    open_rested_cycles(now=timezone.now())
+    open_cycles_after_pause(now=timezone.now())
     open_missed_cycles(now=timezone.now())
     open_backlog_cycles(now=timezone.now())
     send_due_jobs()
@@ -236,7 +240,7 @@ def judge_jobs(*, cycle_id: str, attempt: int) -> None:
     Only the rows of a clustered cycle say which jobs there are: the chain cannot hold them from the start.
     """
     gate_signature = _step_signature("gate", cycle_id, attempt)
-    headers = [_judge_signature(job, cycle_id, attempt) for job in jobs_to_judge(cycle_id=cycle_id)]
+    headers = [_judge_signature(job, cycle_id, attempt) for job in list_jobs_to_judge(cycle_id=cycle_id)]
     if headers:
         chord(headers, gate_signature).delay()
     else:
@@ -251,7 +255,9 @@ def apply_early(*, cycle_id: str, attempt: int) -> None:
 def end_cycle(*, cycle_id: str, attempt: int) -> None:
     """Send what the gates decided that needs a model's words, and the cycle's last step after it."""
     finish_signature = _step_signature("finish", cycle_id, attempt)
-    headers = [_restructure_signature(job_id, cycle_id, attempt) for job_id in jobs_to_restructure(cycle_id=cycle_id)]
+    headers = [
+        _restructure_signature(job_id, cycle_id, attempt) for job_id in list_jobs_to_restructure(cycle_id=cycle_id)
+    ]
     if headers:
         chord(headers, finish_signature).delay()
     else:

@@ -169,7 +169,7 @@ def _take(lines: "Sequence[FileLine]", arrival: Any, *, at: datetime) -> None:
 
 def _until_idle(workspace: "Workspace", *, now: datetime) -> int:
     """Run cycles until nothing is left to do; return how many."""
-    from memory.consolidation.idle import is_idle_after
+    from memory.consolidation.finish import is_idle_after
     from tests.consolidation.inline import run_cycle
 
     cycle: Cycle | None = None

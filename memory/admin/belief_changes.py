@@ -24,7 +24,7 @@ from memory.admin.membership import (
     workspaces_of,
 )
 from memory.admin.presentation import badge, facts_of, link_to, text_block, words_of_reason
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.facts.contradictions import dismiss_contradiction_candidates, reopen_contradiction_candidates
@@ -133,13 +133,13 @@ class ReasonForm(ActionForm):
     )
 
 
-def _curation_action(act: Act, description: str) -> Callable[..., HttpResponse | None]:
+def _curation_action(act: CuratorAction, description: str) -> Callable[..., HttpResponse | None]:
     """Make the admin action that does something to the chosen beliefs."""
 
     @admin.action(description=description, permissions=["change"])
     def run(model_admin: Any, request: HttpRequest, chosen: models.QuerySet[Belief]) -> HttpResponse | None:
         mine = member_rows(chosen, request=request, at_least=Role.CURATOR)
-        if act is Act.FORGET and mine.exists() and not _is_confirmed(request):
+        if act is CuratorAction.FORGET and mine.exists() and not _is_confirmed(request):
             return _confirm_forgetting(model_admin, request, mine)
         foreign = chosen.count() - mine.count()
         done, refused = 0, [f"{foreign} left alone: only a curator may do this."] if foreign else []
@@ -195,23 +195,23 @@ def is_reason_given(request: HttpRequest) -> bool:
     return bool(reason_given(request))
 
 
-def _curate(request: HttpRequest, *, belief_id: str, act: Act) -> None:
+def _curate(request: HttpRequest, *, belief_id: str, act: CuratorAction) -> None:
     reason = reason_given(request) or DEFAULT_REASON
     curate_belief(belief_id=belief_id, act=act, reason=reason, actor=actor_of(request), now=timezone.now())
 
 
 def set_pin(*, request: HttpRequest, belief: Belief) -> None:
     """Pin or unpin a belief as its form says."""
-    _curate(request, belief_id=belief.pk, act=Act.PIN if belief.is_pinned else Act.UNPIN)
+    _curate(request, belief_id=belief.pk, act=CuratorAction.PIN if belief.is_pinned else CuratorAction.UNPIN)
 
 
 ACTIONS = tuple(
     _curation_action(act, description)
     for act, description in (
-        (Act.ARCHIVE, "Archive: it does not come back by itself"),
-        (Act.RESTORE, "Restore"),
-        (Act.CHALLENGE, "Challenge: not recalled, still judged"),
-        (Act.FORGET, "Forget, for good: what says the same is suppressed"),
+        (CuratorAction.ARCHIVE, "Archive: it does not come back by itself"),
+        (CuratorAction.RESTORE, "Restore"),
+        (CuratorAction.CHALLENGE, "Challenge: not recalled, still judged"),
+        (CuratorAction.FORGET, "Forget, for good: what says the same is suppressed"),
     )
 )
 

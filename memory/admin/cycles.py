@@ -19,7 +19,7 @@ from memory.admin.membership import (
     workspaces_of,
 )
 from memory.admin.presentation import badge, facts_of, link_to, text_block
-from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
+from memory.consolidation.finish import CycleEnded, cancel_cycle
 from memory.consolidation.undo import CannotBeUndone, undo_cycle
 from memory.models import (
     Belief,
@@ -154,7 +154,7 @@ class CycleAdmin(ReadOnlyAdmin[Cycle]):
             try:
                 cancel_cycle(cycle_id=key, actor=actor_of(request))
                 cancelled += 1
-            except CycleHasEnded as error:
+            except CycleEnded as error:
                 self.message_user(request, str(error), messages.WARNING)
         self.message_user(request, f"{cancelled} of {cycles.count()} cancelled.", messages.SUCCESS)
 

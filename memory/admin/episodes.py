@@ -23,8 +23,8 @@ from memory.admin.membership import (
     workspaces_of,
 )
 from memory.admin.presentation import badge, last_use, link_to, text_block
-from memory.consolidation.dead_letters import retry_dead_letters
-from memory.consolidation.held import release_held
+from memory.consolidation.episode_states import retry_dead_letters
+from memory.consolidation.undo import release_quarantined
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns
 from memory.models import Belief, Claim, Conversation, Episode, Evidence, RememberedFact, Remembrance, Role, Turn
@@ -171,7 +171,7 @@ class EpisodeAdmin(MembersAdmin[Episode]):
     def release(self, request: HttpRequest, episodes: models.QuerySet[Episode]) -> None:
         """Let episodes that are held since their cycle was undone be taken up again, and say how many there were."""
         mine = member_rows(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
-        self.message_user(request, f"{release_held(episodes=mine)} released.", messages.SUCCESS)
+        self.message_user(request, f"{release_quarantined(episodes=mine)} released.", messages.SUCCESS)
 
     @admin.display(description="text")
     def opening(self, episode: Episode) -> str:

@@ -20,9 +20,8 @@ from memory.access import check_slug, create_key, is_last_owner, lock_members, r
 from memory.admin.belief_changes import actor_of
 from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, member_rows
 from memory.admin.presentation import badge, facts_of
-from memory.consolidation.backlog import describe_backlog, read_backlog
-from memory.consolidation.cycle import open_cycle
-from memory.consolidation.pausing import describe_pause, find_pause, resume
+from memory.consolidation.cycle import describe_pause, end_pause, find_pause, open_cycle
+from memory.consolidation.schedule import describe_backlog, read_backlog
 from memory.ledger.confidence import RECOMPUTE_FIELDS, recompute_workspace
 from memory.models import ApiKey, Membership, Permission, Project, Role, Trigger, Workspace
 from memory.status import read_graph, read_redactions
@@ -102,7 +101,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
         owned = member_rows(workspaces, request=request, at_least=Role.OWNER)
         owned = owned.filter(pk__in=Workspace.objects.believing())
         for workspace_id in owned.values_list("pk", flat=True):
-            resume(workspace_id=workspace_id)
+            end_pause(workspace_id=workspace_id)
             open_cycle(workspace_id=workspace_id, now=timezone.now(), trigger=Trigger.PERSON)
         self.message_user(request, f"{owned.count()} resumed.", messages.SUCCESS)
 

@@ -28,7 +28,7 @@ from memory.api.requests import (
 from memory.api.responses import BELIEF_STATUSES, CLAIM_MODES, FACT_TYPES, TIERS, RoundedField, documented, page_schema
 from memory.domain.identity import is_episode_id
 from memory.domain.lifecycle import BeliefStatus
-from memory.history.as_of import beliefs_as_of, changes_of
+from memory.history import beliefs_as_of, changes_of
 from memory.models import Belief, BeliefEvent, Claim, GateDecision, Lineage, Permission, Project
 from memory.recall.cards import (
     BeliefCard,

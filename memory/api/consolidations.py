@@ -14,12 +14,10 @@ from rest_framework.views import APIView
 
 from memory.api.requests import PageQuery, StrictSerializer, holder_of, page_of, read_body, read_query
 from memory.api.responses import CONTENT_TYPE, CYCLE_STATES, documented, page_schema, problem
-from memory.consolidation.cancelling import cancel_cycle
-from memory.consolidation.cycle import open_cycle
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.pausing import describe_pause, find_pause
-from memory.consolidation.rehearsal import rehearse_cycle
-from memory.consolidation.undo import undo_cycle
+from memory.consolidation.cycle import describe_pause, find_pause, open_cycle
+from memory.consolidation.dry_run import dry_run_cycle
+from memory.consolidation.finish import cancel_cycle
+from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 
@@ -159,7 +157,7 @@ class CycleListView(APIView):
         asked = read_body(CycleRequest, request)
         workspace = holder_of(request).workspace
         if asked["dry_run"]:
-            return Response(RehearsalSerializer(rehearse_cycle(workspace=workspace, now=timezone.now())).data)
+            return Response(RehearsalSerializer(dry_run_cycle(workspace=workspace, now=timezone.now())).data)
         pause = find_pause(workspace=workspace)
         cycle, is_new = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
         if is_new:
@@ -273,4 +271,4 @@ class CycleReleaseView(APIView):
     )
     def post(self, request: Request, cycle_id: str) -> Response:
         cycle = get_object_or_404(Cycle.objects.for_workspace(holder_of(request).workspace), pk=cycle_id)
-        return Response({"id": cycle.pk, "released": release_held(episodes=held_for(cycle=cycle))})
+        return Response({"id": cycle.pk, "released": release_quarantined(episodes=select_quarantined(cycle=cycle))})

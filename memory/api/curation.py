@@ -14,10 +14,16 @@ from memory.access import changeable_beliefs
 from memory.api.beliefs import BeliefListView, BeliefSerializer
 from memory.api.requests import NothingThere, StrictSerializer, belief_to_change, holder_of, read_body, viewer_from
 from memory.api.responses import documented
-from memory.consolidation.by_hand import Part, found_belief, merge_beliefs, split_belief
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.handmade import Wording, embed_wordings
-from memory.consolidation.proposing import better_evidenced
+from memory.consolidation.curation import (
+    BeliefText,
+    SplitPart,
+    embed_statements,
+    merge_beliefs,
+    split_belief,
+    state_belief,
+)
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.proposals import order_by_evidence
 from memory.domain.evidence import Verdict
 from memory.domain.identity import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
@@ -151,10 +157,10 @@ def author_of(request: Request, asked: dict[str, Any]) -> Author:
     return Author(actor=holder_of(request).actor, reason=asked["reason"], now=timezone.now())
 
 
-def wording_of(asked: dict[str, Any]) -> Wording:
+def wording_of(asked: dict[str, Any]) -> BeliefText:
     """Return what was said, without what was left out."""
     timeframe = asked.get("timeframe")
-    return Wording(
+    return BeliefText(
         statement=asked["statement"],
         subject=asked.get("subject"),
         predicate=asked.get("predicate"),
@@ -199,8 +205,8 @@ class BeliefsView(BeliefListView):
     def post(self, request: Request) -> Response:
         asked = read_body(BeliefRequest, request)
         wording = wording_of(asked)
-        [vector] = embed_wordings(workspace_id=holder_of(request).workspace.pk, statements=[wording.statement])
-        belief = found_belief(
+        [vector] = embed_statements(workspace_id=holder_of(request).workspace.pk, statements=[wording.statement])
+        belief = state_belief(
             wording=wording,
             vector=vector,
             verdicts=verdicts_of(asked["evidence"]),
@@ -229,8 +235,8 @@ class MergeView(APIView):
         if missing := [key for key in asked["beliefs"] if key not in beliefs]:
             raise NothingThere(f"There is no belief {missing[0]} that this key may see.")
         one, other = (beliefs[key] for key in asked["beliefs"])
-        wording = Wording(statement=asked.get("statement") or better_evidenced(one, other)[0].statement)
-        [vector] = embed_wordings(workspace_id=one.workspace_id, statements=[wording.statement])
+        wording = BeliefText(statement=asked.get("statement") or order_by_evidence(one, other)[0].statement)
+        [vector] = embed_statements(workspace_id=one.workspace_id, statements=[wording.statement])
         reshaped = merge_beliefs(
             ids=tuple(asked["beliefs"]), wording=wording, vector=vector, author=author_of(request, asked)
         )
@@ -252,9 +258,9 @@ class SplitView(APIView):
         asked = read_body(SplitRequest, request)
         belief = belief_to_change(request, belief_id)
         wordings = [wording_of(part) for part in asked["parts"]]
-        vectors = embed_wordings(workspace_id=belief.workspace_id, statements=[one.statement for one in wordings])
+        vectors = embed_statements(workspace_id=belief.workspace_id, statements=[one.statement for one in wordings])
         parts = [
-            Part(wording=wording, vector=vector, verdicts=verdicts_of(part["evidence"]))
+            SplitPart(wording=wording, vector=vector, verdicts=verdicts_of(part["evidence"]))
             for wording, vector, part in zip(wordings, vectors, asked["parts"], strict=True)
         ]
         reshaped = split_belief(belief_id=belief.pk, parts=parts, author=author_of(request, asked))
@@ -295,7 +301,7 @@ class CorrectionView(APIView):
 
 
 # Forgetting is for whoever may forget a memory of any kind, by another address.
-ACTS = (Act.PIN, Act.UNPIN, Act.ARCHIVE, Act.CHALLENGE, Act.RESTORE)
+ACTS = (CuratorAction.PIN, CuratorAction.UNPIN, CuratorAction.ARCHIVE, CuratorAction.CHALLENGE, CuratorAction.RESTORE)
 
 
 class CurationRequest(StrictSerializer):
@@ -319,7 +325,7 @@ class CurationView(APIView):
     def post(self, request: Request, belief_id: str, act: str) -> Response:
         asked = read_body(CurationRequest, request)
         belief = curate_belief(
-            belief_id=belief_to_change(request, belief_id).pk, act=Act(act), reason=asked["reason"],
+            belief_id=belief_to_change(request, belief_id).pk, act=CuratorAction(act), reason=asked["reason"],
             actor=holder_of(request).actor, now=timezone.now(),
         )  # fmt: skip
         return Response(BeliefSerializer(belief).data)

@@ -43,7 +43,7 @@ from memory.api.responses import (
 )
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.lifecycle import EpisodeStatus
-from memory.history.as_of import episodes_as_of
+from memory.history import episodes_as_of
 from memory.models import Belief, Episode, Permission, Project, Transition
 from memory.models.episodes import EpisodeQuerySet
 from memory.models.fields import choices_of

@@ -34,7 +34,7 @@ from memory.api.requests import (
     viewer_from,
 )
 from memory.api.responses import documented, plain_problem
-from memory.consolidation.sweep import SWEEP
+from memory.consolidation.schedule import SWEEP_HEARTBEAT
 from memory.export.exporter import ExportBlock, export_workspace
 from memory.export.file_format import BrokenFile
 from memory.export.importer import import_workspace
@@ -216,7 +216,7 @@ def _check_broker() -> None:
 
 def _check_sweep() -> None:
     """Look for a recent sweep: beat must have asked for it and a worker must have done it."""
-    if not Heartbeat.objects.filter(name=SWEEP, seen_at__gt=Now() - _SWEEP_AGE).exists():
+    if not Heartbeat.objects.filter(name=SWEEP_HEARTBEAT, seen_at__gt=Now() - _SWEEP_AGE).exists():
         raise NotSeenLately(f"no sweep within {_SWEEP_AGE}")
 
 

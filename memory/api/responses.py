@@ -27,13 +27,11 @@ from memory.access import (
     missing_permission,
 )
 from memory.api.requests import NoSuchProject, NothingThere
-from memory.consolidation.by_hand import CannotTestify, NotOfOneScope, SaidAlready
-from memory.consolidation.cancelling import CycleHasEnded
-from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand
-from memory.consolidation.held import NotUndone
-from memory.consolidation.rebuild.service import CycleIsOpen
-from memory.consolidation.undo import CannotBeUndone
+from memory.consolidation.curation import DifferentScopes, DuplicateBelief, InvalidEvidence, InvalidStatement
+from memory.consolidation.cycle import BeliefsDisabled
+from memory.consolidation.finish import CycleEnded
+from memory.consolidation.rebuild import CycleIsOpen
+from memory.consolidation.undo import CannotBeUndone, CycleNotUndone
 from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus, IllegalTransitionError
 from memory.domain.taxonomy import Category, Kind, Knowledge, RecallMode, Role, Tier
@@ -53,13 +51,13 @@ from memory.redaction.redact import redact
 log = structlog.get_logger(__name__)
 
 _CONFLICTS = (
-    IllegalTransitionError, CycleHasEnded, CycleIsOpen, BeliefsAreOff, CannotBeUndone, NotUndone, NotOfOneScope,
-    SaidAlready, NotACommitment, WorkspaceNotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
+    IllegalTransitionError, CycleEnded, CycleIsOpen, BeliefsDisabled, CannotBeUndone, CycleNotUndone, DifferentScopes,
+    DuplicateBelief, NotACommitment, WorkspaceNotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
     TurnIsRead,
 )  # fmt: skip
 
 # What services refuse of a body, by the field that it is about.
-_FIELD_OF_INVALID: Mapping[type[Exception], str] = {CannotStand: "statement", CannotTestify: "evidence"}
+_FIELD_OF_INVALID: Mapping[type[Exception], str] = {InvalidStatement: "statement", InvalidEvidence: "evidence"}
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
 _FOREIGN_HOST = "The Host that was asked for is none of those that this server answers to (ALLOWED_HOSTS)."

@@ -1,51 +1,33 @@
-"""A cycle's life: opened once per workspace, taken up by attempts, kept alive by leases.
+"""Open a cycle, keep it alive, know the time it has left; pause a workspace whose cycles get nothing done.
 
-Its rows are the truth; a message only says which cycle and which attempt. What an older attempt left under way finds
-`renew_cycle` false and ends.
+`open_cycle` opens one for a person, `try_open_cycle` one that nobody asked for. Rows are the truth; a message only
+names a cycle and an attempt, and `renew_cycle` is false for an attempt that another has overtaken.
 """
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, DateTimeField, DurationField, Exists, ExpressionWrapper, F, OuterRef, Value, When
-from django.db.models.functions import Coalesce, Greatest, Least, Now
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest, Least, Now, TruncDay
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.pausing import find_pause
-from memory.domain.lifecycle import ConsolidationState, CycleState
+from memory.domain.lifecycle import OWN_ERROR_PREFIX, CycleState, JobState
 from memory.domain.policy import BudgetPolicy, holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
-from memory.models import Cycle, CycleStep, Episode, Trigger, Workspace
-from memory.models.cycles import OPEN_CYCLE_STATES
-from memory.search.prepared import run_prepared
+from memory.llm.call_log import CAP_REASONS
+from memory.llm.registry import fingerprint_models
+from memory.models import CallOutcome, ClusterJob, Cycle, CycleStep, ModelCall, Pause, PauseReason, Trigger, Workspace
 from memory.signals import cycle_ready
 
-TIME_IS_UP = "working time"
-
-FRESH_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
-_LEASE_DOUBLINGS = 3
-
-
-def budget_policy() -> BudgetPolicy:
-    policy: BudgetPolicy = settings.POLICY.budget
-    return policy
-
-
-class BeliefsAreOff(ValueError):
-    """The workspace or the whole installation keeps no beliefs, so that no cycle is opened."""
-
-
-def check_believing(*, workspace_id: int) -> None:
-    """Raise BeliefsAreOff where a workspace, or the installation, recalls episodes only (B22)."""
-    if not settings.ENGRAM_BELIEFS:
-        raise BeliefsAreOff("Beliefs are switched off in this installation (ENGRAM_BELIEFS): it recalls episodes only.")
-    if not Workspace.objects.filter(pk=workspace_id, is_believing=True).exists():
-        raise BeliefsAreOff("Beliefs are switched off in this workspace: it recalls episodes only.")
+log = structlog.get_logger(__name__)
 
 
 @transaction.atomic
@@ -54,25 +36,25 @@ def open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> tuple[C
 
     Wait while one is undone or beliefs are rebuilt: they have looked that no cycle is open.
     """
-    check_believing(workspace_id=workspace_id)
+    check_beliefs_enabled(workspace_id=workspace_id)
     lock_workspace(workspace_id)
-    return _open(workspace_id, now, trigger)
+    return _insert_cycle(workspace_id, now, trigger)
 
 
 @transaction.atomic
-def open_cycle_unasked(*, workspace_id: int, now: datetime, trigger: Trigger) -> Cycle | None:
+def try_open_cycle(*, workspace_id: int, now: datetime, trigger: Trigger) -> Cycle | None:
     """Open a cycle that no person asked for; None where one is open, or where somebody holds the workspace.
 
     Nothing waits for that: storing episodes least of all. The sweeper comes back to what was not opened.
     """
-    check_believing(workspace_id=workspace_id)
+    check_beliefs_enabled(workspace_id=workspace_id)
     if not try_lock_workspace(workspace_id):
         return None
-    cycle, is_new = _open(workspace_id, now, trigger)
+    cycle, is_new = _insert_cycle(workspace_id, now, trigger)
     return cycle if is_new else None
 
 
-def _open(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
+def _insert_cycle(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bool]:
     lease = database_now(plus=budget_policy().lease_seconds)
     cycle = None
     while cycle is None:  # one that stood in the way may have ended since, or our id may be taken
@@ -86,38 +68,18 @@ def _open(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[Cycle, bo
     return cycle, is_new
 
 
-def note_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
-    """Open a cycle where enough new episodes wait, none is open, nobody holds the workspace and it does not rest."""
-    if not _may_wake(workspace_id):
-        return None
-    enough = settings.POLICY.consolidation.trigger_episodes
-    waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
-    if len(waiting.values_list("pk")[:enough]) < enough or _rests(workspace_id):
-        return None
-    return open_cycle_unasked(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)
-
-
-def _may_wake(workspace_id: int) -> bool:
-    """Tell in one look whether new episodes may start a cycle.
-
-    Every write asks this, and a query set takes longer to write than the statement to run.
-    """
+def check_beliefs_enabled(*, workspace_id: int) -> None:
+    """Raise BeliefsAreOff where a workspace, or the installation, recalls episodes only (B22)."""
     if not settings.ENGRAM_BELIEFS:
-        return False
-    row = run_prepared(statement=_MAY_WAKE, parameters={"workspace": workspace_id}, keeps_plan=True).fetchone()
-    return row is not None
+        raise BeliefsDisabled(
+            "Beliefs are switched off in this installation (ENGRAM_BELIEFS): it recalls episodes only."
+        )
+    if not Workspace.objects.filter(pk=workspace_id, is_believing=True).exists():
+        raise BeliefsDisabled("Beliefs are switched off in this workspace: it recalls episodes only.")
 
 
-_OPEN = ", ".join(f"'{state}'" for state in OPEN_CYCLE_STATES)
-_MAY_WAKE = f"""
-SELECT FROM memory_workspace w WHERE id = %(workspace)s::bigint AND is_believing
-    AND (next_cycle_held_until > STATEMENT_TIMESTAMP()) IS NOT TRUE
-    AND NOT EXISTS (SELECT FROM memory_cycle WHERE workspace_id = w.id AND state IN ({_OPEN}))
-"""  # noqa: S608  (the states are our own)
-
-
-def _rests(workspace_id: int) -> bool:
-    return find_pause(workspace=Workspace.objects.get(pk=workspace_id)) is not None
+class BeliefsDisabled(ValueError):
+    """The workspace or the whole installation keeps no beliefs, so that no cycle is opened."""
 
 
 @transaction.atomic
@@ -145,7 +107,10 @@ def begin_attempt(*, cycle_id: str) -> int | None:
     return attempt
 
 
-def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
+_LEASE_DOUBLINGS = 3
+
+
+def claim_attempt(*, cycle_id: str, attempt: int) -> bool:
     """Begin or go on with an attempt's work; false for an attempt that is no longer the cycle's.
 
     Working time is what counts (B9): the deadline moves by the time in which nobody worked.
@@ -156,7 +121,7 @@ def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
         output_field=DurationField(),
     )
     return _renew(
-        _running(cycle_id, attempt, states=(CycleState.QUEUED, CycleState.RUNNING)),
+        _current_cycle(cycle_id, attempt, states=(CycleState.QUEUED, CycleState.RUNNING)),
         state=CycleState.RUNNING,
         taken_attempt=attempt,
         claims=F("claims") + Case(When(taken_attempt__lt=attempt, then=1), default=0),
@@ -167,32 +132,32 @@ def take_up_cycle(*, cycle_id: str, attempt: int) -> bool:
 
 def renew_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Show a sign of life, unless somebody just has; false for an attempt that is no longer the cycle's."""
-    return _renew_stale(_running(cycle_id, attempt))
+    return _renew_stale(_current_cycle(cycle_id, attempt))
 
 
 def renew_unless_cancelled(*, cycle_id: str, attempt: int) -> bool:
     """Do what `renew_cycle` does; false also for a cycle that somebody wants to end (B22)."""
-    return _renew_stale(_running(cycle_id, attempt).filter(cancelled_by=""))
+    return _renew_stale(_current_cycle(cycle_id, attempt).filter(cancelled_by=""))
 
 
-def hold_cycle(*, cycle_id: str, attempt: int) -> bool:
+def renew_and_lock_cycle(*, cycle_id: str, attempt: int) -> bool:
     """Show a sign of life and hold the cycle's row until the transaction ends; false for an attempt overtaken."""
-    return _renew(_running(cycle_id, attempt))
+    return _renew(_current_cycle(cycle_id, attempt))
 
 
-def keep_running(*, cycle: Cycle) -> bool:
+def lock_running_cycle(*, cycle: Cycle) -> bool:
     """Hold the row of a running cycle until the transaction ends; false once it has ended or was overtaken."""
-    held: bool = _running(cycle.pk, cycle.attempt).select_for_update(no_key=True).exists()
+    held: bool = _current_cycle(cycle.pk, cycle.attempt).select_for_update(no_key=True).exists()
     return held
 
 
-def read_current(*, cycle_id: str, attempt: int) -> Cycle | None:
+def read_current_cycle(*, cycle_id: str, attempt: int) -> Cycle | None:
     """Read a cycle with its workspace if this attempt is still its own, without touching it."""
-    cycle: Cycle | None = _running(cycle_id, attempt).select_related("workspace").first()
+    cycle: Cycle | None = _current_cycle(cycle_id, attempt).select_related("workspace").first()
     return cycle
 
 
-def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
+def _current_cycle(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (CycleState.RUNNING,)) -> Any:
     if not settings.ENGRAM_BELIEFS:  # one that was open when beliefs were switched off: the sweeper cancels it
         return Cycle.objects.none()
     return Cycle.objects.filter(pk=cycle_id, attempt=attempt, state__in=states)
@@ -200,16 +165,29 @@ def _running(cycle_id: str, attempt: int, *, states: tuple[CycleState, ...] = (C
 
 def _renew_stale(cycles: Any) -> bool:
     fresh = cycles.filter(
-        seen_at__gt=database_now(plus=-FRESH_SECONDS),
-        leased_until__gt=database_now(plus=budget_policy().lease_seconds - FRESH_SECONDS),
+        seen_at__gt=database_now(plus=-RENEWAL_SECONDS),
+        leased_until__gt=database_now(plus=budget_policy().lease_seconds - RENEWAL_SECONDS),
     )
     return fresh.exists() or _renew(cycles)
+
+
+RENEWAL_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
 
 
 def _renew(cycles: Any, **also: Any) -> bool:
     lease = Greatest(F("leased_until"), database_now(plus=budget_policy().lease_seconds))
     updated: int = cycles.update(leased_until=lease, seen_at=Greatest(F("seen_at"), Now()), **also)
     return updated == 1
+
+
+def database_now(*, plus: float = 0.0) -> ExpressionWrapper[Any]:
+    """Name the moment `plus` seconds from now, by the database's clock."""
+    return ExpressionWrapper(Now() + Value(timedelta(seconds=plus)), output_field=DateTimeField())
+
+
+def budget_policy() -> BudgetPolicy:
+    policy: BudgetPolicy = settings.POLICY.budget
+    return policy
 
 
 def seconds_left(*, cycle_id: str) -> float:
@@ -221,37 +199,30 @@ def seconds_left(*, cycle_id: str) -> float:
     return (deadline - clock).total_seconds() if deadline else budget_policy().working_seconds
 
 
-def has_time_for_a_call(*, cycle_id: str, after: float = 0.0) -> bool:
+def has_time_for_call(*, cycle_id: str, after: float = 0.0) -> bool:
     """Tell whether a model call begun after so many seconds would end before the deadline, with the margin (B9)."""
     return holds_a_call(seconds=seconds_left(cycle_id=cycle_id) - after, budget=budget_policy())
 
 
-def spend_budget(*, cycle_id: str, reason: str) -> None:
+def mark_budget_spent(*, cycle_id: str, reason: str) -> None:
     """Note why no more work is started in this cycle; the first reason stays."""
     Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason[:100])
 
 
-@dataclass(slots=True, kw_only=True)
-class OnceStep:
-    """A step that happens once a cycle, as one finds it when entering; `counts` is what it did."""
-
-    cycle: Cycle
-    is_done: bool
-    began: datetime
-    counts: dict[str, int] = field(default_factory=dict)
+TIME_SPENT = "working time"
 
 
 @contextmanager
-def step_of_cycle(
-    *, cycle_id: str, attempt: int, name: str, enter: Callable[..., bool] = hold_cycle
-) -> Iterator[OnceStep | None]:
+def enter_step(
+    *, cycle_id: str, attempt: int, name: str, enter: Callable[..., bool] = renew_and_lock_cycle
+) -> Iterator[StepRun | None]:
     """Enter a step that happens once a cycle; None if the attempt is not the cycle's.
 
     The body runs in the transaction whose first statement shows the sign of life: it holds the cycle's row, so that
     nobody overtakes. The caller sets `step.counts`; leaving without an error writes down a step that was not done.
     """
     with transaction.atomic():
-        step = look_at_step(cycle_id=cycle_id, name=name) if enter(cycle_id=cycle_id, attempt=attempt) else None
+        step = read_step(cycle_id=cycle_id, name=name) if enter(cycle_id=cycle_id, attempt=attempt) else None
         yield step
         if step and not step.is_done:
             CycleStep.objects.create(
@@ -264,8 +235,146 @@ def step_of_cycle(
             )
 
 
-def look_at_step(*, cycle_id: str, name: str) -> OnceStep:
+def read_step(*, cycle_id: str, name: str) -> StepRun:
     """Read a cycle, the database's clock, and whether this step of it has been done."""
     done = CycleStep.objects.filter(cycle=OuterRef("pk"), name=name, finished_at__isnull=False)
     cycle = Cycle.objects.annotate(clock=Now(), is_done=Exists(done)).get(pk=cycle_id)
-    return OnceStep(cycle=cycle, is_done=cycle.is_done, began=cycle.clock)
+    return StepRun(cycle=cycle, is_done=cycle.is_done, began=cycle.clock)
+
+
+@dataclass(slots=True, kw_only=True)
+class StepRun:
+    """A step that happens once a cycle, as one finds it when entering; `counts` is what it did."""
+
+    cycle: Cycle
+    is_done: bool
+    began: datetime
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def find_pause(*, workspace: Workspace) -> Pause | None:
+    """Return why a workspace rests, None if it does not; changed settings or caps end a pause at once."""
+    pause: Pause | None = Pause.objects.in_force().filter(workspace=workspace).first()
+    return pause if pause and not is_pause_outdated(pause=pause, workspace=workspace) else None
+
+
+def is_pause_outdated(*, pause: Pause, workspace: Workspace) -> bool:
+    """Tell whether what led to a pause has been changed since."""
+    return pause.fingerprint != _pause_fingerprint(PauseReason(pause.reason), workspace)
+
+
+def find_paused_workspaces(*, workspaces: Iterable[Workspace]) -> set[int]:
+    """Return which of some workspaces rest, by their numbers."""
+    by_id = {workspace.pk: workspace for workspace in workspaces}
+    pauses = Pause.objects.in_force().filter(workspace__in=by_id)
+    return {
+        pause.workspace_id
+        for pause in pauses
+        if not is_pause_outdated(pause=pause, workspace=by_id[pause.workspace_id])
+    }
+
+
+def end_pause(*, workspace_id: int) -> bool:
+    """End a workspace's pause, as a person asks; false if it did not rest."""
+    deleted, _ = Pause.objects.for_workspace(workspace_id).delete()
+    return deleted > 0
+
+
+def describe_pause(pause: Pause) -> str:
+    """Say in one line why a workspace rests."""
+    return f"{pause.get_reason_display()}{f' ({pause.detail})' if pause.detail else ''}"
+
+
+def update_pause_after_cycle(*, cycle: Cycle, state: CycleState, budget_spent: str) -> None:
+    """Let the workspace rest, or end its rest, by what came of a cycle; called as the cycle is closed."""
+    if state == CycleState.CANCELLED:
+        return
+    refusal = _find_refusal(cycle)
+    if refusal is not None:
+        _pause_after_cycle(cycle, _PAUSE_REASONS[CallOutcome(refusal.outcome)], refusal.error)
+    elif budget_spent in CAP_REASONS:
+        _pause_after_cycle(cycle, PauseReason.CAP, budget_spent)
+    elif _got_nothing_done(cycle, state):
+        _pause_after_cycle(cycle, PauseReason.FAILURES, budget_spent or find_first_failure(cycle=cycle))
+    else:
+        end_pause(workspace_id=cycle.workspace_id)
+
+
+_PAUSE_REASONS = {CallOutcome.AUTH: PauseReason.AUTH, CallOutcome.BILLING: PauseReason.BILLING}
+_MOST_DOUBLINGS = 30
+
+
+def _find_refusal(cycle: Cycle) -> ModelCall | None:
+    refused: ModelCall | None = (
+        ModelCall.objects.filter(cycle=cycle, outcome__in=_PAUSE_REASONS).order_by("-id").first()
+    )
+    return refused
+
+
+def _got_nothing_done(cycle: Cycle, state: CycleState) -> bool:
+    """Tell whether a cycle had something to do, and no job came to an end or at least nearer to it.
+
+    Vectors are something where that is as far as the cycle came, and nothing where its jobs then got no answer. What
+    our own code broke on is no reason to rest: it would break on it at any hour (E6).
+    """
+    jobs = ClusterJob.objects.filter(cycle=cycle).exclude(
+        state=JobState.FAILED, state_reason__startswith=OWN_ERROR_PREFIX
+    )
+    calls = ModelCall.objects.filter(cycle=cycle).exclude(outcome=CallOutcome.OWN_ERROR)
+    has_jobs = jobs.exists()
+    answered = calls.about_jobs() if has_jobs else calls
+    if jobs.judged().exists() or answered.filter(outcome=CallOutcome.OK).exists():
+        return False
+    return state != CycleState.FINISHED or has_jobs or calls.exists()
+
+
+def find_first_failure(*, cycle: Cycle) -> str:
+    """Say what first kept a cycle's work from being done: a job's reason, a call's error, its own; "" for nothing."""
+    reasons = ClusterJob.objects.filter(cycle=cycle).exclude(state_reason="").order_by("number")
+    errors = ModelCall.objects.filter(cycle=cycle).exclude(error="").order_by("id")
+    found = reasons.values_list("state_reason", flat=True).first() or errors.values_list("error", flat=True).first()
+    return found or cycle.state_reason
+
+
+def _pause_after_cycle(cycle: Cycle, reason: PauseReason, detail: str) -> None:
+    pause_workspace(workspace_id=cycle.workspace_id, reason=reason, detail=detail, cycle=cycle.pk)
+
+
+def pause_workspace(*, workspace_id: int, reason: PauseReason, detail: str, **about: object) -> None:
+    """Write down that a workspace rests, and for how long by the database's clock; `about` is for the log."""
+    before = Pause.objects.select_for_update().filter(workspace=workspace_id).first()
+    failures = (before.failures if before else 0) + int(reason != PauseReason.CAP)
+    Pause.objects.update_or_create(
+        workspace_id=workspace_id,
+        defaults={
+            "reason": reason,
+            "detail": detail[:200],
+            "failures": failures,
+            "since": before.since if before and before.reason == reason else Now(),
+            "until": _pause_end(reason, failures),
+            "fingerprint": _pause_fingerprint(reason, Workspace.objects.get(pk=workspace_id)),
+        },
+    )
+    log.warning("workspace_rests", workspace=workspace_id, reason=reason, failures=failures, **about)
+
+
+def _pause_end(reason: PauseReason, failures: int) -> ExpressionWrapper[Combinable]:
+    policy = settings.POLICY.budget
+    match reason:
+        case PauseReason.CAP:
+            today = TruncDay(Now(), tzinfo=UTC, output_field=DateTimeField())
+            return _moment_after(today, timedelta(days=1))
+        case PauseReason.AUTH | PauseReason.BILLING:
+            return _moment_after(Now(), timedelta(hours=policy.probe_hours))
+    doubled = timedelta(minutes=policy.cooldown_minutes) * 2 ** min(failures - 1, _MOST_DOUBLINGS)
+    return _moment_after(Now(), min(doubled, timedelta(hours=policy.cooldown_hours)))
+
+
+def _moment_after(moment: Now | TruncDay, span: timedelta) -> ExpressionWrapper[Combinable]:
+    return ExpressionWrapper(moment + Value(span), output_field=DateTimeField())
+
+
+def _pause_fingerprint(reason: PauseReason, workspace: Workspace) -> str:
+    if reason == PauseReason.CAP:
+        return f"{workspace.daily_token_cap}/{workspace.daily_cost_cap_usd}"
+    return fingerprint_models()

@@ -1,14 +1,22 @@
-"""What a cycle reads: episodes and beliefs as plain values beside their vectors."""
+"""Read episodes, claims and evidence as the plain values that the steps of a cycle work on, beside their vectors.
+
+`read_episodes` reads what episodes claim, `read_members` the members of a job, `read_evidence_items` what episodes
+said of beliefs.
+"""
+
+from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
 
+from memory.domain.evidence import EvidenceRow, Verdict, merge_evidence
 from memory.domain.lifecycle import BeliefStatus
 from memory.language.analysis import SpokenText as Text
 from memory.language.first_person import is_first_person
@@ -16,12 +24,42 @@ from memory.language.refusals import says_nothing
 from memory.language.sentences import strip_echo
 from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import BeliefSource, claim_key, hash_statement
+from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.llm.requests import EpisodeText
-from memory.models import DIMENSIONS, Claim, ClusterJob, Episode
+from memory.models import DIMENSIONS, Claim, ClusterJob, Episode, Evidence, StructuralJob, StructuralKind
 from memory.search.vectors import Vectors, read_claim_vectors, read_episode_vectors
 
+
+def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
+    """Read what episodes claim and has a vector of this model, in canonical order: rows and vectors (n, 768).
+
+    Of an episode that nobody read yet that is its whole matter.
+    """
+    rows = {row["id"]: row for row in episodes.values(*_EPISODE_COLUMNS, "read_at").iterator(chunk_size=2000)}
+    return _with_vectors(_build_sources(rows), model)
+
+
+def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
+    """Read a job's members that still are this workspace's, active and not set aside, most central first."""
+    members = dict(job.members.order_by("position").values_list("episode_id", "claim_id"))
+    active = Episode.objects.active().filter(pk__in=list(members), dead_at=None)
+    rows = {row["id"]: row for row in active.values(*_EPISODE_COLUMNS)}
+    claims = Claim.objects.filter(pk__in=[key for key in members.values() if key])
+    told = {claim[0]: claim for claim in claims.values_list(*_CLAIM_COLUMNS)}
+    sources, vectors = _with_vectors(
+        [_claim_source(row, told[key]) if key in told else _episode_source(row) for key, row in rows.items()], model
+    )
+    place = {source.id: number for number, source in enumerate(sources)}
+    kept = [place[key] for key in members if key in place]
+    return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]
+
+
+def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
+    """Read episodes, with or without vectors."""
+    return [_episode_source(row) for row in episodes.values(*_EPISODE_COLUMNS)]
+
+
 NO_CLAIM = 0
-_CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,28 +117,21 @@ class EpisodeSource:
         )
 
 
+_CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
+
 _EPISODE_COLUMNS = (
     "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
     "created_at", "occurred_at", "content_hash", "origin",
 )  # fmt: skip
 
 
-def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read what episodes claim and has a vector of this model, in canonical order: rows and vectors (n, 768).
-
-    Of an episode that nobody read yet that is its whole matter.
-    """
-    rows = {row["id"]: row for row in episodes.values(*_EPISODE_COLUMNS, "read_at").iterator(chunk_size=2000)}
-    return _with_vectors(_sources_of(rows), model)
-
-
-def _sources_of(rows: Mapping[str, dict[str, Any]]) -> list[EpisodeSource]:
+def _build_sources(rows: Mapping[str, dict[str, Any]]) -> list[EpisodeSource]:
     """Return the sources of some episodes: their claims that may be evidence, else all that they say."""
     read = [key for key, row in rows.items() if row.pop("read_at") is not None]
     claims = Claim.objects.evidence().filter(episode__in=read).values_list(*_CLAIM_COLUMNS)
     told = [_claim_source(rows[claim[0]], claim) for claim in claims.iterator(chunk_size=2000)]
     unread = rows.keys() - set(read)
-    return [*told, *(_episode(rows[key]) for key in unread)]
+    return [*told, *(_episode_source(rows[key]) for key in unread)]
 
 
 _CLAIM_COLUMNS = ("episode_id", "pk", "number", "sentence", "language", "is_whole")
@@ -109,7 +140,7 @@ _CLAIM_COLUMNS = ("episode_id", "pk", "number", "sentence", "language", "is_whol
 def _claim_source(row: Mapping[str, Any], claim: tuple[Any, ...]) -> EpisodeSource:
     """Return one claim of an episode; what is told in the third person has no speaker any more."""
     _, key, number, sentence, language, is_whole = claim
-    whole = _episode(dict(row))
+    whole = _episode_source(dict(row))
     if is_whole:
         return replace(whole, claim_id=key, number=number)
     language = language or whole.language
@@ -129,29 +160,24 @@ def _with_vectors(sources: Sequence[EpisodeSource], model: str) -> tuple[list[Ep
     ) | {NO_CLAIM}
     kept = [
         (source, vector)
-        for source in sorted(sources, key=canonical_key)
+        for source in sorted(sources, key=canonical_order)
         if (vector := own.get(source.claim_id, whole.get(source.id) if source.claim_id in wholes else None)) is not None
     ]
     stacked = np.stack([vector for _, vector in kept]) if kept else np.zeros((0, DIMENSIONS), np.float32)
     return [source for source, _ in kept], stacked
 
 
-def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
-    """Read episodes, with or without vectors."""
-    return [_episode(row) for row in episodes.values(*_EPISODE_COLUMNS)]
-
-
-def _episode(row: dict[str, Any]) -> EpisodeSource:
+def _episode_source(row: dict[str, Any]) -> EpisodeSource:
     text = row.pop("text")
     return EpisodeSource(matter=strip_echo(str(text), str(row["speaker"])), **row)
 
 
-def canonical_key(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]:
+def canonical_order(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]:
     """Return what episodes are ordered by, so that the order of loading does not matter."""
     return episode.occurred_at, episode.content_hash, episode.origin, episode.number, episode.matter
 
 
-def as_candidate(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSource:
+def claim_as_belief(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSource:
     """Return what a claim may found as if it were a belief already."""
     return BeliefSource(
         id=claim_key(claim.pk),
@@ -170,7 +196,7 @@ def read_candidates(*, claims: Collection[int], model: str) -> tuple[list[Belief
     """Read what claims of active episodes may found, and their vectors (n, 768)."""
     found = Claim.objects.active().filter(pk__in=claims).select_related("episode").defer("episode__search").in_bulk()
     ids, vectors = read_claim_vectors(model=model, ids=list(found))
-    return [as_candidate(claim=found[key], source=found[key].episode) for key in ids], vectors
+    return [claim_as_belief(claim=found[key], source=found[key].episode) for key in ids], vectors
 
 
 def hash_members(ids: Iterable[str]) -> str:
@@ -185,34 +211,19 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
     return ordered
 
 
-def person_of(members: Iterable[EpisodeSource]) -> str:
+def shared_user_name(members: Iterable[EpisodeSource]) -> str:
     """Return what the one user of some episodes is called, or "" where that is not known."""
     users = {member.user for member in members}
     return name_of_user(user=users.pop()) if len(users) == 1 else ""
 
 
-def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read a job's members that still are this workspace's, active and not set aside, most central first."""
-    members = dict(job.members.order_by("position").values_list("episode_id", "claim_id"))
-    active = Episode.objects.active().filter(pk__in=list(members), dead_at=None)
-    rows = {row["id"]: row for row in active.values(*_EPISODE_COLUMNS)}
-    claims = Claim.objects.filter(pk__in=[key for key in members.values() if key])
-    told = {claim[0]: claim for claim in claims.values_list(*_CLAIM_COLUMNS)}
-    sources, vectors = _with_vectors(
-        [_claim_source(row, told[key]) if key in told else _episode(row) for key, row in rows.items()], model
-    )
-    place = {source.id: number for number, source in enumerate(sources)}
-    kept = [place[key] for key in members if key in place]
-    return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]
-
-
-def source_of(*, episode: Episode, claim: Claim) -> EpisodeSource:
+def source_of_claim(*, episode: Episode, claim: Claim) -> EpisodeSource:
     """Return one claim of an episode as a source."""
     row = {name: getattr(episode, name) for name in _EPISODE_COLUMNS}
     return _claim_source(row, (episode.pk, claim.pk, claim.number, claim.sentence, claim.language, claim.is_whole))
 
 
-def with_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, int]) -> dict[str, EpisodeSource]:
+def narrow_to_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, int]) -> dict[str, EpisodeSource]:
     """Let sources of whole episodes, by id, say one claim each, where `claims` names one that is still there."""
     found = Claim.objects.filter(pk__in=claims.values(), is_whole=False)
     told = {row.episode_id: row for row in found.only("pk", "episode_id", "number", "sentence", "language")}
@@ -222,9 +233,111 @@ def with_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, in
     }
 
 
-def each_once(sources: Iterable[EpisodeSource]) -> list[EpisodeSource]:
+def first_of_each_episode(sources: Iterable[EpisodeSource]) -> list[EpisodeSource]:
     """Keep of each episode the first claim: an episode is one voice, however often it says a thing."""
     first: dict[str, EpisodeSource] = {}
     for source in sources:
         first.setdefault(source.id, source)
     return list(first.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceItem:
+    """One episode's word on one belief."""
+
+    belief_id: str
+    episode: EpisodeSource
+    verdict: Verdict
+    kind: str
+    base_weight: float
+    basis: str
+    reason: str
+    call_id: int | None
+    claim_id: int | None
+    at: datetime  # when what it says is so
+
+    @property
+    def row(self) -> EvidenceRow:
+        """Return it as evidence is weighed."""
+        return EvidenceRow(
+            episode_id=self.episode.id,
+            verdict=self.verdict,
+            base_weight=self.base_weight,
+            origin=self.episode.origin,
+            occurred_at=self.at,
+        )
+
+
+def read_evidence_items(*, beliefs: Collection[str], with_echoes: bool = False) -> list[EvidenceItem]:
+    """Read what still counts as evidence of beliefs, in canonical order."""
+    rows = Evidence.objects.filter(belief__in=beliefs)
+    if not with_echoes:
+        rows = rows.filter(base_weight__gt=0)
+    kept = Episode.objects.filter(pk__in={row.episode_id for row in rows}, is_derived=False).exclude(
+        status__in=WITHDRAWN_STATUSES
+    )
+    whole = {source.id: source for source in read_sources(episodes=kept)}
+    claims = {row.episode_id: row.claim_id for row in rows if row.claim_id}
+    sources = narrow_to_claims(sources=whole, claims=claims)
+    found = [
+        EvidenceItem(
+            belief_id=row.belief_id,
+            episode=sources[row.episode_id],
+            verdict=Verdict(row.verdict),
+            kind=row.kind,
+            base_weight=row.base_weight,
+            basis=row.basis,
+            reason=row.reason,
+            call_id=row.call_id,
+            claim_id=row.claim_id,
+            at=row.valid_at or sources[row.episode_id].occurred_at,
+        )
+        for row in rows
+        if row.episode_id in sources
+    ]
+    return sorted(found, key=_item_order)
+
+
+def read_job_evidence_items(*, job: StructuralJob) -> list[EvidenceItem]:
+    """Read what a structural job goes by: of a closed belief what was said since it was closed (C2), else all."""
+    testimony = read_evidence_items(beliefs=[job.belief_id])
+    until = job.belief.valid_until
+    if job.kind != StructuralKind.CLOSE or until is None:
+        return testimony
+    return [said for said in testimony if said.at >= until]
+
+
+def merge_evidence_items(*, belief_id: str, twin_id: str) -> list[tuple[EvidenceItem, Verdict, str]]:
+    """Unite by episode what was said of two beliefs (B13): whose word counts, what it comes to, and why if they clash.
+
+    Of two words that weigh the same the first belief's counts.
+    """
+    testimony = read_evidence_items(beliefs=[belief_id, twin_id], with_echoes=True)
+    sides = [[said.row for said in testimony if said.belief_id == key] for key in (belief_id, twin_id)]
+    by_weight = sorted(testimony, key=lambda said: (said.base_weight, said.belief_id == belief_id))
+    heaviest = {said.episode.id: said for said in by_weight}
+    united = [(heaviest[row.episode_id], row.verdict) for row in merge_evidence(left=sides[0], right=sides[1])]
+    return [(said, verdict, "" if verdict is said.verdict else MERGE_CLASH) for said, verdict in united]
+
+
+MERGE_CLASH = "What supports one of the two merged beliefs contradicts the other."
+
+
+def select_newest_contradictions(testimony: Sequence[EvidenceItem], *, most: int) -> list[EvidenceItem]:
+    """Choose what to show of a disproved belief: the newest contradictions, then what else there is; oldest first."""
+    newest_first = sorted(testimony, key=_item_order, reverse=True)
+    against_first = sorted(newest_first, key=lambda said: said.verdict is not Verdict.CONTRADICTS)
+    return sorted(against_first[:most], key=_item_order)
+
+
+def select_newest_of_both(testimony: Sequence[EvidenceItem], *, most: int) -> list[EvidenceItem]:
+    """Choose what to show of a belief true in part: the newest of each side, as many of both; oldest first."""
+    newest_first = sorted(testimony, key=_item_order, reverse=True)
+    in_favour = [said for said in newest_first if said.verdict is Verdict.SUPPORTS]
+    against = [said for said in newest_first if said.verdict is not Verdict.SUPPORTS]
+    taking_turns = [said for pair in zip_longest(in_favour, against) for said in pair if said]
+    return sorted(taking_turns[:most], key=_item_order)
+
+
+def _item_order(said: EvidenceItem) -> tuple[object, ...]:
+    return canonical_order(said.episode), said.belief_id

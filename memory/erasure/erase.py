@@ -18,9 +18,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
-from memory.consolidation.rebuild.repair import take_up_again
-from memory.consolidation.rebuild.service import check_no_cycle_open, rebuild_some
-from memory.consolidation.weighing import restore_superseded
+from memory.consolidation.episode_states import restore_superseded
+from memory.consolidation.rebuild import check_no_cycle_open, consolidate_again, rebuild_some_beliefs
 from memory.domain.identity import KEY_BYTES, Actor, TurnIdentity, digest_of_statement, digest_of_words, digests_of_turn
 from memory.domain.lifecycle import BeliefStatus, TurnState
 from memory.erasure.anonymize import (
@@ -167,8 +166,8 @@ def _erase(
     drop_orphaned_names(workspace_id=workspace.pk, boxes=boxes)
     drop_log_entries(ids=[*gone, *traces.beliefs])
     drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed.episodes} - {""})
-    released = take_up_again(episodes=company)
-    recomputed = rebuild_some(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
+    released = consolidate_again(episodes=company)
+    recomputed = rebuild_some_beliefs(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
     stated = lock_beliefs(bereft)
     archived = recompute_without(beliefs=stated, supported=stated, actor=actor, now=now)
     return Erasure(

@@ -18,7 +18,7 @@ import psycopg
 from django.db import connection, transaction
 from psycopg import sql
 
-from memory.consolidation.rebuild.service import check_no_cycle_open
+from memory.consolidation.rebuild import check_no_cycle_open
 from memory.export.file_format import (
     HEADER,
     ORDER_OF_EPISODES,

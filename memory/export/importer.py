@@ -42,7 +42,7 @@ from memory.export.file_format import (
     reader_of,
     tables,
 )
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.ledger.confidence import find_drift, recompute_beliefs
 from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Belief, BeliefEvent, Cycle, Episode, Project, Workspace

@@ -13,8 +13,7 @@ from datetime import datetime
 import numpy as np
 from django.conf import settings
 
-from memory.consolidation.claims import is_overturned, told_at
-from memory.consolidation.testimony import PAST, find_supported_later
+from memory.consolidation.belief_creation import HELD_BEFORE, claim_true_at, find_supported_later, is_overturned
 from memory.domain.evidence import Verdict, weigh_evidence
 from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
 from memory.domain.similarity import FactMatch, FactNeighbour, match_fact
@@ -176,8 +175,10 @@ def apply_claims(
     [belief] = lock_existing_beliefs([belief_id])
     was_closed = is_closed(belief)
     claim, relation = _combine_relations(relations)
-    if relation.verdict is Verdict.CONTRADICTS and find_supported_later(beliefs=[belief.pk], than=told_at(claim=claim)):
-        return PAST
+    if relation.verdict is Verdict.CONTRADICTS and find_supported_later(
+        beliefs=[belief.pk], than=claim_true_at(claim=claim)
+    ):
+        return HELD_BEFORE
     word = EvidenceInput(
         episode_id=episode.pk,
         verdict=relation.verdict,
@@ -190,8 +191,8 @@ def apply_claims(
     gained = record_evidence(said={belief.pk: [word]}, beliefs=[belief], author=author)
     if not gained.get(belief.pk):
         return _earlier_effect(belief, episode)
-    if belief.valid_from and told_at(claim=claim) < belief.valid_from:
-        return PAST  # it is from before the belief held, and weighs nothing (C2)
+    if belief.valid_from and claim_true_at(claim=claim) < belief.valid_from:
+        return HELD_BEFORE  # it is from before the belief held, and weighs nothing (C2)
     if relation.verdict is Verdict.SUPPORTS:
         return FactOutcome.REINFORCED
     if was_closed:

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
-from memory.consolidation.testimony import read_testimony
+from memory.consolidation.sources import read_evidence_items
 from memory.domain.lifecycle import OWN_ERRORS
 from memory.facts.fact_matching import as_stated_belief
 from memory.facts.reflection import BeliefIds, BeliefPair, SimilarityBand, find_alike_pairs, keep_active, passes_guard
@@ -250,7 +250,7 @@ def _group_by_belief(rivals: Sequence[Rival]) -> list[CandidateBatch]:
 
 def _supporting_episodes(beliefs: Sequence[Belief]) -> tuple[EpisodeText, ...]:
     """Return the episodes that beliefs rest on, so that erasing one finds the reply; no prompt has their words."""
-    told = read_testimony(beliefs=[belief.pk for belief in beliefs])
+    told = read_evidence_items(beliefs=[belief.pk for belief in beliefs])
     return tuple({said.episode.id: said.episode.as_text() for said in told}.values())
 
 

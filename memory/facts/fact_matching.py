@@ -14,9 +14,9 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.claims import RULES_READER
-from memory.consolidation.related import KnownBeliefs
-from memory.consolidation.sources import source_of
-from memory.consolidation.testimony import PAST
+from memory.consolidation.belief_creation import HELD_BEFORE
+from memory.consolidation.related_beliefs import BeliefIndex
+from memory.consolidation.sources import source_of_claim
 from memory.domain.evidence import Verdict
 from memory.domain.identity import read_actor
 from memory.domain.lifecycle import LIVE, BeliefStatus
@@ -107,7 +107,7 @@ class FactMatcher:
         episode, about = self.remembrance.episode, defaultdict[str, list[tuple[Claim, ClaimRelation]]](list)
         known = self._known()
         for claim in claims:
-            for belief, relation in known.related(claim, source_of(episode=episode, claim=claim)):
+            for belief, relation in known.related(claim, source_of_claim(episode=episode, claim=claim)):
                 if not (self.remembrance.is_limited and belief.project_id is None):
                     about[belief.pk].append((claim, relation))
         heard: dict[int, dict[str, str]] = {claim.pk: {} for claim in claims}
@@ -118,9 +118,9 @@ class FactMatcher:
                 heard[claim.pk][key] = RivalOutcome.WEAKENED if is_overruled else outcome
         return heard
 
-    def _known(self) -> KnownBeliefs:
+    def _known(self) -> BeliefIndex:
         episode = self.remembrance.episode
-        return KnownBeliefs(workspace_id=episode.workspace_id, user=episode.user, said_from=episode.occurred_at)
+        return BeliefIndex(workspace_id=episode.workspace_id, user=episode.user, said_from=episode.occurred_at)
 
     def _settle(self, number: int, read: ReadFact, heard: Mapping[int, dict[str, str]]) -> RememberedFact:
         draft = draft_from_fact(episode=self.remembrance.episode, fact=read.fact, is_told=read.claim is not None)
@@ -151,7 +151,7 @@ class FactMatcher:
             elif outcome in RivalOutcome.values and not row.rival_id:
                 row.rival_id, row.rival_outcome = key, outcome
         is_ahead = read.claim.mode == Mode.CHANGE and read.claim.begins_by(self.now) > self.now
-        is_held = is_ahead or not {RivalOutcome.WEAKENED.value, PAST}.isdisjoint(heard.values())
+        is_held = is_ahead or not {RivalOutcome.WEAKENED.value, HELD_BEFORE}.isdisjoint(heard.values())
         if row.outcome == FactOutcome.HEARD and read.claim.is_told and not is_held:
             self._found(row, draft, read, instead_of=[key for key in heard if heard[key] == RivalOutcome.SUPERSEDED])
             row.is_unmatched = read.vector is None
@@ -186,7 +186,7 @@ class FactMatcher:
         within = self.surroundings_of(draft)
         near = [] if read.vector is None else find_similar_beliefs(within=within, vector=read.vector)
         close = [one.id for one, likeness in near if likeness >= least and one.status in LIVE]
-        alike = self._known().alike(read.claim, source_of(episode=self.remembrance.episode, claim=read.claim))
+        alike = self._known().alike(read.claim, source_of_claim(episode=self.remembrance.episode, claim=read.claim))
         seen = Belief.objects.filter(
             pk__in=alike, status__in=LIVE, **({"project__isnull": False} if self.remembrance.is_limited else {})
         )

@@ -20,10 +20,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import budget_policy
-from memory.consolidation.leases import kept_alive
-from memory.consolidation.pausing import resting_among
+from memory.consolidation.cycle import budget_policy, database_now, find_paused_workspaces
+from memory.consolidation.jobs import keep_renewed
 from memory.domain.policy import CALL_SECONDS
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
@@ -51,7 +49,7 @@ def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
     given_back = {"lease_owner": "", "leased_until": None}
     kept = Remembrance.objects.filter(pk=remembrance_id, lease_owner=hold.owner)
     try:
-        with kept_alive(hold.renew):
+        with keep_renewed(hold.renew):
             yield hold
     except Exception:
         kept.update(**given_back, due_at=database_now(plus=hold.next_pause()))
@@ -268,7 +266,7 @@ def send_due_jobs() -> int:
     """Send what is due, each once however many sweep; what rests, or keeps no beliefs, is left. Return how many."""
     waiting = set(Remembrance.objects.due().values_list("workspace_id", flat=True))
     workspaces = list(Workspace.objects.believing().filter(pk__in=waiting))
-    awake = {workspace.pk for workspace in workspaces} - resting_among(workspaces=workspaces)
+    awake = {workspace.pk for workspace in workspaces} - find_paused_workspaces(workspaces=workspaces)
     rows = Remembrance.objects.due().filter(workspace__in=awake).order_by("due_at")
     due = list(
         rows.select_for_update(skip_locked=True, of=("self",), no_key=True).values_list("pk", flat=True)[:_SENT_AT_ONCE]

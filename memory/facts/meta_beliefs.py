@@ -14,9 +14,15 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from memory.consolidation.cycle import budget_policy, check_believing
-from memory.consolidation.handmade import CannotStand, Wording, check_statement, draft_worded, embed_wordings
-from memory.consolidation.testimony import Testimony, read_testimony
+from memory.consolidation.curation import (
+    BeliefText,
+    InvalidStatement,
+    check_statement,
+    draft_from_text,
+    embed_statements,
+)
+from memory.consolidation.cycle import budget_policy, check_beliefs_enabled
+from memory.consolidation.sources import EvidenceItem, read_evidence_items
 from memory.domain.clustering import centrality, cluster
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus
@@ -54,7 +60,7 @@ def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
     Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff, or Occupied
     where somebody looks at all beliefs already.
     """
-    check_believing(workspace_id=workspace.pk)
+    check_beliefs_enabled(workspace_id=workspace.pk)
     with scan_lock(workspace.pk):
         groups = _choose_groups(workspace, sorted(_find_groups(workspace), key=lambda group: -len(group.beliefs)))
     if groups and language_model().is_offline:
@@ -149,7 +155,7 @@ def _known_groups(workspace: Workspace) -> list[frozenset[str]]:
     return [frozenset(sources) for sources in found.values()]
 
 
-def _wording_of(workspace: Workspace, group: BeliefGroup, answer: ModelAnswer) -> Wording | None:
+def _wording_of(workspace: Workspace, group: BeliefGroup, answer: ModelAnswer) -> BeliefText | None:
     """Return what a model says that a group comes down to, if it says more than one of them does, and it can stand."""
     said = answer.reply
     if not isinstance(said, Synthesis) or not said.statement:
@@ -158,10 +164,10 @@ def _wording_of(workspace: Workspace, group: BeliefGroup, answer: ModelAnswer) -
         return None
     try:
         check_statement(statement=said.statement)
-    except CannotStand as refused:
+    except InvalidStatement as refused:
         log.info("meta_belief_refused", workspace=workspace.pk, reason=str(refused))
         return None
-    return Wording(
+    return BeliefText(
         statement=said.statement,
         subject=said.subject,
         predicate=said.predicate,
@@ -170,7 +176,7 @@ def _wording_of(workspace: Workspace, group: BeliefGroup, answer: ModelAnswer) -
     )
 
 
-def _embed(workspace: Workspace, says: Mapping[int, Wording], budget: CallBudget) -> dict[int, StatementVector]:
+def _embed(workspace: Workspace, says: Mapping[int, BeliefText], budget: CallBudget) -> dict[int, StatementVector]:
     """Embed all statements in one call, in the time that is left, the largest group first; raise NoVector.
 
     Where too little is left nothing is lost: the replies stand in the ledger, and the next round begins with them.
@@ -178,7 +184,7 @@ def _embed(workspace: Workspace, says: Mapping[int, Wording], budget: CallBudget
     if not says:
         return {}
     places = sorted(says)
-    vectors = embed_wordings(
+    vectors = embed_statements(
         workspace_id=workspace.pk,
         statements=[says[place].statement for place in places],
         seconds=min(max(budget.seconds_left(), budget.margin), budget.call_timeout),
@@ -213,7 +219,7 @@ def _why(*, missing: int, stopped: str, failures: Sequence[FailedRequest]) -> st
 
 
 def _request(group: BeliefGroup) -> MetaRequest:
-    told = read_testimony(beliefs=[belief.id for belief in group.beliefs])
+    told = read_evidence_items(beliefs=[belief.id for belief in group.beliefs])
     shown = group.beliefs[: settings.POLICY.reflection.meta_shown]
     sure = Belief.objects.select_related("workspace").in_bulk([belief.id for belief in shown])
     return MetaRequest(
@@ -226,7 +232,7 @@ def _request(group: BeliefGroup) -> MetaRequest:
 
 @transaction.atomic
 def _store(
-    group: BeliefGroup, wording: Wording, vector: StatementVector, call_id: int, author: Author
+    group: BeliefGroup, wording: BeliefText, vector: StatementVector, call_id: int, author: Author
 ) -> Belief | None:
     """Store a belief about others, unless one of them is believed no more by now, or what it says is known (B22)."""
     ids = [belief.id for belief in group.beliefs]
@@ -235,7 +241,7 @@ def _store(
         return None
     parents = [sources[key] for key in ids]
     draft = replace(
-        draft_worded(parents=parents, wording=wording), fact_type=FactType.META, is_pinned=False, lineage_depth=0
+        draft_from_text(parents=parents, wording=wording), fact_type=FactType.META, is_pinned=False, lineage_depth=0
     )
     if _is_known(draft, vector):
         log.info("meta_belief_refused", workspace=draft.workspace_id, reason=ALREADY_KNOWN)
@@ -274,8 +280,8 @@ def _lock_sources(ids: Collection[str]) -> list[Belief]:
 
 def _merge_evidence(ids: Sequence[str], call_id: int) -> Iterator[EvidenceInput]:
     """Unite what was said of several beliefs by episode: the heaviest word, PARTIAL where two clash."""
-    by_episode: dict[str, list[Testimony]] = defaultdict(list)
-    for said in read_testimony(beliefs=ids, with_echoes=True):
+    by_episode: dict[str, list[EvidenceItem]] = defaultdict(list)
+    for said in read_evidence_items(beliefs=ids, with_echoes=True):
         by_episode[said.episode.id].append(said)
     for episode_id, words in by_episode.items():
         heaviest = max(words, key=lambda said: said.base_weight)

@@ -24,7 +24,7 @@ from memory.domain.identity import Actor
 from memory.domain.lifecycle import LIVE, BeliefStatus
 from memory.domain.scoring import effective_confidence
 from memory.domain.similarity import Profile
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.language.subjects import split_subject
 from memory.ledger import beliefs
 from memory.ledger.beliefs import BeliefSource, cosine_matrix, hash_statement, read_beliefs_with_vectors

@@ -24,10 +24,15 @@ from memory.claims import (
     store_model_claims,
     store_own_words,
 )
-from memory.consolidation.by_hand import settle_by_hand
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import BeliefsAreOff, budget_policy, check_believing
-from memory.consolidation.pausing import describe_pause, find_pause
+from memory.consolidation.curation import settle_curated
+from memory.consolidation.cycle import (
+    BeliefsDisabled,
+    budget_policy,
+    check_beliefs_enabled,
+    database_now,
+    describe_pause,
+    find_pause,
+)
 from memory.domain.lifecycle import BeliefStatus
 from memory.domain.policy import ANSWER_SECONDS, holds_a_call, step_seconds
 from memory.domain.policy_memories import RememberPolicy
@@ -251,7 +256,7 @@ def _run_leased(hold: JobLease, now: datetime, seconds: float | None) -> None:
         hold.postpone(seconds=0.0, reason=str(moved), is_failure=True)
     except NotFound:
         hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
-    except BeliefsAreOff:
+    except BeliefsDisabled:
         give_up(remembrance=hold.remembrance, reason=_NO_BELIEFS)
     except TextForgotten:
         _finish(hold, now, reason=_FORGOTTEN)
@@ -391,7 +396,7 @@ def apply_reading(
     meeting = FactMatcher(remembrance=hold.remembrance, rulings=rulings, model=reading.model, now=now)
     rows = meeting.settle(reading.facts)
     RememberedFact.objects.bulk_create(rows)
-    settle_by_hand(episodes=[hold.remembrance.episode_id])
+    settle_curated(episodes=[hold.remembrance.episode_id])
     if any(row.is_unmatched for row in rows):
         hold.postpone(seconds=hold.next_pause(), reason=_WITHOUT_VECTOR)
     else:
@@ -443,7 +448,7 @@ def _postpone(hold: JobLease, failed: OutOfBudget | NoModelAnswer, *, is_worker:
 def _lock_job(hold: JobLease) -> None:
     """Keep gates and other remembrances from the workspace's beliefs, and see its text as it stands, until the end."""
     lock_workspace(hold.remembrance.workspace_id)
-    check_believing(workspace_id=hold.remembrance.workspace_id)
+    check_beliefs_enabled(workspace_id=hold.remembrance.workspace_id)
     if not hold.mine.select_for_update(no_key=True).exists():
         raise LeaseLost
     locked = Episode.objects.select_for_update(no_key=True)

@@ -4,8 +4,14 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from memory.consolidation.by_hand import Reshaped, contradict_belief, replace_belief
-from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
+from memory.consolidation.curation import (
+    BeliefText,
+    CurationResult,
+    InvalidStatement,
+    contradict_belief,
+    embed_statements,
+    replace_belief,
+)
 from memory.ingest.schemas import IngestContext, Rejected
 from memory.ingest.store import store_raw_episodes
 from memory.ledger.beliefs import StatementVector
@@ -23,7 +29,7 @@ class WasForgotten(ValueError):
     """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
 
 
-def correct_belief(*, belief: Belief, wording: Wording | None, author: Author) -> Reshaped:
+def correct_belief(*, belief: Belief, wording: BeliefText | None, author: Author) -> CurationResult:
     """Say of a belief that it is wrong, and with a wording what is right instead.
 
     Saying the same twice changes nothing more. Raise CannotStand, WasForgotten, NoVector, Gone or
@@ -34,20 +40,22 @@ def correct_belief(*, belief: Belief, wording: Wording | None, author: Author) -
     if wording is None:
         return _contradict(belief, author)
     if _words(wording.statement) == _words(belief.statement) and not (wording.context or wording.timeframe):
-        raise CannotStand("The belief says that already.")
-    [vector] = embed_wordings(workspace_id=belief.workspace_id, statements=[wording.statement])
+        raise InvalidStatement("The belief says that already.")
+    [vector] = embed_statements(workspace_id=belief.workspace_id, statements=[wording.statement])
     return _replace(belief, wording, vector, author)
 
 
 @transaction.atomic
-def _contradict(belief: Belief, author: Author) -> Reshaped:
+def _contradict(belief: Belief, author: Author) -> CurationResult:
     """Record the reason alone: with the statement, the belief's words would outlive its being erased (B19)."""
     episode_id = _record(belief, text=f"Correction: {author.reason}", author=author)
-    return Reshaped(made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, author=author)])
+    return CurationResult(
+        made=[], changed=[contradict_belief(belief_id=belief.pk, episode_id=episode_id, author=author)]
+    )
 
 
 @transaction.atomic
-def _replace(belief: Belief, wording: Wording, vector: StatementVector, author: Author) -> Reshaped:
+def _replace(belief: Belief, wording: BeliefText, vector: StatementVector, author: Author) -> CurationResult:
     episode_id = _record(belief, text=wording.statement, author=author)
     return replace_belief(belief_id=belief.pk, wording=wording, vector=vector, episode_id=episode_id, author=author)
 
@@ -65,13 +73,13 @@ def _record(belief: Belief, *, text: str, author: Author) -> str:
     arrival = IngestContext(workspace=belief.workspace, now=author.now, actor=author.actor)
     [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
-        raise CannotStand(outcome.detail)
+        raise InvalidStatement(outcome.detail)
     if Episode.objects.filter(pk=outcome.id, status__in=WITHDRAWN_STATUSES).exists():
         raise WasForgotten(_FORGOTTEN)
     return outcome.id
 
 
-def _without_secrets(workspace_id: int, wording: Wording) -> Wording:
+def _without_secrets(workspace_id: int, wording: BeliefText) -> BeliefText:
     said = {name: getattr(wording, name) for name in ("statement", "subject", "predicate", "context")}
     return replace(wording, **redact_values(workspace_id=workspace_id, values=said))
 

@@ -23,10 +23,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce, Least, Now
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import FRESH_SECONDS, budget_policy
-from memory.consolidation.leases import kept_alive
-from memory.consolidation.pausing import find_pause, rest_workspace
+from memory.consolidation.cycle import RENEWAL_SECONDS, budget_policy, database_now, find_pause, pause_workspace
+from memory.consolidation.jobs import keep_renewed
 from memory.domain.identity import EXTRACTION_ACTOR
 from memory.domain.lifecycle import TurnState, is_summary_due
 from memory.domain.taxonomy import ConversationTurn, ExtractionResult
@@ -46,7 +44,7 @@ from memory.ingest.turn_facts import (
 )
 from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.registry import FailureKind
-from memory.maintenance.due import note_extraction
+from memory.maintenance.maintain import count_extraction
 from memory.models import Conversation, Episode, PauseReason, Turn
 from memory.signals import is_shutting_down
 
@@ -116,7 +114,7 @@ def _pause_if_refused(lease: ConversationLease, found: ExtractionResult) -> bool
     if reason is None:
         return False
     with transaction.atomic():
-        rest_workspace(
+        pause_workspace(
             workspace_id=lease.conversation.workspace_id,
             reason=reason,
             detail=found.failure,
@@ -165,7 +163,7 @@ def _store_and_finish(
         log.warning("conversation_overtaken", conversation=lease.conversation.pk)
         return False
     if read:
-        note_extraction(workspace_id=lease.conversation.workspace_id)
+        count_extraction(workspace_id=lease.conversation.workspace_id)
     log.info(
         "turns_read", conversation=lease.conversation.pk, turns=len(read), facts=len(found.facts), episodes=len(stored)
     )
@@ -277,7 +275,7 @@ class ConversationLease:
     def renew(self) -> bool:
         """Show a sign of life; false once somebody else has taken over, or the conversation is gone."""
         now = time.monotonic()
-        if now - self.renewed > FRESH_SECONDS:
+        if now - self.renewed > RENEWAL_SECONDS:
             if not self.held.update(leased_until=database_now(plus=budget_policy().lease_seconds)):
                 return False
             self.renewed = now
@@ -305,7 +303,7 @@ def leased_conversation(*, conversation_id: int, now: datetime) -> Iterator[Conv
         yield None
         return
     try:
-        with kept_alive(lease.renew):
+        with keep_renewed(lease.renew):
             yield lease
     except Exception:
         lease.held.update(**_RELEASED)

@@ -18,9 +18,8 @@ from typing import IO, Protocol, TypeVar
 
 from django.conf import settings
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import open_cycle
-from memory.consolidation.waiting import wait_for_cycle
+from memory.consolidation.cycle import database_now, open_cycle
+from memory.consolidation.schedule import wait_for_cycle
 from memory.ingest.schemas import (
     BadLine,
     EpisodeLine,

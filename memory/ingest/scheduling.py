@@ -16,8 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.pausing import resting_among
+from memory.consolidation.cycle import database_now, find_paused_workspaces
 from memory.domain.lifecycle import OWN_ERRORS, DueReason, TurnState, is_surprising, why_due
 from memory.domain.policy_memories import TurnsPolicy
 from memory.domain.taxonomy import Role
@@ -91,7 +90,7 @@ def _mark_aged(now: datetime) -> None:
 
 def _paused_workspaces() -> set[int]:
     """Find the workspaces whose turns wait until they rest no more; they are few."""
-    return resting_among(workspaces=Workspace.objects.filter(pause__isnull=False))
+    return find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
 
 
 def notify_workers(*, ids: Sequence[int]) -> None:

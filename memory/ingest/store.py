@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import DataError, OperationalError, connection, transaction
 
 from memory.access import ensure_projects, find_projects
-from memory.consolidation.cycle import note_new_episodes
+from memory.consolidation.schedule import open_cycle_for_new_episodes
 from memory.domain.identity import content_hash, origin_of
 from memory.domain.lifecycle import ConsolidationState
 from memory.ingest.dedup import (
@@ -332,4 +332,4 @@ def _wake_consolidation(arrival: IngestContext, new: Drafts) -> None:
 
 
 def _note_new_episodes(arrival: IngestContext) -> None:
-    note_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)
+    open_cycle_for_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)

@@ -18,8 +18,7 @@ from django.db import transaction
 from django.db.models import ExpressionWrapper
 from django.db.models.functions import Now
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import budget_policy
+from memory.consolidation.cycle import budget_policy, database_now
 from memory.domain.identity import EXTRACTION_ACTOR
 from memory.domain.lifecycle import is_summary_due
 from memory.domain.taxonomy import ConversationKey, ConversationTurn

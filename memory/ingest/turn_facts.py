@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from memory.consolidation.weighing import weigh_turns
+from memory.consolidation.episode_states import weigh_turns
 from memory.domain.lifecycle import OWN_ERRORS, describe_own_error
 from memory.domain.taxonomy import ConversationKey, ConversationTurn, ExtractedFact, ExtractionResult, Role
 from memory.ingest.schemas import (

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor
 from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.gates import run_immediate_gates
 from memory.ledger.transactions import Author, change_status, lock_beliefs

@@ -21,7 +21,7 @@ from memory.domain.evidence import (
 )
 from memory.domain.gates import BeliefFacts, CloseGate, GateDecision, returns_from_archive
 from memory.domain.lifecycle import CHALLENGES, LIVE, BeliefStatus, Reason
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.ledger.confidence import (
     chosen_confidence,
     confidence_policy,

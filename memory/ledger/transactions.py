@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from memory.domain.identity import Actor, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, check_transition
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.models import Belief, BeliefEmbedding, Cycle, Episode, EpisodeEmbedding, Lineage, LineageKind, Transition
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from django.utils import timezone
 
 from memory.access import AmbiguousId, CallKind, OutsideProjects, RateLimited, WholeIdRequired
-from memory.consolidation.by_hand import SaidAlready
-from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand
+from memory.consolidation.curation import DuplicateBelief, InvalidStatement
+from memory.consolidation.cycle import BeliefsDisabled
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.erasure.erase import TurnIsRead
 from memory.forgetting import PinnedBelief
@@ -40,13 +39,13 @@ EXPECTED_ERRORS = (
     Refused,
     RateLimited,
     IllegalTransitionError,
-    SaidAlready,
-    CannotStand,
+    DuplicateBelief,
+    InvalidStatement,
     EmbeddingUnavailable,
     OutsideProjects,
     PinnedBelief,
     WasForgotten,
-    BeliefsAreOff,
+    BeliefsDisabled,
     NotFound,
     AmbiguousId,
     WorkspaceBusy,

@@ -8,9 +8,8 @@ from django.conf import settings
 from pydantic import Field
 
 from memory.access import allowed_projects
-from memory.consolidation.by_hand import Reshaped
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.handmade import Wording
+from memory.consolidation.curation import BeliefText, CurationResult
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import Category
 from memory.erasure.erase import erase_unread_turn
@@ -171,7 +170,11 @@ class NewStatus(StrEnum):
     ARCHIVED = "archived"
 
 
-_ACTS = {NewStatus.ACTIVE: Act.RESTORE, NewStatus.CHALLENGED: Act.CHALLENGE, NewStatus.ARCHIVED: Act.ARCHIVE}
+_ACTS = {
+    NewStatus.ACTIVE: CuratorAction.RESTORE,
+    NewStatus.CHALLENGED: CuratorAction.CHALLENGE,
+    NewStatus.ARCHIVED: CuratorAction.ARCHIVE,
+}
 
 
 def correct(
@@ -191,14 +194,14 @@ def correct(
     wording = None
     if statement is not None:
         held = Timeframe(timeframe) if timeframe else None
-        wording = Wording(statement=statement, context=context, timeframe=held)
+        wording = BeliefText(statement=statement, context=context, timeframe=held)
     author = Author(actor=caller.actor, reason=reason, now=caller.now)
     return _corrected_answer(correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author))
 
 
 def pin(caller: Caller, *, id: BeliefId, reason: Reason, pinned: bool = True) -> BeliefTold:
     """Pin a belief, or take the pin off."""
-    return _curate(caller, id, Act.PIN if pinned else Act.UNPIN, reason)
+    return _curate(caller, id, CuratorAction.PIN if pinned else CuratorAction.UNPIN, reason)
 
 
 def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Reason) -> BeliefTold:
@@ -206,12 +209,12 @@ def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Re
     return _curate(caller, id, _ACTS[status], reason)
 
 
-def _curate(caller: Caller, belief_id: str, act: Act, reason: str) -> BeliefTold:
+def _curate(caller: Caller, belief_id: str, act: CuratorAction, reason: str) -> BeliefTold:
     belief = caller.belief_to_change(belief_id)
     return belief_answer(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
 
 
-def _corrected_answer(reshaped: Reshaped) -> Corrected:
+def _corrected_answer(reshaped: CurationResult) -> Corrected:
     return Corrected(
         made=[belief_answer(one) for one in reshaped.made], changed=[belief_answer(one) for one in reshaped.changed]
     )

@@ -35,7 +35,7 @@ _CONTEXT_COLUMNS = (
 RECORDED_COLUMNS = (*TRACKED_COLUMNS, *_CONTEXT_COLUMNS)
 
 
-class _BigAutoEvent(pghistory.models.Event):
+class _BigAutoEvent(pghistory.models.Event):  # type: ignore[django-manager-missing]  # pghistory has one
     """An event whose number may grow beyond 32 bits."""
 
     pgh_id = models.BigAutoField(primary_key=True)

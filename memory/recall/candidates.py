@@ -21,7 +21,7 @@ from memory.domain.policy import Policy
 from memory.domain.policy_memories import GraphPolicy, RecallPolicy
 from memory.domain.similarity import Profile
 from memory.domain.taxonomy import Role
-from memory.history.as_of import beliefs_as_of
+from memory.history import beliefs_as_of
 from memory.language.analysis import guess_language
 from memory.language.queries import TimeAsked, read_time_asked
 from memory.language.sentences import strip_echo

@@ -20,7 +20,7 @@ from memory.domain.identity import turn_id_of, turn_number_of
 from memory.domain.lifecycle import EpisodeStatus, TurnState
 from memory.domain.taxonomy import Knowledge, Role, knowledge_of_episode
 from memory.graph.edges import EpisodeLink, read_entity_names, read_links
-from memory.history.as_of import Rows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
+from memory.history import CurrentAndUndoneRows, beliefs_as_of, evidence_as_of, evidence_values, lineage_as_of
 from memory.ledger.confidence import confidence_policy, read_evidence_rows, read_evidence_rows_of
 from memory.models import (
     Belief,
@@ -134,9 +134,9 @@ def _build_card(
     belief: Belief,
     shown: Belief | BeliefEvent,
     weighed: WeighedEvidence,
-    evidence: Rows,
+    evidence: CurrentAndUndoneRows,
     decisions: QuerySet[GateDecision],
-    lineage: Rows,
+    lineage: CurrentAndUndoneRows,
     viewer: Viewer,
 ) -> BeliefCard:
     """Put a card together; all rows are weighed, seen or not: what one weighs depends on the others of its origin."""
@@ -186,7 +186,7 @@ def _tells_of_twin(fact: str) -> bool:
     return fact.startswith("twin_") or fact in {"similarity", "passes_guard"}
 
 
-def _evidence_lines(rows: Rows, weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
+def _evidence_lines(rows: CurrentAndUndoneRows, weights: Mapping[str, float], viewer: Viewer) -> list[EvidenceLine]:
     """Read the evidence that counts and that the viewer may see, in the order in which it occurred."""
     visible = visible_episodes(viewer=viewer)
     seen = [table.filter(episode__in=visible).select_related("episode").defer("episode__search") for table in rows]
@@ -218,7 +218,7 @@ def _evidence_line(row: Evidence | UndoneEvidence, weight: float, claims: Mappin
     )
 
 
-def _relatives(lineage: Rows, end: str, viewer: Viewer) -> list[Relative]:
+def _relatives(lineage: CurrentAndUndoneRows, end: str, viewer: Viewer) -> list[Relative]:
     rows = {getattr(row, f"{end}_id"): row for table in lineage for row in table.order_by("pk")}
     beliefs = visible_beliefs(viewer=viewer).only("statement").in_bulk(list(rows))
     return [

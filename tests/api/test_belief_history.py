@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, Workspace
 from tests import factories
@@ -22,7 +22,9 @@ def belief(workspace: Workspace) -> Belief:
     """Return a belief that was trusted a day after its birth and archived a day later."""
     belief = factories.belief(workspace=workspace, statement="The ferry leaves at seven.")
     Belief.objects.filter(pk=belief.pk).update(alpha=9.0, updated_at=factories.NOW + DAY)
-    curate_belief(belief_id=belief.pk, act=Act.ARCHIVE, reason="it sank", actor=LENA, now=factories.NOW + 2 * DAY)
+    curate_belief(
+        belief_id=belief.pk, act=CuratorAction.ARCHIVE, reason="it sank", actor=LENA, now=factories.NOW + 2 * DAY
+    )
     return belief
 
 

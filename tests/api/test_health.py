@@ -7,7 +7,7 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from memory.consolidation.sweep import SWEEP, sweep
+from memory.consolidation.schedule import SWEEP_HEARTBEAT, sweep
 from memory.models import Heartbeat
 from tests.api.caller import is_problem
 from workers import health
@@ -38,7 +38,7 @@ def test_ready_with_database_broker_worker_and_a_recent_sweep(client: Client) ->
 
 @pytest.mark.usefixtures("worker")
 def test_not_ready_without_a_sweep_within_three_minutes(client: Client) -> None:
-    Heartbeat.objects.create(name=SWEEP, seen_at=Now() - timedelta(minutes=3, seconds=1))
+    Heartbeat.objects.create(name=SWEEP_HEARTBEAT, seen_at=Now() - timedelta(minutes=3, seconds=1))
     response = client.get("/readyz")
     assert is_problem(response, 503)
     assert response.json()["detail"] == "Not ready: sweep."

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.graph.linking import link_memories
 from memory.metrics import count_redelivery
 from memory.models import CallOutcome, Conversation, Cycle, CycleStep, ModelCall, Trigger, Workspace

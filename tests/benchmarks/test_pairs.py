@@ -7,7 +7,7 @@ import pytest
 from benchmarks import clustering, pairs
 from benchmarks.hard_set import make_hard_set
 from benchmarks.pairs import all_pairs, find_pairs, make_beliefs, make_vectors, measure, threshold
-from memory.consolidation import twins
+from memory.consolidation import gates
 from memory.domain.policy import ClusteringPolicy
 
 COUNT = 400
@@ -16,7 +16,7 @@ COUNT = 400
 @pytest.mark.parametrize("block", [64, 1024])
 def test_a_cycle_finds_every_pair_both_ways(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """B13: in whatever blocks they are compared."""
-    monkeypatch.setattr(twins, "_BLOCK", block)
+    monkeypatch.setattr(gates, "_BLOCK_BELIEFS", block)
     vectors = make_vectors(count=COUNT)
     found = find_pairs(beliefs=make_beliefs(count=COUNT), vectors=vectors)
 

@@ -52,7 +52,7 @@ def woken() -> Iterator[list[tuple[str, int]]]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let failed calls be repeated at once."""
-    for module in ("memory.llm.runner", "memory.consolidation.asking"):
+    for module in ("memory.llm.runner", "memory.consolidation.model_calls"):
         monkeypatch.setattr(f"{module}.BACKOFF_SECONDS", 0.001)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import IllegalTransitionError
@@ -17,7 +17,7 @@ LENA = Actor(kind=ActorKind.PERSON, name="lena")
 COLOURS = ("red", "blue")
 GIVEN = ("red", "blue", "red and blue")
 MATTERS = ("boat", "gate")
-STATUS_ACTS = (Act.ARCHIVE, Act.CHALLENGE, Act.RESTORE, Act.FORGET)
+STATUS_ACTS = (CuratorAction.ARCHIVE, CuratorAction.CHALLENGE, CuratorAction.RESTORE, CuratorAction.FORGET)
 
 Said = dict[str, str]
 
@@ -25,7 +25,7 @@ Said = dict[str, str]
 class History:
     """A workspace in which every text gives a matter a colour, or both, and every statement claims one."""
 
-    def __init__(self, world: World, *, seed: int, acts: tuple[Act, ...] = STATUS_ACTS) -> None:
+    def __init__(self, world: World, *, seed: int, acts: tuple[CuratorAction, ...] = STATUS_ACTS) -> None:
         self.world, self.drawn, self.acts, self.count = world, random.Random(seed), acts, 0
         world.server.script = self.answer
 

@@ -4,16 +4,14 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs
-from memory.consolidation.jobs import jobs_to_judge
-from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.structural import jobs_to_restructure
-from memory.consolidation.synthesize import synthesize_cluster
+from memory.consolidation.jobs import list_jobs_to_judge
+from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
 from memory.models import ClusterJob, Cycle, JobKind, Trigger, Workspace
 
 _PATIENCE_SECONDS = 120.0
@@ -31,13 +29,13 @@ def run_steps(cycle: Cycle, *, before_gate: Callable[[], object] = lambda: None)
     """Take an open cycle through its steps, as the canvas orders them."""
     extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
     cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
-    for job in jobs_to_judge(cycle_id=cycle.pk):
+    for job in list_jobs_to_judge(cycle_id=cycle.pk):
         if job.kind == JobKind.CLUSTER:
             synthesize_cluster(job_id=job.id, attempt=cycle.attempt)
         classify_cluster(job_id=job.id, attempt=cycle.attempt)
     before_gate()
     if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
-        for job_id in jobs_to_restructure(cycle_id=cycle.pk):
+        for job_id in list_jobs_to_restructure(cycle_id=cycle.pk):
             restructure_belief(job_id=job_id, attempt=cycle.attempt)
         finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
 

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs
-from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.structural import jobs_to_restructure
-from memory.consolidation.synthesize import synthesize_cluster
+from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
 from memory.models import ClusterJob, Cycle, JobKind
 
 NAMES = ("extract", "cluster", "synthesize", "classify", "gate", "finish")  # of every cycle
@@ -33,7 +31,7 @@ def steps_of(cycle: Cycle) -> Iterator[Step]:
             yield _of_job("synthesize", synthesize_cluster, job_id)
         yield _of_job("classify", classify_cluster, job_id)
     yield Step(name="gate", run=lambda attempt: apply_jobs(cycle_id=cycle.pk, attempt=attempt))
-    for job_id in jobs_to_restructure(cycle_id=cycle.pk):
+    for job_id in list_jobs_to_restructure(cycle_id=cycle.pk):
         yield _of_job("restructure", restructure_belief, job_id)
     yield Step(name="finish", run=lambda attempt: finish_cycle(cycle_id=cycle.pk, attempt=attempt))
 

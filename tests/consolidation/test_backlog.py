@@ -5,10 +5,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memory.consolidation.backlog import describe_backlog, open_backlog_cycles, open_next_cycle, read_backlog
-from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.schedule import open_overdue_cycles
+from memory.consolidation.finish import cancel_cycle
+from memory.consolidation.schedule import (
+    describe_backlog,
+    open_backlog_cycles,
+    open_next_cycle,
+    open_overdue_cycles,
+    read_backlog,
+)
 from memory.domain.identity import Actor, ActorKind
 from memory.models import ClusterJob, Cycle, Episode, Pause, Trigger, Workspace
 from tests import factories

@@ -6,15 +6,16 @@ import pytest
 from pytest_django import Settings
 
 from memory.access import Viewer
-from memory.consolidation.backlog import open_backlog_cycles
-from memory.consolidation.cycle import BeliefsAreOff, note_new_episodes, open_cycle, renew_cycle, take_up_cycle
+from memory.consolidation.cycle import BeliefsDisabled, claim_attempt, open_cycle, renew_cycle
 from memory.consolidation.schedule import (
+    open_backlog_cycles,
+    open_cycle_for_new_episodes,
+    open_cycles_after_pause,
     open_due_cycles,
     open_missed_cycles,
     open_overdue_cycles,
-    open_rested_cycles,
+    sweep,
 )
-from memory.consolidation.sweep import sweep
 from memory.facts.remember import remember
 from memory.ingest.json_lines import ImportReport, read_file, replay_lines
 from memory.ingest.schemas import IngestContext
@@ -48,20 +49,20 @@ def workspace(off: dict[str, bool]) -> Workspace:
 
 
 def test_no_cycle_is_opened_by_hand(workspace: Workspace) -> None:
-    with pytest.raises(BeliefsAreOff, match="episodes only"):
+    with pytest.raises(BeliefsDisabled, match="episodes only"):
         open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)
     assert not Cycle.objects.exists()
 
 
 def test_neither_episodes_nor_the_schedule_open_one(workspace: Workspace) -> None:
-    assert note_new_episodes(workspace_id=workspace.pk, now=factories.NOW) is None
+    assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=factories.NOW) is None
     assert open_due_cycles(now=factories.NOW) == []
     assert open_overdue_cycles(now=factories.NOW) == []
     assert open_missed_cycles(now=factories.NOW) == []
     Pause.objects.create(
         workspace=workspace, reason="failures", since=factories.NOW, until=factories.NOW, failures=1, fingerprint=""
     )
-    assert open_rested_cycles(now=factories.NOW) == []
+    assert open_cycles_after_pause(now=factories.NOW) == []
 
 
 def test_no_backlog_is_gone_on_with(workspace: Workspace) -> None:
@@ -105,10 +106,10 @@ def test_a_cycle_that_was_open_is_cancelled(settings: Settings) -> None:
     """B22: whoever is sent a step of it does nothing, and the sweeper gives its episodes back."""
     workspace = factories.workspace()
     cycle, _ = open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)
-    assert take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    assert claim_attempt(cycle_id=cycle.pk, attempt=1)
     episode = factories.episode(workspace=workspace, state="leased", leased_by=cycle)
     settings.ENGRAM_BELIEFS = False
-    assert not take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    assert not claim_attempt(cycle_id=cycle.pk, attempt=1)
     assert not renew_cycle(cycle_id=cycle.pk, attempt=1)
     Cycle.objects.update(leased_until=factories.NOW)
     sweep()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation.birth import NOT_CONFIDENT, TOO_FEW_SUPPORTS
+from memory.consolidation.belief_creation import NOT_CONFIDENT, TOO_FEW_SUPPORTS
 from memory.domain.evidence import Verdict
 from memory.models import Belief, ClusterJob, Evidence
 from tests import factories

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
-from memory.consolidation.gate import apply_jobs
 from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
@@ -28,7 +28,7 @@ def test_the_gate_waits_for_clusters_that_could_not_be_made(world: World, monkey
     cycle = open_(world)
     extract_episodes(cycle_id=cycle.pk, attempt=1)
     with monkeypatch.context() as broken:
-        broken.setattr("memory.consolidation.cluster.find_groups", run_out_of_memory)
+        broken.setattr("memory.consolidation.cluster.find_clusters", run_out_of_memory)
         with pytest.raises(MemoryError):
             cluster_episodes(cycle_id=cycle.pk, attempt=1)
 

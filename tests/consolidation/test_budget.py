@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.db.models.functions import Now
 
-from memory.consolidation.asking import SERVER_IS_BUSY
-from memory.consolidation.cycle import TIME_IS_UP, open_cycle
-from memory.consolidation.sweep import sweep
+from memory.consolidation.cycle import TIME_SPENT, open_cycle
+from memory.consolidation.model_calls import SERVER_BUSY
+from memory.consolidation.schedule import sweep
 from memory.models import Belief, ClusterJob, Cycle, Episode, JobVerdict, ModelCall, Trigger, Workspace
 from tests.consolidation.conftest import Decree
 from tests.consolidation.inline import run_steps
@@ -42,7 +42,7 @@ def test_without_time_for_a_call_none_is_made(world: World, decree: Decree) -> N
     cycle = world.cycle()
 
     assert world.server.log == []
-    assert (cycle.state, cycle.budget_spent, cycle.state_reason) == ("over_budget", TIME_IS_UP, TIME_IS_UP)
+    assert (cycle.state, cycle.budget_spent, cycle.state_reason) == ("over_budget", TIME_SPENT, TIME_SPENT)
     assert set(world.states(*said)) == {"new"}
     decree("budget", working_seconds=120.0)
     world.cycle()
@@ -59,10 +59,10 @@ def test_a_deadline_between_jobs_keeps_what_is_complete(world: World) -> None:
         step.run(1)
 
     cycle.refresh_from_db()
-    assert (cycle.state, cycle.budget_spent) == ("over_budget", TIME_IS_UP)
+    assert (cycle.state, cycle.budget_spent) == ("over_budget", TIME_SPENT)
     assert (cycle.counts["created"], cycle.counts["deferred"]) == (1, 2)
     assert sorted(world.states(*said)) == ["new"] * 6 + ["settled"] * 3
-    assert set(ClusterJob.objects.filter(state="deferred").values_list("state_reason", flat=True)) == {TIME_IS_UP}
+    assert set(ClusterJob.objects.filter(state="deferred").values_list("state_reason", flat=True)) == {TIME_SPENT}
     world.check(cycle)
     world.cycle()
     assert_all_found(world, said, 3)
@@ -151,7 +151,7 @@ def test_a_wait_that_outlasts_the_budget_ends_the_cycle(world: World, purpose: s
 
     cycle = world.cycle()
 
-    assert (cycle.state, cycle.budget_spent) == ("over_budget", SERVER_IS_BUSY)
+    assert (cycle.state, cycle.budget_spent) == ("over_budget", SERVER_BUSY)
     assert set(world.states(*said)) == {"new"}
     world.cycle()
     assert_all_found(world, said, 1)
@@ -181,7 +181,7 @@ def test_a_server_that_always_asks_to_wait_does_not_keep_a_cycle_open(world: Wor
         sweep()
 
     cycle.refresh_from_db()
-    assert (cycle.state, cycle.budget_spent) == ("over_budget", SERVER_IS_BUSY)
+    assert (cycle.state, cycle.budget_spent) == ("over_budget", SERVER_BUSY)
     assert world.calls("synthesize") == 3
     assert set(world.states(*said)) == {"new"}
 

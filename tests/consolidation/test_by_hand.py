@@ -6,18 +6,20 @@ from datetime import timedelta
 import pytest
 
 from memory.access import Viewer
-from memory.consolidation.by_hand import (
-    CannotTestify,
-    NotOfOneScope,
-    Part,
-    SaidAlready,
-    found_belief,
+from memory.consolidation.curation import (
+    BeliefText,
+    DifferentScopes,
+    DuplicateBelief,
+    InvalidEvidence,
+    InvalidStatement,
+    SplitPart,
+    embed_statements,
     merge_beliefs,
     split_belief,
+    state_belief,
 )
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.cycle import BeliefsDisabled
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
@@ -55,31 +57,31 @@ def author(world: World, reason: str = "a new kiln") -> Author:
 
 def correct(world: World, belief: Belief, statement: str | None = None) -> Belief:
     """Correct a belief and return what holds in its place, else itself."""
-    wording = Wording(statement=statement) if statement else None
+    wording = BeliefText(statement=statement) if statement else None
     reshaped = correct_belief(belief=world.now_of(belief), wording=wording, author=author(world))
     return reshaped.made[0] if reshaped.made else reshaped.changed[0]
 
 
 def merge(world: World, one: Belief, other: Belief) -> Belief:
-    [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[OLD])
-    done = merge_beliefs(ids=(one.pk, other.pk), wording=Wording(statement=OLD), vector=vector, author=author(world))
+    [vector] = embed_statements(workspace_id=world.workspace.pk, statements=[OLD])
+    done = merge_beliefs(ids=(one.pk, other.pk), wording=BeliefText(statement=OLD), vector=vector, author=author(world))
     return done.made[0]
 
 
 def split(world: World, belief: Belief, *verdicts: dict[str, Verdict]) -> list[Belief]:
-    wordings = [Wording(statement=WINTER, context="in winter"), Wording(statement=SUMMER, context="in summer")]
-    vectors = embed_wordings(workspace_id=world.workspace.pk, statements=[one.statement for one in wordings])
+    wordings = [BeliefText(statement=WINTER, context="in winter"), BeliefText(statement=SUMMER, context="in summer")]
+    vectors = embed_statements(workspace_id=world.workspace.pk, statements=[one.statement for one in wordings])
     parts = [
-        Part(wording=wording, vector=vector, verdicts=said)
+        SplitPart(wording=wording, vector=vector, verdicts=said)
         for wording, vector, said in zip(wordings, vectors, verdicts, strict=True)
     ]
     return list(split_belief(belief_id=belief.pk, parts=parts, author=author(world)).made)
 
 
 def state(world: World, statement: str, verdicts: dict[Episode, Verdict]) -> Belief:
-    [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[statement])
-    return found_belief(
-        wording=Wording(statement=statement, subject="Kiln"),
+    [vector] = embed_statements(workspace_id=world.workspace.pk, statements=[statement])
+    return state_belief(
+        wording=BeliefText(statement=statement, subject="Kiln"),
         vector=vector,
         verdicts={episode.pk: verdict for episode, verdict in verdicts.items()},
         viewer=Viewer(workspace=world.workspace),
@@ -154,7 +156,7 @@ def test_a_correction_that_another_belief_says_already_bears_that_one_out(world:
 def test_what_can_be_no_belief_is_refused(world: World, belief: Belief, statement: str) -> None:
     """B8.3: nothing is stored, the curator's episode neither."""
     before = world.rows()
-    with pytest.raises(CannotStand):
+    with pytest.raises(InvalidStatement):
         correct(world, belief, statement)
     assert world.rows() == before
 
@@ -181,8 +183,8 @@ def test_what_was_corrected_comes_back_once_nothing_lives_in_its_place(world: Wo
     """B22: a slip of the hand is no dead end."""
     new = correct(world, belief, NEW)
     with pytest.raises(IllegalTransitionError, match=f"archive or forget {new.pk} first"):
-        curate_belief(belief_id=belief.pk, act=Act.RESTORE, reason="a slip", actor=LENA, now=world.now)
-    for key, act in ((new.pk, Act.FORGET), (belief.pk, Act.RESTORE)):
+        curate_belief(belief_id=belief.pk, act=CuratorAction.RESTORE, reason="a slip", actor=LENA, now=world.now)
+    for key, act in ((new.pk, CuratorAction.FORGET), (belief.pk, CuratorAction.RESTORE)):
         curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=author(world).now)
 
     assert world.now_of(belief).status == "active"
@@ -207,7 +209,7 @@ def test_two_beliefs_become_one_by_hand(world: World, belief: Belief) -> None:
 def test_beliefs_of_different_users_stay_apart(world: World) -> None:
     """B13."""
     one, other = world.hold(OLD, about="kiln", user="ana"), world.hold(TWIN, about="kiln", user="ben")
-    with pytest.raises(NotOfOneScope):
+    with pytest.raises(DifferentScopes):
         merge(world, one, other)
 
 
@@ -228,7 +230,7 @@ def test_a_part_cannot_rest_on_what_is_no_evidence_of_the_belief(world: World, b
     """B12."""
     stranger = factories.episode(workspace=world.workspace)
     mine = Episode.objects.exclude(pk=stranger.pk).order_by("pk")[0]
-    with pytest.raises(CannotTestify, match=stranger.pk):
+    with pytest.raises(InvalidEvidence, match=stranger.pk):
         split(world, belief, {mine.pk: Verdict.SUPPORTS}, {stranger.pk: Verdict.SUPPORTS})
     assert world.now_of(belief).status == "active"
 
@@ -249,17 +251,17 @@ def test_a_belief_is_stated_with_its_evidence(world: World) -> None:
 def test_what_is_said_already_is_not_stated_again(world: World, belief: Belief) -> None:
     """B8.5, B22: nor what a person archived; both errors name the belief."""
     episode = factories.episode(workspace=world.workspace, language="en")
-    with pytest.raises(SaidAlready) as live:
+    with pytest.raises(DuplicateBelief) as live:
         state(world, belief.statement, {episode: Verdict.SUPPORTS})
-    curate_belief(belief_id=belief.pk, act=Act.ARCHIVE, reason="x", actor=LENA, now=world.now)
-    with pytest.raises(SaidAlready, match="archived it: restore that one") as archived:
+    curate_belief(belief_id=belief.pk, act=CuratorAction.ARCHIVE, reason="x", actor=LENA, now=world.now)
+    with pytest.raises(DuplicateBelief, match="archived it: restore that one") as archived:
         state(world, belief.statement, {episode: Verdict.SUPPORTS})
     assert live.value.id == archived.value.id == belief.pk
 
 
 def test_what_was_forgotten_may_be_stated_again_by_hand(world: World, belief: Belief) -> None:
     """B22: the tombstone stands against cycles, and stays."""
-    curate_belief(belief_id=belief.pk, act=Act.FORGET, reason="x", actor=LENA, now=world.now)
+    curate_belief(belief_id=belief.pk, act=CuratorAction.FORGET, reason="x", actor=LENA, now=world.now)
     episode = factories.episode(workspace=world.workspace, language="en")
 
     stated = state(world, belief.statement, {episode: Verdict.SUPPORTS})
@@ -272,7 +274,7 @@ def test_what_was_forgotten_may_be_stated_again_by_hand(world: World, belief: Be
 def test_what_is_no_evidence_founds_nothing(world: World, given: dict[str, object]) -> None:
     """R10, B4."""
     episode = factories.episode(workspace=world.workspace, **given)
-    with pytest.raises(CannotTestify, match=episode.pk):
+    with pytest.raises(InvalidEvidence, match=episode.pk):
         state(world, NEW, {episode: Verdict.SUPPORTS})
 
 
@@ -299,7 +301,7 @@ def test_no_hand_makes_a_belief_where_beliefs_are_off(world: World, belief: Beli
     """B22: nor changes one, and a curator's episode is not stored either."""
     world.workspace.is_believing = False
     world.workspace.save()
-    with pytest.raises(BeliefsAreOff):
+    with pytest.raises(BeliefsDisabled):
         ACTS[act](world, belief)
     assert world.now_of(belief).status == "active"
     assert Evidence.objects.filter(belief=belief).count() == 3
@@ -356,7 +358,7 @@ def test_what_was_forgotten_is_no_evidence_when_it_is_said_again(
     forget_episode(episode=said, actor=LENA, now=author(world).now)
     if statement:
         new = Belief.objects.get(statement=NEW)
-        for key, act in ((new.pk, Act.FORGET), (belief.pk, Act.RESTORE)):
+        for key, act in ((new.pk, CuratorAction.FORGET), (belief.pk, CuratorAction.RESTORE)):
             curate_belief(belief_id=key, act=act, reason="a slip", actor=LENA, now=author(world).now)
     before = remembered(world)
 
@@ -383,11 +385,11 @@ def test_undoing_a_cycle_leaves_what_a_hand_made_of_it(world: World, belief: Bel
 def test_a_vector_of_the_model_that_was_is_not_stored_under_the_one_that_is(world: World) -> None:
     """B8a: a workspace may move to another model between the embedding of a wording and its being stored."""
     episodes = world.say_all(["The kiln burnt for 5 hours.", "It burnt so again."], about="kiln")
-    [vector] = embed_wordings(workspace_id=world.workspace.pk, statements=[OLD])
+    [vector] = embed_statements(workspace_id=world.workspace.pk, statements=[OLD])
     Workspace.objects.filter(pk=world.workspace.pk).update(embedding_model="another")
     with pytest.raises(EmbeddingUnavailable, match="ask again"):
-        found_belief(
-            wording=Wording(statement=OLD, subject="Kiln"),
+        state_belief(
+            wording=BeliefText(statement=OLD, subject="Kiln"),
             vector=vector,
             verdicts={episode.pk: Verdict.SUPPORTS for episode in episodes},
             viewer=Viewer(workspace=world.workspace),

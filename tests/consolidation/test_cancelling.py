@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import begin_attempt, open_cycle
-from memory.consolidation.idle import is_idle_after
+from memory.consolidation.cycle import begin_attempt, database_now, open_cycle
+from memory.consolidation.finish import CycleEnded, cancel_cycle, is_idle_after
 from memory.domain.identity import Actor, ActorKind
 from memory.llm.call_log import settle_calls
 from memory.models import Belief, ClusterJob, Cycle, Trigger
@@ -121,7 +119,7 @@ def test_cancelling_twice_is_cancelling_once(world: World) -> None:
 
 def test_what_has_ended_cannot_be_cancelled(world: World) -> None:
     cycle = world.cycle()
-    with pytest.raises(CycleHasEnded, match="has ended as finished"):
+    with pytest.raises(CycleEnded, match="has ended as finished"):
         cancel_cycle(cycle_id=cycle.pk, actor=LENA)
     assert Cycle.objects.get().cancelled_by == ""
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation import gate, restructure
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.cycle import open_cycle, spend_budget
+from memory.consolidation import apply, restructure
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.cycle import mark_budget_spent, open_cycle
 from memory.consolidation.finish import close_cycle
+from memory.consolidation.gates import run_gates
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.walk import walk_gates
 from memory.domain.lifecycle import CycleState, JobState, Reason
 from memory.models import Cycle, StructuralChild, StructuralJob, Trigger
 from tests.consolidation.restructuring import NEW, child_of, contradict, doubted, job_of, reasons
@@ -23,7 +23,7 @@ def test_over_budget_a_job_is_left_to_a_later_cycle(world: World) -> None:
     """B8.6, B9: unfinished jobs carry over; until then the belief is not archived."""
     old = doubted(world, supports=3, against=9)
     contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.before_gate = lambda: mark_budget_spent(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
 
     first = world.cycle()
 
@@ -39,7 +39,7 @@ def test_what_was_carried_over_is_decided_again(world: World) -> None:
     """B8.6: support that came meanwhile takes the ground away."""
     old = doubted(world)
     contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.before_gate = lambda: mark_budget_spent(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
     world.cycle()
     world.before_gate = lambda: None
     for n in range(5):
@@ -55,7 +55,7 @@ def test_evidence_that_came_meanwhile_makes_a_new_job(world: World) -> None:
     """B8.6: decision and version are checked again; what was asked of other evidence is not used."""
     old = doubted(world)
     contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.before_gate = lambda: mark_budget_spent(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
     world.cycle()
     world.before_gate = lambda: None
     contradict(world)
@@ -71,7 +71,7 @@ def test_what_an_ended_cycle_left_behind_is_taken_up(world: World) -> None:
     """B8.6: a job that still names a cycle that is no more waits like any other, and keeps no belief for ever."""
     old = doubted(world)
     contradict(world)
-    world.before_gate = lambda: spend_budget(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
+    world.before_gate = lambda: mark_budget_spent(cycle_id=Cycle.objects.latest("opened_at").pk, reason="working time")
     first = world.cycle()
     StructuralJob.objects.update(cycle=first, lease_owner="dead", leased_until=world.now + timedelta(days=99999))
     world.before_gate = lambda: None
@@ -86,7 +86,7 @@ def test_what_was_judged_under_another_embedding_model_is_embedded_anew(world: W
     """B8.6, B22: a child is held against tombstones in today's space, and asked about no more."""
     doubted(world)
     buried = world.hold(NEW, about="kiln", likeness=0.8, supports=3)
-    curate_belief(belief_id=buried.pk, act=Act.FORGET, reason="not ours to know", actor=LENA, now=world.now)
+    curate_belief(belief_id=buried.pk, act=CuratorAction.FORGET, reason="not ours to know", actor=LENA, now=world.now)
     contradict(world)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
     for step in steps_of(cycle):
@@ -114,9 +114,9 @@ def test_gates_open_nothing_for_a_cycle_that_has_ended(world: World, monkeypatch
 
     def late(*, cycle: Cycle, **given: Any) -> Any:
         close_cycle(cycle=cycle, attempt=cycle.attempt, state=CycleState.FAILED, reason="too many attempts")
-        return walk_gates(cycle=cycle, **given)
+        return run_gates(cycle=cycle, **given)
 
-    monkeypatch.setattr(gate, "walk_gates", late)
+    monkeypatch.setattr(apply, "run_gates", late)
     cycle = world.cycle()
 
     assert (cycle.state, reasons(old, cycle)) == ("failed", {})
@@ -130,12 +130,12 @@ def test_an_overtaken_attempt_asks_no_gate(world: World, monkeypatch: pytest.Mon
 
     def late(*, cycle: Cycle, **given: Any) -> Any:
         Cycle.objects.filter(pk=cycle.pk).update(attempt=cycle.attempt + 1)
-        decisions = walk_gates(cycle=cycle, **given)
+        decisions = run_gates(cycle=cycle, **given)
         assert decisions == []
         Cycle.objects.filter(pk=cycle.pk).update(attempt=cycle.attempt)
-        return walk_gates(cycle=cycle, **given)
+        return run_gates(cycle=cycle, **given)
 
-    monkeypatch.setattr(gate, "walk_gates", late)
+    monkeypatch.setattr(apply, "run_gates", late)
     world.cycle()
 
     assert job_of(world).state == JobState.APPLIED

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
 from memory.facts.remember import remember, run_remember_job
@@ -356,7 +356,9 @@ def test_what_a_person_archives_as_changed_is_archived_again(mara: Teller) -> No
     """B22: their reason is no gate's, whatever they write."""
     mara.cycle(DANA)
     mara.now += DAY
-    curate_belief(belief_id=mara.belief("Dana").pk, act=Act.ARCHIVE, reason="changed", actor=LENA, now=mara.now)
+    curate_belief(
+        belief_id=mara.belief("Dana").pk, act=CuratorAction.ARCHIVE, reason="changed", actor=LENA, now=mara.now
+    )
 
     assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []
 

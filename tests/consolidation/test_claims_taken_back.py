@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.consolidation.undo import undo_cycle
+from memory.consolidation.rebuild import rebuild_beliefs
+from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, Cycle, Evidence, ModelCall
 from tests import factories
@@ -86,7 +85,7 @@ def test_a_released_claim_is_heard_again(mara: Teller) -> None:
     undo(mara, cycle)
     assert mara.belief("oat").status == "active"
 
-    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=cycle.pk)))
+    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
     mara.cycle()
 
     assert mara.belief("oat").status == "challenged"
@@ -98,7 +97,7 @@ def test_a_released_telling_founds_its_belief_again(mara: Teller) -> None:
     cycle = mara.cycle(DANA)
     undo(mara, cycle)
 
-    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=cycle.pk)))
+    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
     mara.cycle()
 
     assert sorted(Belief.objects.values_list("status", flat=True)) == ["active", "invalidated"]

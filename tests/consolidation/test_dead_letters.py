@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
-from memory.consolidation.idle import is_idle_after
+from memory.consolidation.episode_states import list_dead_letters, retry_dead_letters
+from memory.consolidation.finish import is_idle_after
 from memory.models import ClusterMember, Episode
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import say_matters

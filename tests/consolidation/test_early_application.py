@@ -4,14 +4,13 @@ from datetime import timedelta
 
 from django.db import connection
 
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_jobs, apply_ready
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs, apply_ready
-from memory.consolidation.jobs import cycle_to_apply
-from memory.consolidation.synthesize import synthesize_cluster
+from memory.consolidation.jobs import find_cycle_to_apply
+from memory.consolidation.judge import classify_cluster, synthesize_cluster
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests import factories
 from tests.consolidation.test_twins import FIVE, say_two_clusters
@@ -39,7 +38,7 @@ def test_a_job_that_none_precedes_is_applied_before_the_others_are_judged(world:
     """B8.5: the first of two is a belief while the second still waits for its model."""
     cycle, first, _ = plan_two_jobs(world)
     judge(first, cycle)
-    assert cycle_to_apply(job_id=first.pk) == cycle.pk
+    assert find_cycle_to_apply(job_id=first.pk) == cycle.pk
 
     apply_ready(cycle_id=cycle.pk, attempt=cycle.attempt)
 
@@ -51,7 +50,7 @@ def test_a_job_behind_one_that_is_still_judged_waits(world: World) -> None:
     """B8.5: which of two twins came first must not depend on who was slow."""
     cycle, _, second = plan_two_jobs(world)
     judge(second, cycle)
-    assert cycle_to_apply(job_id=second.pk) is None
+    assert find_cycle_to_apply(job_id=second.pk) is None
 
     apply_ready(cycle_id=cycle.pk, attempt=cycle.attempt)
 

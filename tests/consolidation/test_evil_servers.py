@@ -13,7 +13,7 @@ import pytest
 
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.models import CallOutcome, Cycle, CycleStep, Episode, ModelCall, Trigger
 from tests.api.caller import caller
 from tests.consolidation.conftest import Decree

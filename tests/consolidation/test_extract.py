@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
-from memory.consolidation.gate import apply_jobs
 from memory.models import CycleStep, Episode, EpisodeEmbedding, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import MODEL, World
@@ -70,7 +70,7 @@ def test_an_episode_that_is_all_echo_settles_and_stops_nobody(world: World) -> N
 def test_what_a_crash_left_without_a_vector_is_not_pooled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """B7, B11: the step died of an error and the canvas went on; the episodes are as new as before."""
     said = world.say_all([f"Shed {n} is full." for n in range(3)], about="shed")
-    monkeypatch.setattr("memory.consolidation.extract.embed_patiently", lambda **_: 1 / 0)
+    monkeypatch.setattr("memory.consolidation.extract.embed_with_retries", lambda **_: 1 / 0)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
     with pytest.raises(ZeroDivisionError):
         extract_episodes(cycle_id=cycle.pk, attempt=1)

@@ -6,15 +6,14 @@ import pytest
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_job
+from memory.consolidation.belief_creation import record_job_evidence
 from memory.consolidation.cluster import cluster_episodes
-from memory.consolidation.cycle import begin_attempt, open_cycle, seconds_left, step_of_cycle, take_up_cycle
+from memory.consolidation.cycle import begin_attempt, claim_attempt, enter_step, open_cycle, seconds_left
 from memory.consolidation.extract import extract_episodes
-from memory.consolidation.gate import apply_job
-from memory.consolidation.leases import leased_job
-from memory.consolidation.sweep import sweep
-from memory.consolidation.synthesize import synthesize_cluster
-from memory.consolidation.testimony import give_evidence
+from memory.consolidation.jobs import leased_job
+from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.schedule import sweep
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import JobState
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
@@ -72,7 +71,7 @@ def test_an_older_attempt_finds_nothing_to_do(world: World, cycle: Cycle, name: 
             abandon(cycle)
             assert begin_attempt(cycle_id=cycle.pk) == 2
             if name != "extract":
-                assert take_up_cycle(cycle_id=cycle.pk, attempt=2)
+                assert claim_attempt(cycle_id=cycle.pk, attempt=2)
             before, calls = world.rows(), len(world.server.log)
             step.run(1)
             assert world.rows() == before
@@ -84,12 +83,12 @@ def test_an_older_attempt_finds_nothing_to_do(world: World, cycle: Cycle, name: 
 
 def test_a_step_that_is_overtaken_as_it_begins_does_nothing(world: World, cycle: Cycle) -> None:
     """The fence: a step of an older attempt has no body."""
-    take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    claim_attempt(cycle_id=cycle.pk, attempt=1)
     abandon(cycle)
     begin_attempt(cycle_id=cycle.pk)
     before = world.rows()
 
-    with step_of_cycle(cycle_id=cycle.pk, attempt=1, name="extract") as step:
+    with enter_step(cycle_id=cycle.pk, attempt=1, name="extract") as step:
         assert step is None
 
     assert world.rows()["Episode"] == before["Episode"]
@@ -181,7 +180,7 @@ def test_evidence_that_is_there_is_not_inserted_again(world: World, cycle: Cycle
     job = ClusterJob.objects.get(kind="singles")
     before = world.rows()
 
-    assert give_evidence(cycle=cycle, job=job) == []
+    assert record_job_evidence(cycle=cycle, job=job) == []
 
     assert world.rows() == before
 
@@ -246,7 +245,7 @@ def test_an_error_in_a_step_counts_as_a_claim(world: World, cycle: Cycle, monkey
     """Poison: a job that no code can stomach ends, too."""
     plan(cycle)
     job = ClusterJob.objects.get(kind="singles")
-    monkeypatch.setattr("memory.consolidation.classify.judge", lambda **_: 1 / 0)
+    monkeypatch.setattr("memory.consolidation.judge.judge_targets", lambda **_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         classify_cluster(job_id=job.pk, attempt=1)
@@ -259,7 +258,7 @@ def test_a_job_that_cannot_be_applied_keeps_no_other_from_it(
     world: World, cycle: Cycle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate: its transaction is undone, it fails alone, and the next cycle tries again."""
-    monkeypatch.setattr("memory.consolidation.birth.create_belief", lambda **_: 1 / 0)
+    monkeypatch.setattr("memory.consolidation.belief_creation.create_belief", lambda **_: 1 / 0)
 
     run_steps(cycle)
 
@@ -287,7 +286,7 @@ def test_a_cycle_that_was_tried_too_often_fails_and_gives_everything_back(
     synthesize_cluster(job_id=ClusterJob.objects.get(kind="cluster").pk, attempt=1)
     abandon(cycle)
     sweep()
-    take_up_cycle(cycle_id=cycle.pk, attempt=2)
+    claim_attempt(cycle_id=cycle.pk, attempt=2)
     abandon(cycle)
 
     sweep()
@@ -315,7 +314,7 @@ def test_attempts_that_nobody_took_up_do_not_count(cycle: Cycle, decree: Decree)
 def test_an_attempt_counts_once_however_often_its_message_comes(cycle: Cycle) -> None:
     """B9: an attempt is claimed by the first that takes it up."""
     for attempt in (1, 1, 1):
-        take_up_cycle(cycle_id=cycle.pk, attempt=attempt)
+        claim_attempt(cycle_id=cycle.pk, attempt=attempt)
 
     cycle.refresh_from_db()
     assert (cycle.taken_attempt, cycle.claims) == (1, 1)
@@ -323,27 +322,27 @@ def test_an_attempt_counts_once_however_often_its_message_comes(cycle: Cycle) ->
 
 def test_a_new_attempt_has_its_minimum_and_a_repeated_message_no_more(world: World, cycle: Cycle) -> None:
     """B9: thirty seconds at least for another attempt; a message that comes again extends nothing."""
-    take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    claim_attempt(cycle_id=cycle.pk, attempt=1)
     Cycle.objects.filter(pk=cycle.pk).update(deadline_at=Now() + timedelta(seconds=3))
 
-    take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    claim_attempt(cycle_id=cycle.pk, attempt=1)
     assert seconds_left(cycle_id=cycle.pk) < 4
 
     abandon(cycle)
     begin_attempt(cycle_id=cycle.pk)
-    take_up_cycle(cycle_id=cycle.pk, attempt=2)
+    claim_attempt(cycle_id=cycle.pk, attempt=2)
     assert 25 < seconds_left(cycle_id=cycle.pk) <= 31
 
 
 def test_time_without_a_worker_is_no_working_time(world: World, cycle: Cycle) -> None:
     """B9: the wait for a lost worker moves the deadline."""
-    take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    claim_attempt(cycle_id=cycle.pk, attempt=1)
     Cycle.objects.filter(pk=cycle.pk).update(
         seen_at=Now() - timedelta(seconds=100), deadline_at=Now() - timedelta(seconds=20)
     )
     abandon(cycle)
     begin_attempt(cycle_id=cycle.pk)
 
-    take_up_cycle(cycle_id=cycle.pk, attempt=2)
+    claim_attempt(cycle_id=cycle.pk, attempt=2)
 
     assert 75 < seconds_left(cycle_id=cycle.pk) <= 81

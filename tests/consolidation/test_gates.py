@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.cycle import open_cycle, take_up_cycle
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.cycle import claim_attempt, open_cycle
+from memory.consolidation.gates import run_gates
 from memory.consolidation.schedule import open_due_cycles
-from memory.consolidation.walk import walk_gates
 from memory.domain.evidence import Verdict
 from memory.domain.gates import ArchiveGate
 from memory.domain.identity import Actor, ActorKind
@@ -75,7 +75,7 @@ def test_time_archives_what_a_person_challenged_too(world: World) -> None:
     """B14: challenged beliefs are live; a stale and weak one is put away, and the schedule comes for it."""
     belief = world.hold(KILN, about="kiln", supports=3)
     lena = Actor(kind=ActorKind.PERSON, name="lena")
-    curate_belief(belief_id=belief.pk, act=Act.CHALLENGE, reason="Is it?", actor=lena, now=world.now)
+    curate_belief(belief_id=belief.pk, act=CuratorAction.CHALLENGE, reason="Is it?", actor=lena, now=world.now)
     world.now += timedelta(days=91)
 
     opened = open_due_cycles(now=world.now)
@@ -89,11 +89,11 @@ def test_a_decision_that_is_renewed_bears_the_time_of_its_renewal(world: World) 
     """B8.5: a belief asked twice in a cycle keeps the later decision, and when it was made."""
     belief = world.hold(KILN, about="kiln", supports=3)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
-    take_up_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
-    walk_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
+    claim_attempt(cycle_id=cycle.pk, attempt=cycle.attempt)
+    run_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
     first = GateDecision.objects.get().created_at
 
-    walk_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
+    run_gates(cycle=cycle, belief_ids=[belief.pk], gates=(ArchiveGate(),))
 
     assert GateDecision.objects.get().created_at > first
 
@@ -238,7 +238,7 @@ def test_what_died_between_evidence_and_gates_is_decided_by_the_next_attempt(
     contradict(world, 3)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
     with monkeypatch.context() as dying:
-        dying.setattr("memory.consolidation.gate.walk_gates", lambda **_: 1 / 0)
+        dying.setattr("memory.consolidation.apply.run_gates", lambda **_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run_steps(cycle)
     assert (world.now_of(belief).beta, decisions(world)) == (4.0, [])

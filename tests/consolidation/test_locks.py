@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, transaction
 
-from memory.consolidation.gate import apply_job
-from memory.consolidation.release import release_members
+from memory.consolidation.apply import apply_job, release_members
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, ClusterMember, Cycle, Episode, JobKind
 from tests import factories

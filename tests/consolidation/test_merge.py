@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from memory.consolidation.cycle import open_cycle, take_up_cycle
-from memory.consolidation.twins import Twin
-from memory.consolidation.walk import walk_gates
+from memory.consolidation.cycle import claim_attempt, open_cycle
+from memory.consolidation.gates import NearDuplicate, run_gates
 from memory.models import Belief, Evidence, GateDecision, Lineage, StructuralJob, Trigger
 from tests.consolidation.restructuring import OLD, TWIN, child_of, job_of, reasons, twins
 from tests.consolidation.world import World
@@ -138,11 +137,11 @@ def test_a_twin_archived_in_the_same_walk_is_no_twin(world: World) -> None:
     firm = world.hold(TWIN, about="kiln", likeness=0.95, supports=6, id="bl_000000000002")
     later = world.now + timedelta(days=91)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=later, trigger=Trigger.PERSON)
-    take_up_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
-    shut = Twin(id=firm.pk, similarity=0.95, passes_guard=False, was_found_different=False)
-    near = Twin(id=stale.pk, similarity=0.95, passes_guard=True, was_found_different=False)
+    claim_attempt(cycle_id=cycle.pk, attempt=cycle.attempt)
+    shut = NearDuplicate(id=firm.pk, similarity=0.95, passes_guard=False, was_found_different=False)
+    near = NearDuplicate(id=stale.pk, similarity=0.95, passes_guard=True, was_found_different=False)
 
-    walk_gates(cycle=cycle, belief_ids=[stale.pk, firm.pk], twins={stale.pk: [shut], firm.pk: [near]})
+    run_gates(cycle=cycle, belief_ids=[stale.pk, firm.pk], twins={stale.pk: [shut], firm.pk: [near]})
 
     assert world.now_of(stale).status == "archived"
     assert reasons(firm, cycle)["merge"] == "no_twin"

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memory.consolidation.cycle import note_new_episodes, open_cycle
-from memory.consolidation.schedule import open_due_cycles, open_missed_cycles
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.schedule import open_cycle_for_new_episodes, open_due_cycles, open_missed_cycles
 from memory.ledger.transactions import lock_workspace
 from memory.models import Cycle, Episode, Trigger, Workspace
 from tests import factories
@@ -69,7 +69,7 @@ def impatient() -> Iterator[None]:
 def test_nothing_that_starts_by_itself_waits_for_a_held_workspace(workspace: Workspace) -> None:
     """B7: neither the twentieth episode, nor the schedule, nor the sweeper."""
     with held(workspace):
-        assert note_new_episodes(workspace_id=workspace.pk, now=timezone.now()) is None
+        assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=timezone.now()) is None
         assert open_due_cycles(now=timezone.now()) == open_missed_cycles(now=timezone.now()) == []
 
     assert not Cycle.objects.exists()
@@ -95,7 +95,7 @@ def test_a_person_waits_until_the_workspace_is_free(workspace: Workspace) -> Non
 def test_the_sweeper_opens_what_was_missed(workspace: Workspace) -> None:
     """B7: not the schedule, which may be four hours away."""
     with held(workspace):
-        note_new_episodes(workspace_id=workspace.pk, now=timezone.now())
+        open_cycle_for_new_episodes(workspace_id=workspace.pk, now=timezone.now())
 
     tasks.sweep()
     tasks.sweep()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pairs import UNSURE, all_pairs, make_beliefs, make_vectors, threshold
-from memory.consolidation import twins
+from memory.consolidation import gates
 from memory.domain.similarity import identity_profile
 
 COUNT = 400
@@ -14,12 +14,12 @@ COUNT = 400
 @pytest.mark.parametrize("block", [7, 64, 1024])
 def test_all_pairs_of_what_changed_are_found_once(share: float, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """B13: compared with all pairs in double precision; who changed stands anywhere, and one of them is gone by now."""
-    monkeypatch.setattr(twins, "_BLOCK", block)
+    monkeypatch.setattr(gates, "_BLOCK_BELIEFS", block)
     vectors, beliefs = make_vectors(count=COUNT), make_beliefs(count=COUNT)
     drawn = np.random.default_rng(1).random(COUNT) < share
     changed = {belief.id for belief, is_drawn in zip(beliefs, drawn, strict=True) if is_drawn} | {"gone"}
     profile = identity_profile(model="drawn")
-    pairs = list(twins.near_pairs(changed=changed, beliefs=beliefs, vectors=vectors, profile=profile))
+    pairs = list(gates.find_near_pairs(changed=changed, beliefs=beliefs, vectors=vectors, profile=profile))
     found = {(int(one.id), int(other.id)) for one, other, _ in pairs}
     expected, possible = (
         {(one, other) for one, other in all_pairs(vectors=vectors, threshold=threshold() + margin) if drawn[one]}
@@ -37,4 +37,4 @@ def test_of_nothing_there_are_no_pairs() -> None:
     """B13."""
     nothing = np.zeros((0, 768), dtype=np.float32)
     profile = identity_profile(model="drawn")
-    assert not list(twins.near_pairs(changed={"gone"}, beliefs=[], vectors=nothing, profile=profile))
+    assert not list(gates.find_near_pairs(changed={"gone"}, beliefs=[], vectors=nothing, profile=profile))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
+from memory.consolidation.episode_states import list_dead_letters, retry_dead_letters
 from memory.domain.lifecycle import CycleState
 from memory.language.synthesis import extract_statement
 from memory.language.verdicts import judge_by_rules
@@ -87,7 +87,7 @@ def test_what_breaks_a_step_is_set_aside_after_one_failure(
 def test_what_breaks_a_verdict_is_cornered(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """E6: the batch is halved down to it at no cost, and the others get their verdicts."""
     monkeypatch.setattr("memory.llm.offline.judge_by_rules", breaking(judge_by_rules))
-    monkeypatch.setattr("memory.consolidation.classify.passes_guard", lambda **_: False)  # so that all are asked about
+    monkeypatch.setattr("memory.consolidation.judge.passes_guard", lambda **_: False)  # so that all are asked about
     tell(workspace, *SOUND)
     poison = tell(workspace, POISON)[0]
 

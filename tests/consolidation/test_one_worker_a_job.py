@@ -7,9 +7,8 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import Q
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.cycle import begin_attempt, open_cycle, step_of_cycle, take_up_cycle
-from memory.consolidation.leases import leased_job
+from memory.consolidation.cycle import begin_attempt, claim_attempt, database_now, enter_step, open_cycle
+from memory.consolidation.jobs import leased_job
 from memory.domain.lifecycle import JobState
 from memory.models import ClusterJob, Cycle, CycleStep, JobKind, Trigger
 from tests import factories
@@ -22,7 +21,7 @@ def job(transactional_db: None) -> ClusterJob:
     """Store a job of a running cycle."""
     workspace = factories.workspace()
     cycle, _ = open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)
-    assert take_up_cycle(cycle_id=cycle.pk, attempt=1)
+    assert claim_attempt(cycle_id=cycle.pk, attempt=1)
     Cycle.objects.update(leased_until=database_now(plus=600))
     return ClusterJob.objects.create(workspace=workspace, cycle=cycle, number=1, kind=JobKind.CLUSTER, members_hash="")
 
@@ -53,7 +52,7 @@ def test_workers_that_reach_for_a_job_at_the_same_moment_do_not_both_get_it(job:
 def test_nobody_overtakes_an_attempt_within_a_step_of_its_cycle(job: ClusterJob) -> None:
     """The step holds the cycle's row from its sign of life to its end, however late that sign was."""
     Cycle.objects.update(leased_until=database_now(plus=-1))
-    with ThreadPoolExecutor(1) as sweeper, step_of_cycle(cycle_id=job.cycle_id, attempt=1, name="cluster") as step:
+    with ThreadPoolExecutor(1) as sweeper, enter_step(cycle_id=job.cycle_id, attempt=1, name="cluster") as step:
         assert step is not None
         assert sweeper.submit(try_to_overtake, job.cycle_id).result(timeout=20) is None
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db.models import Q
 
-from memory.consolidation.classify import classify_cluster
+from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
+from memory.consolidation.dry_run import dry_run_cycle
 from memory.consolidation.extract import extract_episodes
-from memory.consolidation.gate import apply_jobs
-from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.consolidation.rehearsal import rehearse_cycle
+from memory.consolidation.judge import classify_cluster
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.erasure.erase import erase_memories
@@ -351,7 +351,7 @@ def test_whoever_carries_on_asks_about_the_same_and_pays_once(mara: World, monke
     tell(mara, "The walled garden has bees of three kinds.")
     cycle, job = open_with_plan(mara)
     with monkeypatch.context() as patched:
-        patched.setattr("memory.consolidation.classify._store_answers", lambda *_: 1 / 0)
+        patched.setattr("memory.consolidation.judge._store_answers", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             classify_cluster(job_id=job.pk, attempt=1)
     assert not JobVerdict.objects.filter(job=job).exists()
@@ -406,7 +406,7 @@ def test_a_dry_run_foresees_the_packed_call(mara: World) -> None:
     mara.cycle()
     mara.trouble.broken.clear()
 
-    [job] = rehearse_cycle(workspace=mara.workspace, now=mara.now).jobs
+    [job] = dry_run_cycle(workspace=mara.workspace, now=mara.now).jobs
 
     assert (job.kind, job.belief, list(job.beliefs), job.calls) == ("singles", held[0].pk, [held[0].pk], 1)
 

@@ -8,9 +8,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pytest_django import Settings
 
-from memory.consolidation.cycle import note_new_episodes, open_cycle
-from memory.consolidation.pausing import find_pause, resume
-from memory.consolidation.schedule import open_due_cycles, open_rested_cycles
+from memory.consolidation.cycle import end_pause, find_pause, open_cycle
+from memory.consolidation.schedule import open_cycle_for_new_episodes, open_cycles_after_pause, open_due_cycles
 from memory.models import Belief, Cycle, ModelCall, Pause, Trigger, Workspace
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import assert_all_found, say_matters
@@ -35,8 +34,8 @@ def let_rest(world: World) -> None:
 def starts_by_itself(world: World) -> bool:
     """Tell whether any wake-up that is nobody's wish opens a cycle, and take it back."""
     workspace = Workspace.objects.get(pk=world.workspace.pk)
-    opened = note_new_episodes(workspace_id=workspace.pk, now=world.now) is not None
-    opened |= bool(open_due_cycles(now=world.now)) | bool(open_rested_cycles(now=world.now))
+    opened = open_cycle_for_new_episodes(workspace_id=workspace.pk, now=world.now) is not None
+    opened |= bool(open_due_cycles(now=world.now)) | bool(open_cycles_after_pause(now=world.now))
     Cycle.objects.open().delete()
     return opened
 
@@ -70,8 +69,8 @@ def test_nothing_starts_by_itself_while_a_workspace_rests(world: World) -> None:
     world.cycle()
     assert not starts_by_itself(world)
     let_rest(world)
-    assert len(open_rested_cycles(now=world.now)) == 1
-    assert open_rested_cycles(now=world.now) == []
+    assert len(open_cycles_after_pause(now=world.now)) == 1
+    assert open_cycles_after_pause(now=world.now) == []
 
 
 def test_a_cycle_that_gets_something_done_ends_the_rest(world: World) -> None:
@@ -138,7 +137,7 @@ def test_a_stopped_workspace_is_tried_again_after_a_while(world: World) -> None:
     world.trouble.broken["synthesize"] = refuse(401)
     world.cycle()
     let_rest(world)
-    assert len(open_rested_cycles(now=world.now)) == 1
+    assert len(open_cycles_after_pause(now=world.now)) == 1
     world.cycle()
     assert rest_of(world) == ("auth", 2, 360.0)
     assert world.calls("synthesize") == 2
@@ -149,7 +148,7 @@ def test_a_person_ends_a_rest(world: World) -> None:
     say_matters(world, 1)
     world.trouble.broken["synthesize"] = refuse(401)
     world.cycle()
-    assert resume(workspace_id=world.workspace.pk)
+    assert end_pause(workspace_id=world.workspace.pk)
     assert starts_by_itself(world)
 
 
@@ -174,7 +173,7 @@ def test_a_workspace_at_its_cap_rests_until_the_next_utc_day(world: World) -> No
     let_rest(world)
     ModelCall.objects.update(started_at=Now() - timedelta(days=1))
     cap(world, daily_token_cap=60_000)
-    assert len(open_rested_cycles(now=world.now)) == 1
+    assert len(open_cycles_after_pause(now=world.now)) == 1
     world.cycle()
     assert_all_found(world, said, 2)
 

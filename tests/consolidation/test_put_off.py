@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.put_off import founded_beside
+from memory.consolidation.judge import created_alongside
 from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.models import Belief, ClusterJob, ClusterMember, Cycle, Episode
 from tests import factories
@@ -48,6 +48,6 @@ def test_only_since_it_was_judged_last_a_cluster_waits(turns: list[str], hidden:
     jobs = [turn(day, state, members) for day, state in enumerate(turns)]
     born = [factories.belief(workspace=workspace, born_in=job.cycle).pk for job in jobs]
 
-    found = Belief.objects.filter(founded_beside(job=jobs[-1], members=members))
+    found = Belief.objects.filter(created_alongside(job=jobs[-1], members=members))
 
     assert set(found.values_list("pk", flat=True)) == {born[day] for day in hidden}

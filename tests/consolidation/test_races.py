@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.domain.evidence import Verdict
 from memory.models import Belief, Cycle, Trigger
 from tests.consolidation.inline import run_steps

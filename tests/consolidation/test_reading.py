@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory.claims import read_episodes_into_claims, store_model_claims
-from memory.consolidation.asking import SERVER_IS_BUSY
+from memory.consolidation.model_calls import SERVER_BUSY
 from memory.llm.call_log import TOKENS_ARE_SPENT
 from memory.models import Claim, ClusterMember, Episode, ModelCall, ModelCallEpisode
 from tests.consolidation.conftest import Decree
@@ -281,7 +281,7 @@ def test_a_long_rate_limit_leaves_all_as_it_was(world: World) -> None:
 
     cycle = world.cycle()
 
-    assert cycle.budget_spent == SERVER_IS_BUSY
+    assert cycle.budget_spent == SERVER_BUSY
     assert unread(*said)
     assert world.states(*said) == ["new"] * 4
     assert not ClusterMember.objects.exists()
@@ -332,7 +332,7 @@ def test_a_reply_is_paid_once_though_its_reader_dies(world: World, decree: Decre
     decree("reading", messages=3)
     said = tell_all(world, hives(6))
     with monkeypatch.context() as patched:
-        patched.setattr("memory.consolidation.reading.store_model_claims", lambda **_: 1 / 0)
+        patched.setattr("memory.consolidation.extract.store_model_claims", lambda **_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             world.cycle()
     paid = ModelCall.objects.filter(purpose="read", outcome="ok").count()
@@ -357,7 +357,7 @@ def test_what_is_forgotten_during_a_call_is_not_told_by_its_reply(world: World, 
         return store_model_claims(**given)
 
     with monkeypatch.context() as patched:
-        patched.setattr("memory.consolidation.reading.store_model_claims", forget_first)
+        patched.setattr("memory.consolidation.extract.store_model_claims", forget_first)
         world.cycle()
     assert unread(said)
     assert world.states(said) == ["new"]

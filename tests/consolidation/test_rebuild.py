@@ -7,9 +7,8 @@ import pytest
 from django.db import connection
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.rebuild.service import CycleIsOpen, Rebuilt, rebuild_beliefs
-from memory.consolidation.undo import undo_cycle
+from memory.consolidation.rebuild import CycleIsOpen, RebuildResult, rebuild_beliefs
+from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
 from memory.models import (
     Belief,
     BeliefEmbedding,
@@ -46,7 +45,7 @@ def live_a_year(world: World) -> None:
         world.cycle(after=timedelta(days=days))
 
 
-def rebuild(world: World, **given: Any) -> Rebuilt:
+def rebuild(world: World, **given: Any) -> RebuildResult:
     return rebuild_beliefs(workspace=world.workspace, now=world.now + LATER, **given)
 
 
@@ -258,7 +257,7 @@ def test_drawn_histories_with_cycles_undone_are_the_same_again(world: World, see
     history.live(cycles=2)
     undone = _last(world)
     undo_cycle(cycle_id=undone, actor=LENA, now=world.now)
-    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=undone)))
+    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=undone)))
     history.live(cycles=2)
 
     assert rebuild(world).differences == []

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.domain.identity import Actor, ActorKind
 from memory.facts.reflection import backfill_subjects
 from memory.ledger.beliefs import hash_statement
@@ -37,7 +37,7 @@ def belief(world: World) -> Belief:
     return world.only_belief()
 
 
-def curate(world: World, act: Act) -> None:
+def curate(world: World, act: CuratorAction) -> None:
     curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=LENA, now=world.now)
 
 
@@ -51,9 +51,9 @@ def assert_the_same_again(world: World) -> None:
 
 def test_a_pin_holds_from_where_it_was_set_to_where_it_was_taken_away(world: World, belief: Belief) -> None:
     """B14, D9: due at day 91, pinned until day 100, archived at day 120."""
-    curate(world, Act.PIN)
+    curate(world, CuratorAction.PIN)
     world.cycle(after=timedelta(days=95))
-    curate(world, Act.UNPIN)
+    curate(world, CuratorAction.UNPIN)
     world.cycle(after=timedelta(days=25))
     assert world.now_of(belief).status == "archived"
 
@@ -89,7 +89,7 @@ def of_nobody(world: World) -> Belief:
 def test_what_a_person_restored_stays_for_its_time(world: World, belief: Belief) -> None:
     """B14."""
     world.cycle(after=timedelta(days=95))
-    curate(world, Act.RESTORE)
+    curate(world, CuratorAction.RESTORE)
     world.cycle(after=timedelta(days=5))
     assert world.now_of(belief).status == "active"
 
@@ -98,7 +98,7 @@ def test_what_a_person_restored_stays_for_its_time(world: World, belief: Belief)
 
 def test_what_a_person_archived_takes_evidence_and_stays_away(world: World, belief: Belief) -> None:
     """B14, B22."""
-    curate(world, Act.ARCHIVE)
+    curate(world, CuratorAction.ARCHIVE)
     world.say_all(KILN[3:], about="kiln")
     world.cycle(after=timedelta(days=1))
     assert (world.now_of(belief).status, world.now_of(belief).evidence_count) == ("archived", 5)
@@ -106,8 +106,10 @@ def test_what_a_person_archived_takes_evidence_and_stays_away(world: World, beli
     assert_the_same_again(world)
 
 
-@pytest.mark.parametrize("act", [Act.PIN, Act.ARCHIVE, Act.CHALLENGE, Act.FORGET])
-def test_an_act_during_a_cycle_finds_its_place(world: World, belief: Belief, act: Act) -> None:
+@pytest.mark.parametrize(
+    "act", [CuratorAction.PIN, CuratorAction.ARCHIVE, CuratorAction.CHALLENGE, CuratorAction.FORGET]
+)
+def test_an_act_during_a_cycle_finds_its_place(world: World, belief: Belief, act: CuratorAction) -> None:
     """B22: the cycle's own change of a status tells which came first."""
     world.say(KILN[3], about="kiln")
     world.before_gate = lambda: curate(world, act)
@@ -122,7 +124,7 @@ def test_a_belief_archived_by_a_cycle_and_restored_before_it_ended(world: World,
     """B22."""
     world.cycle(after=timedelta(days=95))
     restored_at = world.now
-    curate(world, Act.RESTORE)
+    curate(world, CuratorAction.RESTORE)
     Cycle.objects.filter(now=restored_at).update(finished_at=_after_the_last_act())
 
     assert_the_same_again(world)

@@ -14,12 +14,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
-from memory.consolidation import reembedding
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
 from memory.ingest.store import embed_changed_episodes, embed_episodes
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import Embedded, Embedder, local_embedder, static_embedder
+from memory.maintenance import reindex
+from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace
 from memory.models import (
     Belief,
     BeliefEmbedding,
@@ -97,9 +97,9 @@ def new(tmp_path: Path, settings: Settings) -> Watched:
     return Watched(local_embedder(settings.ENGRAM_EMBEDDING_MODEL))
 
 
-def move(workspace: Workspace, model: Watched, **given: Any) -> Moved:
+def move(workspace: Workspace, model: Watched, **given: Any) -> ReindexResult:
     """Move a workspace, waiting for nothing unless it is said how long."""
-    return reembed_workspace(workspace=workspace, model=model, **{"wait_seconds": 0.0} | given)
+    return reindex_workspace(workspace=workspace, model=model, **{"wait_seconds": 0.0} | given)
 
 
 def vectors_of(workspace: Workspace) -> set[tuple[str, str]]:
@@ -208,7 +208,7 @@ def test_a_text_that_changes_meanwhile_is_embedded_as_it_is_in_the_end(workspace
 def test_a_matter_that_changes_after_it_was_moved_is_moved_again(workspace: Workspace, new: Watched) -> None:
     """A new vector under the old model takes that of the other one away: it was of another text."""
     open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)
-    with pytest.raises(CycleGoesOn):
+    with pytest.raises(CycleStillOpen):
         move(workspace, new)
     episode = Episode.objects.filter(workspace=workspace).first()
     assert episode is not None
@@ -219,7 +219,7 @@ def test_a_matter_that_changes_after_it_was_moved_is_moved_again(workspace: Work
 def test_an_open_cycle_keeps_the_vectors_that_it_compares(workspace: Workspace, new: Watched) -> None:
     """A running cycle beside it: its thresholds and vectors stay those it began with."""
     open_cycle(workspace_id=workspace.pk, now=factories.NOW, trigger=Trigger.PERSON)
-    with pytest.raises(CycleGoesOn):
+    with pytest.raises(CycleStillOpen):
         move(workspace, new)
     assert embedder_of(workspace.pk).name == OLD
     assert {model for _, model in vectors_of(workspace)} == {OLD, new.name}
@@ -236,7 +236,7 @@ def test_the_change_waits_for_the_cycles_end(
         if len(waited) == 2:
             Cycle.objects.update(state="finished", finished_at=factories.NOW)
 
-    monkeypatch.setattr("memory.consolidation.reembedding.time.sleep", wait)
+    monkeypatch.setattr("memory.maintenance.reindex.time.sleep", wait)
     moved = move(workspace, new, wait_seconds=60.0)
     assert (len(waited), moved.dropped, embedder_of(workspace.pk).name) == (2, 3, new.name)
 
@@ -337,7 +337,7 @@ def test_a_move_that_was_killed_goes_on_where_it_was(
     workspace: Workspace, served: ModelServer, settings: Settings
 ) -> None:
     """Resumable: nothing that was stored is asked for again, and recall never went dark."""
-    count = 2 * reembedding.BATCH + 10
+    count = 2 * reindex.BATCH_TEXTS + 10
     for number in range(count):
         remembered(f"Note {number} of the kiln.", workspace=workspace)
     served.latency = 0.4

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from memory.consolidation.cancelling import cancel_cycle
 from memory.consolidation.cluster import cluster_episodes
-from memory.consolidation.cycle import BeliefsAreOff, open_cycle
+from memory.consolidation.cycle import BeliefsDisabled, open_cycle
+from memory.consolidation.dry_run import _read_only, dry_run_cycle
 from memory.consolidation.extract import extract_episodes
-from memory.consolidation.rehearsal import _read_only, rehearse_cycle
+from memory.consolidation.finish import cancel_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, ClusterJob, Episode, EpisodeEmbedding, ModelCall, Trigger, Workspace
 from tests import factories
@@ -23,7 +23,7 @@ KILN = "The kiln of the pottery burns 5 hours."
 
 
 def planned(workspace: Workspace, now: Any) -> list[tuple[str, list[str], list[str]]]:
-    rehearsal = rehearse_cycle(workspace=workspace, now=now)
+    rehearsal = dry_run_cycle(workspace=workspace, now=now)
     return [(job.kind, sorted(job.beliefs), list(job.episodes)) for job in rehearsal.jobs]
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_written_and_nobody_asked(busy: World) -> None:
     """B22: not even a lease."""
     embed_all(busy)
     before, asked = busy.rows(), len(busy.server.log)
-    rehearse_cycle(workspace=busy.workspace, now=busy.now)
+    dry_run_cycle(workspace=busy.workspace, now=busy.now)
     assert (busy.rows(), len(busy.server.log)) == (before, asked)
 
 
@@ -95,7 +95,7 @@ def test_the_estimate_is_not_exceeded(busy: World, settings: Any) -> None:
     settings.ENGRAM_PRICES = {settings.ENGRAM_SYNTHESIS_MODEL: [1, 2], settings.ENGRAM_CLASSIFICATION_MODEL: [1, 2]}
     embed_all(busy)
     ModelCall.objects.all().delete()
-    estimate = rehearse_cycle(workspace=busy.workspace, now=busy.now).estimate
+    estimate = dry_run_cycle(workspace=busy.workspace, now=busy.now).estimate
 
     busy.cycle()
 
@@ -117,7 +117,7 @@ def test_what_is_answered_already_costs_nothing(world: World) -> None:
         if number == 3:  # extract, cluster and the first synthesis
             cancel_cycle(cycle_id=cycle.pk, actor=Actor(kind=ActorKind.PERSON, name="lena"))
         step.run(1)
-    rehearsal = rehearse_cycle(workspace=world.workspace, now=world.now)
+    rehearsal = dry_run_cycle(workspace=world.workspace, now=world.now)
     assert rehearsal.estimate.calls["synthesize"] == 1
     assert sorted(job.calls for job in rehearsal.jobs) == [2, 3]
 
@@ -125,7 +125,7 @@ def test_what_is_answered_already_costs_nothing(world: World) -> None:
 def test_episodes_without_a_vector_are_told_apart(world: World) -> None:
     """B22: a server would have to embed them first; that is counted, and not done."""
     said = say_matters(world, 2)
-    rehearsal = rehearse_cycle(workspace=world.workspace, now=world.now)
+    rehearsal = dry_run_cycle(workspace=world.workspace, now=world.now)
     assert (rehearsal.episodes, rehearsal.unembedded, list(rehearsal.jobs)) == (len(said), 6, [])
     assert rehearsal.estimate.calls == {"embed": 1, "synthesize": 0, "classify": 0}
     assert world.server.log == []
@@ -139,7 +139,7 @@ def test_a_local_model_embeds_for_the_rehearsal_alone(workspace: Workspace) -> N
             workspace=workspace, text="Mara deploys the shop on Tuesday.", language="en",
             content_hash=f"{number:064}",
         )  # fmt: skip
-    rehearsal = rehearse_cycle(workspace=workspace, now=factories.NOW)
+    rehearsal = dry_run_cycle(workspace=workspace, now=factories.NOW)
     assert [(job.kind, len(job.episodes)) for job in rehearsal.jobs] == [("cluster", 3)]
     assert (rehearsal.estimate.tokens, rehearsal.estimate.cost_usd) == (0, Decimal(0))
     assert not EpisodeEmbedding.objects.exists()
@@ -149,13 +149,13 @@ def test_beliefs_due_by_time_are_counted(world: World) -> None:
     """B14, B22."""
     belief = world.hold(KILN, about="kiln")
     Belief.objects.filter(pk=belief.pk).update(archive_due_at=world.now)
-    assert rehearse_cycle(workspace=world.workspace, now=world.now).archive_due == 1
+    assert dry_run_cycle(workspace=world.workspace, now=world.now).archive_due == 1
 
 
 def test_without_beliefs_there_is_nothing_to_rehearse(world: World) -> None:
     Workspace.objects.update(is_believing=False)
-    with pytest.raises(BeliefsAreOff):
-        rehearse_cycle(workspace=world.workspace, now=world.now)
+    with pytest.raises(BeliefsDisabled):
+        dry_run_cycle(workspace=world.workspace, now=world.now)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
 from memory.models import (
@@ -210,7 +210,7 @@ def test_what_a_person_forgot_is_not_said_again_in_another_beliefs_place(world: 
     """B22: a child that a tombstone speaks against is suppressed, and the belief stays as it is."""
     old = doubted(world)
     buried = world.hold(NEW, about="buried", supports=3)
-    curate_belief(belief_id=buried.pk, act=Act.FORGET, reason="not ours to know", actor=LENA, now=world.now)
+    curate_belief(belief_id=buried.pk, act=CuratorAction.FORGET, reason="not ours to know", actor=LENA, now=world.now)
     world.directions.place(NEW, {"buried": 1.0})
     contradict(world)
 

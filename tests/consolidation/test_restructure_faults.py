@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from memory.consolidation import offspring, restructure
-from memory.consolidation.cycle import begin_attempt, open_cycle, take_up_cycle
+from memory.consolidation import restructure
+from memory.consolidation.cycle import begin_attempt, claim_attempt, open_cycle
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, Trigger
 from tests import factories
@@ -82,7 +82,7 @@ def test_a_message_of_an_older_attempt_finds_nothing_to_do(world: World, cycle: 
     run_to_restructure(cycle)
     abandon(cycle)
     assert begin_attempt(cycle_id=cycle.pk) == 2
-    assert take_up_cycle(cycle_id=cycle.pk, attempt=2)
+    assert claim_attempt(cycle_id=cycle.pk, attempt=2)
     before, calls = world.rows(), len(world.server.log)
 
     restructure_belief(job_id=job_of(world).pk, attempt=1)
@@ -95,7 +95,7 @@ def test_an_attempt_overtaken_before_it_applies_applies_nothing(
 ) -> None:
     """B8.6: asked again inside the transaction."""
     run_to_restructure(cycle)
-    apply = offspring.apply_structural_job
+    apply = restructure.apply_structural_job
 
     def be_overtaken_first(**given: object) -> None:
         abandon(cycle)
@@ -108,7 +108,7 @@ def test_an_attempt_overtaken_before_it_applies_applies_nothing(
     assert (job_of(world).state, Lineage.objects.count()) == ("classified", 0)
 
 
-@pytest.mark.parametrize("phase", ["embed_statement", "judge_children", "apply_structural_job"])
+@pytest.mark.parametrize("phase", ["embed_statement", "reclassify_children", "apply_structural_job"])
 def test_what_was_answered_before_a_death_is_not_asked_again(
     world: World, cycle: Cycle, phase: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_death_amid_the_writing_leaves_no_half_of_a_change(
     run_to_restructure(cycle)
     before = {name: world.rows()[name] for name in ("Belief", "Evidence", "Lineage")}
     with monkeypatch.context() as dying:
-        dying.setattr(offspring, "change_status", lambda **_: 1 / 0)
+        dying.setattr(restructure, "change_status", lambda **_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             restructure_belief(job_id=job_of(world).pk, attempt=1)
 
@@ -179,7 +179,7 @@ def test_a_word_that_comes_while_models_think_is_not_lost(
     """B8.6: apply checks the version: a new job takes the new evidence into account."""
     run_to_restructure(cycle)
     old = job_of(world).belief
-    apply = offspring.apply_structural_job
+    apply = restructure.apply_structural_job
 
     def speak_first(**given: object) -> None:
         late = factories.episode(workspace=world.workspace, text="A late word on 6 hours.", occurred_at=world.now)

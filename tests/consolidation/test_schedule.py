@@ -6,8 +6,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from memory.consolidation.cycle import note_new_episodes, open_cycle
-from memory.consolidation.schedule import open_due_cycles
+from memory.consolidation.cycle import open_cycle
+from memory.consolidation.schedule import open_cycle_for_new_episodes, open_due_cycles
 from memory.models import Cycle, Trigger, Workspace
 from tests import factories
 
@@ -59,7 +59,7 @@ def test_twenty_new_episodes_start_a_cycle(workspace: Workspace, count: int, ope
     """B7: at the twentieth, not before."""
     fill(workspace, count)
 
-    cycle = note_new_episodes(workspace_id=workspace.pk, now=NOW)
+    cycle = open_cycle_for_new_episodes(workspace_id=workspace.pk, now=NOW)
 
     assert (cycle is not None) == opens
     assert Cycle.objects.filter(trigger="episodes").exists() == opens
@@ -71,7 +71,7 @@ def test_only_new_episodes_count(workspace: Workspace, state: str) -> None:
     fill(workspace, 15)
     fill(workspace, 10, state=state)
 
-    assert note_new_episodes(workspace_id=workspace.pk, now=NOW) is None
+    assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=NOW) is None
 
 
 def test_another_workspaces_episodes_do_not_count(workspace: Workspace) -> None:
@@ -79,7 +79,7 @@ def test_another_workspaces_episodes_do_not_count(workspace: Workspace) -> None:
     fill(workspace, 19)
     fill(factories.workspace(), 19)
 
-    assert note_new_episodes(workspace_id=workspace.pk, now=NOW) is None
+    assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=NOW) is None
 
 
 def test_a_held_workspace_is_left_to_its_replay(workspace: Workspace) -> None:
@@ -88,7 +88,7 @@ def test_a_held_workspace_is_left_to_its_replay(workspace: Workspace) -> None:
     workspace.save()
     fill(workspace, 25)
 
-    assert note_new_episodes(workspace_id=workspace.pk, now=NOW) is None
+    assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=NOW) is None
     assert open_due_cycles(now=NOW) == []
 
 
@@ -98,7 +98,7 @@ def test_a_hold_that_has_run_out_holds_nothing(workspace: Workspace) -> None:
     workspace.save()
     fill(workspace, 20)
 
-    assert note_new_episodes(workspace_id=workspace.pk, now=NOW) is not None
+    assert open_cycle_for_new_episodes(workspace_id=workspace.pk, now=NOW) is not None
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.rebuild import rebuild_beliefs
+from memory.consolidation.undo import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
 from memory.models import Belief, ChildVerdict, Episode, Evidence, JobVerdict, StructuralChild
 from tests.consolidation.restructuring import OLD, SUMMER, WINTER, child_of, divided, job_of
@@ -71,7 +71,7 @@ def test_a_suppressed_child_is_refused_and_the_other_made(world: World) -> None:
     """B12, B22: what a person forgot is not said again, and keeps nothing else from being said."""
     old, _ = disputed(world, for_summer=3)
     buried = world.hold(SUMMER, about="buried", supports=3)
-    curate_belief(belief_id=buried.pk, act=Act.FORGET, reason="not ours to know", actor=LENA, now=world.now)
+    curate_belief(belief_id=buried.pk, act=CuratorAction.FORGET, reason="not ours to know", actor=LENA, now=world.now)
     qualify(world)
 
     world.cycle(after=DAY)
@@ -207,7 +207,7 @@ def test_undoing_it_settles_what_it_pooled(world: World) -> None:
     assert {text for text, state in states.items() if state == "held"} == set(PARTIAL)
     assert set(states.values()) == {"held", "settled"}
     assert undone.held == 2
-    assert release_held(episodes=held_for(cycle=undone.cycle)) == 2
+    assert release_quarantined(episodes=select_quarantined(cycle=undone.cycle)) == 2
 
 
 def test_what_was_pooled_and_founded_a_belief_since_stays_with_it(world: World) -> None:

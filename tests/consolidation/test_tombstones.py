@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, ClusterJob, Episode
@@ -19,7 +19,7 @@ LOCKS = [f"The lock of the archive lasts {seconds} seconds." for seconds in (5, 
 SAME = "The lock of the archive lasts 5 seconds"  # as the first, but for its mark: a text of its own
 
 
-def bury(world: World, statement: str = SAME, *, act: Act = Act.FORGET, **given: Any) -> Belief:
+def bury(world: World, statement: str = SAME, *, act: CuratorAction = CuratorAction.FORGET, **given: Any) -> Belief:
     belief = world.hold(statement, about="lock", **given)
     return curate_belief(belief_id=belief.pk, act=act, reason="not ours to know", actor=LENA, now=world.now)
 
@@ -33,8 +33,8 @@ def say_again(world: World, **given: Any) -> None:
         world.verdicts[f"{SAME}|{text}"] = Verdict.IRRELEVANT
 
 
-@pytest.mark.parametrize("act", [Act.FORGET, Act.ARCHIVE])
-def test_a_candidate_that_says_the_same_is_suppressed(world: World, act: Act) -> None:
+@pytest.mark.parametrize("act", [CuratorAction.FORGET, CuratorAction.ARCHIVE])
+def test_a_candidate_that_says_the_same_is_suppressed(world: World, act: CuratorAction) -> None:
     """B22: above 0.92 and past the guard; the job names what it was suppressed by, and its episodes are pooled."""
     buried = bury(world, act=act)
     say_again(world, likeness=0.9)
@@ -53,7 +53,7 @@ def test_a_candidate_that_says_the_same_is_suppressed(world: World, act: Act) ->
 
 def test_what_a_person_archived_takes_its_evidence_and_stays(world: World) -> None:
     """B14: episodes that support it are its own; it does not come back by itself."""
-    buried = bury(world, act=Act.ARCHIVE)
+    buried = bury(world, act=CuratorAction.ARCHIVE)
     say_again(world)
     for text in LOCKS:
         world.verdicts[f"{SAME}|{text}"] = Verdict.SUPPORTS
@@ -114,8 +114,8 @@ def test_what_a_gate_archived_is_no_tombstone(world: World) -> None:
 
 def test_restoring_lifts_the_stone(world: World) -> None:
     """B22: what a person restored takes the evidence itself."""
-    buried = bury(world, act=Act.ARCHIVE)
-    curate_belief(belief_id=buried.pk, act=Act.RESTORE, reason="after all", actor=LENA, now=world.now)
+    buried = bury(world, act=CuratorAction.ARCHIVE)
+    curate_belief(belief_id=buried.pk, act=CuratorAction.RESTORE, reason="after all", actor=LENA, now=world.now)
     say_again(world)
     for text in LOCKS:
         world.verdicts[f"{SAME}|{text}"] = Verdict.SUPPORTS

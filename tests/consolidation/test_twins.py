@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation import gate, release
+from memory.consolidation import apply
 from memory.models import Belief, ClusterJob, Evidence, Lineage
 from tests import factories
 from tests.consolidation.world import World
@@ -55,7 +55,7 @@ def test_twins_of_different_projects_stay_apart(world: World) -> None:
 def test_a_job_is_applied_whole_or_not_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """B8.5: evidence, the new belief and the settling of its episodes are one transaction."""
     say_two_clusters(world, (FIVE, SIX))
-    really_release, released = release.release_members, []
+    really_release, released = apply.release_members, []
 
     def fail_once(**given: object) -> None:
         released.append(given)
@@ -63,7 +63,7 @@ def test_a_job_is_applied_whole_or_not_at_all(world: World, monkeypatch: pytest.
             raise RuntimeError
         really_release(**given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(gate, "release_members", fail_once)
+    monkeypatch.setattr(apply, "release_members", fail_once)
 
     cycle = world.cycle()
 

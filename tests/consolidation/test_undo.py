@@ -2,15 +2,14 @@
 
 import pytest
 
-from memory.consolidation.curating import Act, BornInUndoneCycle, curate_belief
+from memory.consolidation.curator_actions import CreatedInUndoneCycle, CuratorAction, curate_belief
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.rebuild import rebuild_beliefs
+from memory.consolidation.undo import CannotBeUndone, release_quarantined, select_quarantined, undo_cycle
 from memory.domain import lifecycle
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus
-from memory.history.as_of import beliefs_as_of
+from memory.history import beliefs_as_of
 from memory.models import (
     Belief,
     BeliefEvent,
@@ -126,7 +125,7 @@ def test_an_archived_belief_that_came_back_lies_in_the_archive_again(world: Worl
 
     assert kept(world, before) == before
     assert (world.only_belief().status, world.only_belief().status_reason) == ("archived", "stale_and_weak")
-    release_held(episodes=held_for(cycle=Cycle.objects.get(pk=cycle.pk)))
+    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
     world.cycle(after=HOUR)
     assert world.only_belief().status == "active"
 
@@ -287,14 +286,14 @@ def test_what_is_older_than_the_history_cannot_be_set_back(world: World) -> None
 @pytest.mark.parametrize(
     ("act", "status"),
     [
-        (Act.ARCHIVE, "archived"),
-        (Act.FORGET, "forgotten"),
-        (Act.CHALLENGE, "invalidated"),
-        (Act.PIN, "invalidated"),
+        (CuratorAction.ARCHIVE, "archived"),
+        (CuratorAction.FORGET, "forgotten"),
+        (CuratorAction.CHALLENGE, "invalidated"),
+        (CuratorAction.PIN, "invalidated"),
     ],
 )
 def test_nothing_born_in_the_cycle_lives_but_what_a_person_put_away_stays_away(
-    world: World, act: Act, status: str
+    world: World, act: CuratorAction, status: str
 ) -> None:
     """B22: a tombstone stays one; a challenged belief would still be judged."""
     cycle = created(world)
@@ -303,13 +302,14 @@ def test_nothing_born_in_the_cycle_lives_but_what_a_person_put_away_stays_away(
     undo(world, cycle)
 
     born = world.only_belief()
-    assert (born.status, born.is_pinned, born.evidence_count) == (status, act is Act.PIN, 0)
+    assert (born.status, born.is_pinned, born.evidence_count) == (status, act is CuratorAction.PIN, 0)
 
 
 @pytest.mark.parametrize(
-    ("act", "status"), [(Act.RESTORE, "active"), (Act.CHALLENGE, "challenged"), (Act.FORGET, "forgotten")]
+    ("act", "status"),
+    [(CuratorAction.RESTORE, "active"), (CuratorAction.CHALLENGE, "challenged"), (CuratorAction.FORGET, "forgotten")],
 )
-def test_a_status_that_a_person_set_since_stays(world: World, act: Act, status: str) -> None:
+def test_a_status_that_a_person_set_since_stays(world: World, act: CuratorAction, status: str) -> None:
     """B22: the cycle archived it, a person has spoken since."""
     created(world)
     cycle = world.cycle(after=91 * DAY)
@@ -324,20 +324,20 @@ def test_a_pin_set_since_stays(world: World) -> None:
     """D9, B22: it neither stands in the way nor goes back."""
     created(world)
     cycle = reinforced(world)
-    curate_belief(belief_id=world.only_belief().pk, act=Act.PIN, reason="by hand", actor=TOMA, now=world.now)
+    curate_belief(belief_id=world.only_belief().pk, act=CuratorAction.PIN, reason="by hand", actor=TOMA, now=world.now)
 
     undo(world, cycle)
 
     assert (world.only_belief().is_pinned, world.only_belief().alpha) == (True, 4.0)
 
 
-@pytest.mark.parametrize("act", [Act.RESTORE, Act.CHALLENGE])
-def test_what_was_born_in_an_undone_cycle_is_not_revived_by_hand(world: World, act: Act) -> None:
+@pytest.mark.parametrize("act", [CuratorAction.RESTORE, CuratorAction.CHALLENGE])
+def test_what_was_born_in_an_undone_cycle_is_not_revived_by_hand(world: World, act: CuratorAction) -> None:
     """B22: it has no evidence to live by; releasing the episodes is the way."""
     cycle = created(world)
     undo(world, cycle)
 
-    with pytest.raises(BornInUndoneCycle, match=f"{cycle.pk}, which was undone"):
+    with pytest.raises(CreatedInUndoneCycle, match=f"{cycle.pk}, which was undone"):
         curate_belief(belief_id=world.only_belief().pk, act=act, reason="by hand", actor=TOMA, now=world.now)
 
     assert world.only_belief().status == "invalidated"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory.consolidation.held import NotUndone, held_for, release_held
+from memory.consolidation.undo import CycleNotUndone, release_quarantined, select_quarantined
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, GateDecision, StructuralJob
 from tests.consolidation.conftest import Decree
 from tests.consolidation.restructuring import OLD, TWIN, contradict, divided, doubted, job_of, twins
@@ -35,7 +35,7 @@ def test_released_episodes_are_taken_up_again_without_another_call(world: World)
     undone = undo(world, cycle)
     asked = len(world.server.log)
 
-    released = release_held(episodes=held_for(cycle=undone.cycle))
+    released = release_quarantined(episodes=select_quarantined(cycle=undone.cycle))
     again = world.cycle(after=HOUR)
 
     assert (released, again.counts["created"]) == (3, 1)
@@ -70,7 +70,7 @@ def test_what_was_pooled_beside_a_full_cluster_is_held_too(world: World, decree:
 
     assert (undone.held, set(world.states(*said)), world.states(elsewhere)) == (7, {"held"}, ["pooled"])
     assert (following.counts["created"], following.counts["clusters"]) == (0, 0)
-    release_held(episodes=held_for(cycle=undone.cycle))
+    release_quarantined(episodes=select_quarantined(cycle=undone.cycle))
     assert world.cycle(after=HOUR).counts["created"] == 1
 
 
@@ -97,7 +97,7 @@ def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
         contradict(world)
     undone = undo(world, world.cycle())
 
-    release_held(episodes=held_for(cycle=undone.cycle))
+    release_quarantined(episodes=select_quarantined(cycle=undone.cycle))
     again = world.cycle(after=HOUR)
 
     decision = GateDecision.objects.get(belief=belief, gate=gate, cycle=again)
@@ -152,8 +152,8 @@ def test_a_change_that_was_only_decided_is_refused(world: World) -> None:
 def test_only_an_undone_cycle_holds_episodes(world: World) -> None:
     cycle = created(world)
 
-    with pytest.raises(NotUndone, match="was not undone"):
-        held_for(cycle=cycle)
+    with pytest.raises(CycleNotUndone, match="was not undone"):
+        select_quarantined(cycle=cycle)
 
 
 def test_an_invalidated_newborn_is_neither_judged_nor_a_tombstone(world: World) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory.access import Viewer
-from memory.consolidation.held import held_for, release_held
+from memory.consolidation.undo import release_quarantined, select_quarantined
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, Cycle, Episode, Evidence, UndoneEvidence, UndoneLineage
@@ -61,7 +61,7 @@ def test_what_was_said_again_since_is_shown_once(world: World) -> None:
     world.now += HOUR
     undone = undo(world, cycle)
     between = world.now
-    release_held(episodes=held_for(cycle=undone.cycle))
+    release_quarantined(episodes=select_quarantined(cycle=undone.cycle))
     world.cycle(after=HOUR)
 
     assert [len(card(world, belief, at=at).evidence) for at in (then, between, world.now)] == [4, 3, 4]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from memory.consolidation.held import held_for, release_held
+from memory.consolidation.undo import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
 from memory.models import Cycle, Episode, Evidence
 from tests import factories
@@ -220,7 +220,7 @@ def test_what_was_there_before_a_cycle_is_there_after_it_was_undone(world: World
     assert len(place.server.log) == asked
 
     held = Episode.objects.filter(workspace=place.workspace, state="held").count()
-    assert release_held(episodes=held_for(cycle=undone.cycle)) == held == undone.held
+    assert release_quarantined(episodes=select_quarantined(cycle=undone.cycle)) == held == undone.held
     again = place.cycle(after=HOUR)
     assert pairs_of(again) >= done
     assert again.counts["created"] == cycle.counts["created"]

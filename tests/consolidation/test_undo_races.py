@@ -8,8 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.held import hold_episodes
-from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.undo import CannotBeUndone, quarantine_episodes, undo_cycle
 from memory.models import Belief, Cycle, Trigger
 from tests import factories
 from tests.consolidation.test_races import at_once
@@ -67,10 +66,10 @@ def test_no_cycle_opens_while_one_is_undone(ended: Cycle, monkeypatch: pytest.Mo
         opener.join(_SOON)
         was_open.append(not opener.is_alive())
         waiting.append(opener)
-        return hold_episodes(**given)
+        return quarantine_episodes(**given)
 
     waiting: list[threading.Thread] = []
-    monkeypatch.setattr("memory.consolidation.undo.hold_episodes", hold_while_another_would_open)
+    monkeypatch.setattr("memory.consolidation.undo.quarantine_episodes", hold_while_another_would_open)
     undo_it(ended)
     waiting[0].join(_LATE)
 

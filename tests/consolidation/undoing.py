@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from memory.consolidation.undo import Undone, undo_cycle
+from memory.consolidation.undo import UndoResult, undo_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import Belief, Cycle, Evidence, Lineage
@@ -50,7 +50,7 @@ def kept(world: World, before: Snapshot) -> Snapshot:
     return {key: today[key] for key in before}
 
 
-def undo(world: World, cycle: Cycle, *, actor: Actor = LENA) -> Undone:
+def undo(world: World, cycle: Cycle, *, actor: Actor = LENA) -> UndoResult:
     """Undo a cycle now, and assert what must hold afterwards whatever it did."""
     undone = undo_cycle(cycle_id=cycle.pk, actor=actor, now=world.now, reason="it was a test")
     world.check(undone.cycle)

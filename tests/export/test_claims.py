@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.export.file_format import BrokenFile
 from memory.models import Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, Workspace
 from tests import factories

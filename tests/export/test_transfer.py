@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from django.apps import apps
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.consolidation.rebuild import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
 from memory.erasure.erase import erase_memories
 from memory.export import exporter
 from memory.export.file_format import BrokenFile, tables
 from memory.forgetting import forget_episode
 from memory.graph.linking import link_memories
-from memory.history.as_of import beliefs_as_of
+from memory.history import beliefs_as_of
 from memory.models import (
     Belief,
     BeliefEvent,
@@ -68,7 +68,9 @@ def live(world: World) -> None:
     undo_cycle(cycle_id=newest.pk, actor=LENA, now=world.now)
     project = Project.objects.get()
     remembered("Zwölf Boxkämpfer: “Ω”\n…", workspace=world.workspace, project=project, user="mara", tags=["a", "b"])
-    curate_belief(belief_id=Belief.objects.order_by("pk")[0].pk, act=Act.PIN, reason="dear", actor=LENA, now=world.now)
+    curate_belief(
+        belief_id=Belief.objects.order_by("pk")[0].pk, act=CuratorAction.PIN, reason="dear", actor=LENA, now=world.now
+    )
     first, second = Episode.objects.filter(text__startswith="Winter note")[:2]
     forget_episode(episode=first, actor=LENA, now=world.now)
     mine = Episode.objects.filter(pk=second.pk)

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 from pytest_django import Settings
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.facts.meta_beliefs import make_meta_beliefs
 from memory.ledger.confidence import find_drift
 from memory.ledger.transactions import Author
@@ -113,7 +113,7 @@ def test_the_command_tells_what_was_made(world: World, group: list[Belief]) -> N
 def test_what_a_person_put_away_is_not_made_again(world: World, group: list[Belief]) -> None:
     """R7, B22: nor is its group asked about."""
     [meta] = made(world)
-    curate_belief(belief_id=meta.pk, act=Act.ARCHIVE, reason="too sweeping", actor=TELLER, now=world.now)
+    curate_belief(belief_id=meta.pk, act=CuratorAction.ARCHIVE, reason="too sweeping", actor=TELLER, now=world.now)
     asked = world.calls("synthesize")
     assert made(world) == []
     assert world.calls("synthesize") == asked
@@ -124,7 +124,7 @@ def test_what_a_belief_says_already_is_not_made(world: World, group: list[Belief
     """R7, B22: of another group it may have come, or by hand."""
     known = world.hold("Ana is particular about how code looks!", about=GENERAL, likeness=0.97)
     if is_put_away:
-        curate_belief(belief_id=known.pk, act=Act.FORGET, reason="too sweeping", actor=TELLER, now=world.now)
+        curate_belief(belief_id=known.pk, act=CuratorAction.FORGET, reason="too sweeping", actor=TELLER, now=world.now)
     assert made(world) == []
     assert not Belief.objects.filter(fact_type="meta").exists()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation.handmade import Wording
+from memory.consolidation.curation import BeliefText
 from memory.domain.identity import Actor, ActorKind
 from memory.facts.remember import run_remember_job
 from memory.ingest.corrections import correct_belief
@@ -24,7 +24,7 @@ def test_a_correction_stands_before_what_it_corrects(world: World, query: str) -
     said = tell(world, "Mia lives in Bergen.")
     run_remember_job(remembrance_id=remembrance_of(said).pk, now=world.now)
     author = Author(actor=LENA, reason="she moved", now=world.now)
-    correct_belief(belief=Belief.objects.get(), wording=Wording(statement="Mia lives in Rome."), author=author)
+    correct_belief(belief=Belief.objects.get(), wording=BeliefText(statement="Mia lives in Rome."), author=author)
     results = ask(query, workspace=world.workspace, now=world.now).results
     corrected = Belief.objects.get(statement="Mia lives in Rome.")
     assert results[0].id == corrected.pk

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.waiting import wait_for_cycle
+from memory.consolidation.schedule import wait_for_cycle
 from memory.domain.evidence import Verdict
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Cycle, Episode, Evidence, Lineage, Trigger, Workspace

@@ -1,6 +1,6 @@
 """B22: a cycle is cancelled while real workers are at it."""
 
-from memory.consolidation.cancelling import cancel_cycle
+from memory.consolidation.finish import cancel_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.ledger.confidence import find_drift
 from tests.consolidation.world import World

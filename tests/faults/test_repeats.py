@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.models import Cycle
 from tests.consolidation.world import World
 from tests.faults.record import FaultRecord

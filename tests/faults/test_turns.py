@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import database_now
 from memory.models import Conversation, Episode
 from tests.consolidation.world import World
 from tests.faults.conversing import (

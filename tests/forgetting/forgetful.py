@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.domain.identity import Actor, ActorKind
 from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.confidence import find_drift

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.consolidation.rebuild.service import rebuild_beliefs
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.erasure.erase import Erasure, erase_memories, erase_workspace
 from memory.forgetting import Forgotten, forget_episode
 from memory.ledger.confidence import find_drift

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.consolidation.rebuild import CycleIsOpen
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import content_hash

@@ -12,7 +12,7 @@ from memory.domain.lifecycle import ConsolidationState
 from memory.erasure.erase import erase_memories, erase_user
 from memory.forgetting import forget_episode
 from memory.ingest import extract
-from memory.maintenance.steps import Visit, merge_notes
+from memory.maintenance.maintain import MaintenanceRun, merge_notes
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.consolidation.test_locks import elsewhere
@@ -129,7 +129,7 @@ def test_who_merges_notes_locks_them_by_id(transactional_db: None) -> None:
             state=ConsolidationState.SETTLED, occurred_at=NOW + minutes * MINUTE,
         )  # fmt: skip
     low, high = Episode.objects.order_by("pk")[:2]
-    visit = Visit(workspace_id=workspace.pk, now=NOW, ends_at=time.monotonic() + 60, policy=settings.POLICY)
+    visit = MaintenanceRun(workspace_id=workspace.pk, now=NOW, ends_at=time.monotonic() + 60, policy=settings.POLICY)
     while_lower_held(low, high, lambda: merge_notes(visit))
     assert set(Episode.objects.filter(status="merged")) == {low, high}
 

@@ -9,8 +9,7 @@ from django.utils import timezone
 from memory.access import Viewer
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import EpisodeStatus
-from memory.history.as_of import beliefs_as_of
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes, beliefs_as_of
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, Evidence, Workspace

@@ -8,7 +8,7 @@ from django.db.transaction import TransactionManagementError
 from django.db.utils import ProgrammingError
 
 from memory.domain.identity import Actor, ActorKind, cycle_actor
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, BeliefEvent
 from tests import factories

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, IllegalTransitionError
 from memory.ledger.transactions import change_episode_status, change_status
@@ -29,7 +29,7 @@ def kept() -> list[tuple[str, str, str, str, object]]:
     return list(Transition.objects.order_by("pk").values_list("old", "new", "reason", "actor", "at"))
 
 
-def curate(belief: Belief, act: Act, reason: str = "because") -> Belief:
+def curate(belief: Belief, act: CuratorAction, reason: str = "because") -> Belief:
     curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=LENA, now=LATER)
     belief.refresh_from_db()
     return belief
@@ -83,9 +83,9 @@ def test_searches_follow_an_episodes_status(workspace: Workspace) -> None:
 
 def test_a_person_archives_and_restores(workspace: Workspace) -> None:
     """B14: both times are kept, since gates ask for them."""
-    belief = curate(factories.belief(workspace=workspace), Act.ARCHIVE, "gone")
+    belief = curate(factories.belief(workspace=workspace), CuratorAction.ARCHIVE, "gone")
     assert (belief.status, belief.status_reason, belief.archived_by_person_at) == ("archived", "gone", LATER)
-    belief = curate(belief, Act.RESTORE)
+    belief = curate(belief, CuratorAction.RESTORE)
     assert (belief.status, belief.archived_by_person_at, belief.restored_by_person_at) == ("active", None, LATER)
     assert [row[:2] for row in kept()] == [("active", "archived"), ("archived", "active")]
 
@@ -94,7 +94,7 @@ def test_a_person_archives_and_restores(workspace: Workspace) -> None:
 def test_what_became_others_is_not_restored_by_hand(workspace: Workspace, status: str) -> None:
     belief = factories.belief(workspace=workspace, status=status)
     with pytest.raises(IllegalTransitionError, match=f"{status} cannot be restored to active"):
-        curate(belief, Act.RESTORE)
+        curate(belief, CuratorAction.RESTORE)
 
 
 @pytest.mark.parametrize("status", ["revised", "merged", "split"])
@@ -102,14 +102,14 @@ def test_what_became_others_is_not_archived_by_hand(workspace: Workspace, status
     """B14: it would come back beside them; only undoing takes it there."""
     belief = factories.belief(workspace=workspace, status=status)
     with pytest.raises(IllegalTransitionError, match=f"{status} cannot become archived"):
-        curate(belief, Act.ARCHIVE)
+        curate(belief, CuratorAction.ARCHIVE)
 
 
 def test_pinning_twice_is_pinning_once(workspace: Workspace) -> None:
     """D9."""
-    belief = curate(factories.belief(workspace=workspace), Act.PIN)
+    belief = curate(factories.belief(workspace=workspace), CuratorAction.PIN)
     assert belief.is_pinned
-    curate_belief(belief_id=belief.pk, act=Act.PIN, reason="again", actor=LENA, now=LATER + timedelta(days=1))
+    curate_belief(belief_id=belief.pk, act=CuratorAction.PIN, reason="again", actor=LENA, now=LATER + timedelta(days=1))
     belief.refresh_from_db()
     assert belief.updated_at == LATER
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import database_now
 from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
 from memory.ingest.buffer import TurnAnswer, buffer_raw_turns
 from memory.ingest.extract import extract_conversation

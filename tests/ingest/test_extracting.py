@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import database_now
 from memory.domain.taxonomy import ConversationTurn, ExtractionResult
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from memory.signals import turns_due

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.consolidation.clock import database_now
+from memory.consolidation.cycle import database_now
 from memory.domain.taxonomy import ConversationTurn
 from memory.ingest import extract, summaries
 from memory.ingest.summaries import summarize_due_stretches

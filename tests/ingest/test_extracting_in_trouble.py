@@ -14,8 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from memory.consolidation.clock import database_now
-from memory.consolidation.pausing import rest_workspace
+from memory.consolidation.cycle import database_now, pause_workspace
 from memory.domain.taxonomy import ConversationTurn, ExtractedFact, ExtractionResult
 from memory.ingest import extract
 from memory.language.facts import find_facts
@@ -101,7 +100,7 @@ def test_a_refused_key_lets_the_workspace_rest(workspace: Workspace, reader: Rea
 
 def test_turns_of_a_resting_workspace_wait(workspace: Workspace, reader: Reader) -> None:
     """B9: nothing is read, nothing lost."""
-    rest_workspace(workspace_id=workspace.pk, reason=PauseReason.FAILURES, detail="cycles")
+    pause_workspace(workspace_id=workspace.pk, reason=PauseReason.FAILURES, detail="cycles")
     say(HIGH, workspace=workspace)
     assert (read(), wake(), reader.asked, states()) == (False, 0, [], ["buffered"])
     Pause.objects.update(until=timezone.now() - timedelta(seconds=1))

@@ -7,20 +7,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memory.access import Viewer
-from memory.consolidation.by_hand import (
-    CannotTestify,
-    NotOfOneScope,
-    Part,
-    SaidAlready,
-    found_belief,
+from memory.consolidation.curation import (
+    BeliefText,
+    DifferentScopes,
+    DuplicateBelief,
+    InvalidEvidence,
+    InvalidStatement,
+    SplitPart,
+    embed_statements,
     merge_beliefs,
     split_belief,
+    state_belief,
 )
-from memory.consolidation.curating import Act, curate_belief
-from memory.consolidation.handmade import CannotStand, Wording, embed_wordings
-from memory.consolidation.held import held_for, release_held
-from memory.consolidation.rebuild.service import rebuild_beliefs
-from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.rebuild import rebuild_beliefs
+from memory.consolidation.undo import CannotBeUndone, release_quarantined, select_quarantined, undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError
@@ -219,13 +220,25 @@ class Anything(RuleBasedStateMachine):
         if belief := self.belief(place, live=True):
             try:
                 correct_belief(
-                    belief=belief, wording=Wording(statement=statement) if statement else None, author=self.author()
+                    belief=belief, wording=BeliefText(statement=statement) if statement else None, author=self.author()
                 )
-            except (CannotStand, WasForgotten, IllegalTransitionError):
+            except (InvalidStatement, WasForgotten, IllegalTransitionError):
                 return
 
-    @rule(place=places, act=st.sampled_from([Act.ARCHIVE, Act.RESTORE, Act.CHALLENGE, Act.PIN, Act.UNPIN, Act.FORGET]))
-    def curate(self, place: int, act: Act) -> None:
+    @rule(
+        place=places,
+        act=st.sampled_from(
+            [
+                CuratorAction.ARCHIVE,
+                CuratorAction.RESTORE,
+                CuratorAction.CHALLENGE,
+                CuratorAction.PIN,
+                CuratorAction.UNPIN,
+                CuratorAction.FORGET,
+            ]
+        ),
+    )
+    def curate(self, place: int, act: CuratorAction) -> None:
         """Do something to a belief by hand."""
         if belief := self.belief(place):
             author = self.author()
@@ -240,11 +253,11 @@ class Anything(RuleBasedStateMachine):
         one, two = self.belief(place, live=True), self.belief(other, live=True)
         if one is None or two is None or one.pk == two.pk:
             return
-        [vector] = embed_wordings(workspace_id=self.workspace.pk, statements=[one.statement])
+        [vector] = embed_statements(workspace_id=self.workspace.pk, statements=[one.statement])
         try:
-            wording = Wording(statement=one.statement)
+            wording = BeliefText(statement=one.statement)
             merge_beliefs(ids=(one.pk, two.pk), wording=wording, vector=vector, author=self.author())
-        except (NotOfOneScope, CannotTestify):
+        except (DifferentScopes, InvalidEvidence):
             return
 
     @rule(place=places)
@@ -256,14 +269,16 @@ class Anything(RuleBasedStateMachine):
         if belief is None or len(keys) < 2:
             return
         statements = [f"{belief.statement.rstrip('.')} {where}." for where in ("at home", "at work")]
-        vectors = embed_wordings(workspace_id=self.workspace.pk, statements=statements)
+        vectors = embed_statements(workspace_id=self.workspace.pk, statements=statements)
         parts = [
-            Part(wording=Wording(statement=words), vector=vector, verdicts=dict.fromkeys(half, Verdict.SUPPORTS))
+            SplitPart(
+                wording=BeliefText(statement=words), vector=vector, verdicts=dict.fromkeys(half, Verdict.SUPPORTS)
+            )
             for words, vector, half in zip(statements, vectors, (keys[::2], keys[1::2]), strict=True)
         ]
         try:
             split_belief(belief_id=belief.pk, parts=parts, author=self.author())
-        except CannotTestify:
+        except InvalidEvidence:
             return
 
     @rule(place=places, statement=st.sampled_from(STATED))
@@ -272,14 +287,14 @@ class Anything(RuleBasedStateMachine):
         episode = self.episode(place)
         if episode is None or episode.is_derived or episode.status in ("forgotten", "invalidated"):
             return
-        [vector] = embed_wordings(workspace_id=self.workspace.pk, statements=[statement])
+        [vector] = embed_statements(workspace_id=self.workspace.pk, statements=[statement])
         viewer = Viewer(workspace=self.workspace)
         try:
-            found_belief(
-                wording=Wording(statement=statement), vector=vector, verdicts={episode.pk: Verdict.SUPPORTS},
+            state_belief(
+                wording=BeliefText(statement=statement), vector=vector, verdicts={episode.pk: Verdict.SUPPORTS},
                 viewer=viewer, author=self.author(),
             )  # fmt: skip
-        except (SaidAlready, CannotTestify):
+        except (DuplicateBelief, InvalidEvidence):
             return
 
     @rule(place=places)
@@ -319,7 +334,7 @@ class Anything(RuleBasedStateMachine):
     def release(self) -> None:
         """Release what undone cycles hold."""
         for cycle in Cycle.objects.for_workspace(self.workspace.pk).exclude(undone_at=None):
-            release_held(episodes=held_for(cycle=cycle))
+            release_quarantined(episodes=select_quarantined(cycle=cycle))
 
     @rule()
     def rebuild(self) -> None:

@@ -41,7 +41,7 @@ FAULTS: dict[int, Fault] = {
         what="evidence that no cycle wrote never reaches the gates",
         edits=(
             Edit(
-                path="memory/consolidation/gate.py",
+                path="memory/consolidation/apply.py",
                 now="for_workspace(cycle.workspace_id).filter(is_due=True)",
                 then="for_workspace(cycle.workspace_id).filter(is_due=True, evidence__cycle=cycle).distinct()",
             ),

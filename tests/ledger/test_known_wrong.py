@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.consolidation.curating import Act, curate_belief
+from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
@@ -251,13 +251,13 @@ def test_a_verdict_is_of_a_context_too() -> None:
 
 def test_a_note_comes_back_when_what_superseded_it_is_forgotten(world: World) -> None:
     """L18: it was put aside for nothing else."""
-    from memory.consolidation.weighing import superseded_by
+    from memory.consolidation.episode_states import supersession_reason
     from memory.domain.lifecycle import EpisodeStatus
     from memory.ledger.transactions import change_episode_status
 
     note, newer = world.say("Mia works on Fridays.", about="mia"), world.say("Mia is off on Fridays.", about="mia")
     change_episode_status(
-        ids=[note.pk], new=EpisodeStatus.SUPERSEDED, reason=superseded_by(newer.pk), actor=LENA, now=world.now
+        ids=[note.pk], new=EpisodeStatus.SUPERSEDED, reason=supersession_reason(newer.pk), actor=LENA, now=world.now
     )
 
     forget_episode(episode=newer, actor=LENA, now=world.now)
@@ -276,7 +276,7 @@ def test_a_restored_belief_is_open_again(world: World) -> None:
     world.cycle()
     assert (world.now_of(belief).status, world.now_of(belief).beta) == ("invalidated", 1.0)
 
-    curate_belief(belief_id=belief.pk, act=Act.RESTORE, reason="it burns 5", actor=LENA, now=world.now)
+    curate_belief(belief_id=belief.pk, act=CuratorAction.RESTORE, reason="it burns 5", actor=LENA, now=world.now)
 
     belief.refresh_from_db()
     assert (belief.status, belief.valid_until, belief.beta) == ("active", None, 5.0)

@@ -9,7 +9,7 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db.models.functions import Now
 
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace
 from memory.llm.openai_models import OpenAIEmbedder
 from memory.models import ModelCall, Workspace

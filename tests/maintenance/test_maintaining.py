@@ -12,9 +12,14 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
 from memory.graph.linking import link_memories
-from memory.maintenance.due import find_due, note_extraction
-from memory.maintenance.maintaining import maintain, maintain_due
-from memory.maintenance.steps import STEPS, Visit
+from memory.maintenance.maintain import (
+    STEPS,
+    MaintenanceRun,
+    count_extraction,
+    find_due_workspaces,
+    maintain_due,
+    maintain_workspace,
+)
 from memory.models import BoxMember, Edge, Upkeep, Workspace
 from tests import factories
 
@@ -27,16 +32,16 @@ def workspace() -> Workspace:
 
 
 def due(*, days: float = 0) -> list[int]:
-    return find_due(now=factories.NOW + timedelta(days=days), policy=settings.POLICY)
+    return find_due_workspaces(now=factories.NOW + timedelta(days=days), policy=settings.POLICY)
 
 
 def test_a_workspace_is_due_after_three_extractions(workspace: Workspace) -> None:
     """L8: and not again until three more."""
-    maintain(workspace_id=workspace.pk, now=factories.NOW)
+    maintain_workspace(workspace_id=workspace.pk, now=factories.NOW)
     factories.workspace()
     seen = []
     for _ in range(3):
-        note_extraction(workspace_id=workspace.pk)
+        count_extraction(workspace_id=workspace.pk)
         seen.append(due())
     assert seen == [[], [], [workspace.pk]]
     assert maintain_due(now=factories.NOW, policy=settings.POLICY) == 1
@@ -44,8 +49,8 @@ def test_a_workspace_is_due_after_three_extractions(workspace: Workspace) -> Non
 
 
 def test_a_workspace_with_something_due_is_maintained_once_a_day(workspace: Workspace) -> None:
-    maintain(workspace_id=workspace.pk, now=factories.NOW)
-    note_extraction(workspace_id=workspace.pk)
+    maintain_workspace(workspace_id=workspace.pk, now=factories.NOW)
+    count_extraction(workspace_id=workspace.pk)
     assert (due(days=0.9), due(days=1.1)) == ([], [workspace.pk])
 
 
@@ -53,7 +58,7 @@ def test_edges_that_are_to_fade_make_a_workspace_due(workspace: Workspace) -> No
     """L19: decay needs no extraction."""
     for _ in range(2):
         factories.episode(workspace=workspace, entities=["zoe"])
-    maintain(workspace_id=workspace.pk, now=factories.NOW + timedelta(hours=1))
+    maintain_workspace(workspace_id=workspace.pk, now=factories.NOW + timedelta(hours=1))
     assert (due(days=179), due(days=181)) == ([], [workspace.pk])
     maintain_due(now=factories.NOW + timedelta(days=181), policy=settings.POLICY)
     assert (Edge.objects.get().confidence, due(days=183)) == (0.6, [])
@@ -62,12 +67,12 @@ def test_edges_that_are_to_fade_make_a_workspace_due(workspace: Workspace) -> No
 def test_an_extraction_in_the_meantime_counts_for_the_next_time(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note_extraction(workspace_id=workspace.pk)
+    count_extraction(workspace_id=workspace.pk)
     monkeypatch.setattr(
-        "memory.maintenance.maintaining.STEPS",
-        {"links": lambda visit: note_extraction(workspace_id=visit.workspace_id)},
+        "memory.maintenance.maintain.STEPS",
+        {"links": lambda visit: count_extraction(workspace_id=visit.workspace_id)},
     )
-    maintain(workspace_id=workspace.pk, now=factories.NOW)
+    maintain_workspace(workspace_id=workspace.pk, now=factories.NOW)
     assert Upkeep.objects.get().extractions == 1
 
 
@@ -75,8 +80,10 @@ def test_what_there_is_no_time_for_is_done_next_time(workspace: Workspace) -> No
     """L8: and said."""
     factories.episode(workspace=workspace)
     policy = replace(settings.POLICY, maintenance=replace(settings.POLICY.maintenance, seconds=1e-9))
-    assert {one.changed for one in maintain(workspace_id=workspace.pk, now=factories.NOW, policy=policy)} == {None}
-    done = maintain(workspace_id=workspace.pk, now=factories.NOW)
+    assert {one.changed for one in maintain_workspace(workspace_id=workspace.pk, now=factories.NOW, policy=policy)} == {
+        None
+    }
+    done = maintain_workspace(workspace_id=workspace.pk, now=factories.NOW)
     assert [(one.step, one.changed) for one in done] == [
         ("links", 1), ("entities", 0), ("notes", 0), ("edges", 0), ("boxes", 0)
     ]  # fmt: skip
@@ -87,8 +94,8 @@ def test_maintaining_again_changes_nothing(workspace: Workspace) -> None:
         factories.episode(workspace=workspace, entities=["zoe", "Zoë"])
     link_memories(workspace_id=workspace.pk)
     later = factories.NOW + timedelta(days=400)
-    first = maintain(workspace_id=workspace.pk, now=later)
-    again = maintain(workspace_id=workspace.pk, now=later)
+    first = maintain_workspace(workspace_id=workspace.pk, now=later)
+    again = maintain_workspace(workspace_id=workspace.pk, now=later)
     assert sum(one.changed or 0 for one in first) > 0
     assert {one.changed for one in again} == {0}
     assert BoxMember.objects.count() == 3
@@ -116,10 +123,10 @@ def test_an_error_in_one_workspace_ends_no_other_ones_maintenance(
     after = factories.workspace()
     for one in (workspace, after):
         for _ in range(3):
-            note_extraction(workspace_id=one.pk)
+            count_extraction(workspace_id=one.pk)
     real = STEPS["links"]
 
-    def break_for_the_first(visit: Visit) -> int:
+    def break_for_the_first(visit: MaintenanceRun) -> int:
         if visit.workspace_id == workspace.pk:
             raise error
         return real(visit)
@@ -131,11 +138,11 @@ def test_an_error_in_one_workspace_ends_no_other_ones_maintenance(
 
 def test_a_task_whose_time_is_up_ends_its_round(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """E6 (15): that is no workspace's error, and nobody outlives it."""
-    note_extraction(workspace_id=workspace.pk)
+    count_extraction(workspace_id=workspace.pk)
     monkeypatch.setitem(STEPS, "links", raise_time_is_up)
     with pytest.raises(SoftTimeLimitExceeded):
         maintain_due(now=factories.NOW, policy=settings.POLICY)
 
 
-def raise_time_is_up(_: Visit) -> int:
+def raise_time_is_up(_: MaintenanceRun) -> int:
     raise SoftTimeLimitExceeded

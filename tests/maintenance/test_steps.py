@@ -12,7 +12,7 @@ from django.db import connection
 from memory.domain.lifecycle import ConsolidationState
 from memory.graph.linking import link_memories
 from memory.ledger.transactions import lock_workspace
-from memory.maintenance.steps import Visit, fade_edges, merge_entities, merge_notes, seal_boxes
+from memory.maintenance.maintain import MaintenanceRun, decay_edges, merge_entities, merge_notes, seal_boxes
 from memory.models import Box, Edge, Entity, Episode, Mention, Transition, Workspace
 from memory.search.vectors import NearEpisode, nearest_older_episodes
 from tests import factories
@@ -26,9 +26,9 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-def visit(workspace: Workspace, *, days: float = 0) -> Visit:
+def visit(workspace: Workspace, *, days: float = 0) -> MaintenanceRun:
     now = factories.NOW + timedelta(days=days)
-    return Visit(workspace_id=workspace.pk, now=now, ends_at=time.monotonic() + 60, policy=settings.POLICY)
+    return MaintenanceRun(workspace_id=workspace.pk, now=now, ends_at=time.monotonic() + 60, policy=settings.POLICY)
 
 
 def told(workspace: Workspace, *names: str, **given: Any) -> Episode:
@@ -125,7 +125,7 @@ def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: 
             held.append(cursor.fetchone()[0])
         return nearest_older_episodes(**given)
 
-    monkeypatch.setattr("memory.maintenance.notes.nearest_older_episodes", search)
+    monkeypatch.setattr("memory.maintenance.maintain.nearest_older_episodes", search)
     assert merge_notes(visit(workspace)) == 1
     assert held == [0]
 
@@ -149,7 +149,7 @@ def test_a_note_is_not_merged_into_what_is_forgotten_meanwhile(
         Episode.objects.filter(pk=first.pk).update(status="forgotten")
         lock_workspace(workspace_id)
 
-    monkeypatch.setattr("memory.maintenance.notes.lock_workspace", lock)
+    monkeypatch.setattr("memory.maintenance.maintain.lock_workspace", lock)
     assert merge_notes(visit(workspace)) == 0
     again.refresh_from_db()
     assert again.status == "active"
@@ -181,9 +181,9 @@ def test_edges_that_nobody_saw_fade(workspace: Workspace, days: float, confidenc
     for _ in range(2):
         told(workspace, "zoe")
     link_memories(workspace_id=workspace.pk)
-    fade_edges(visit(workspace, days=days))
+    decay_edges(visit(workspace, days=days))
     assert Edge.objects.get().confidence == confidence
-    assert fade_edges(visit(workspace, days=days)) == 0
+    assert decay_edges(visit(workspace, days=days)) == 0
     assert Edge.objects.get().last_seen_at == factories.NOW
 
 
@@ -194,7 +194,7 @@ def test_edges_fade_alike_at_any_cadence(workspace: Workspace, cadence: int) -> 
         told(workspace, "zoe")
     link_memories(workspace_id=workspace.pk)
     for days in range(cadence, 401, cadence):
-        fade_edges(visit(workspace, days=days))
+        decay_edges(visit(workspace, days=days))
     assert Edge.objects.get().confidence == 0.4
 
 
@@ -206,7 +206,7 @@ def test_the_edges_of_what_was_confirmed_are_seen_again(workspace: Workspace) ->
     later = factories.NOW + timedelta(days=100)
     Episode.objects.filter(pk=confirmed.pk).update(confirmed_at=later)
     for _ in range(2):
-        fade_edges(visit(workspace, days=200))
+        decay_edges(visit(workspace, days=200))
     edge = Edge.objects.get()
     assert (edge.confidence, edge.last_seen_at) == (0.75, later)
 

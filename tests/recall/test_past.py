@@ -7,7 +7,7 @@ import pytest
 
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_episode_status, change_status
 from memory.models import Belief, BeliefAccess, EpisodeAccess, Surfaced, Workspace

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
-from memory.history.attribution import attribute_changes
+from memory.history import attribute_changes
 from memory.language.sentences import strip_echo
 from memory.ledger.transactions import change_status
 from memory.models import Belief, Episode, Lineage, Workspace

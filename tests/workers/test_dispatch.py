@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from beliefsite.celery import app, catch_up
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.sweep import sweep
+from memory.consolidation.schedule import sweep
 from memory.models import ClusterJob, Cycle, CycleStep, JobKind, Trigger, Workspace
 from tests import factories
 from tests.faults.windows import broker

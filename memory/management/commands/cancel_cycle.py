@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memory.consolidation.cancelling import CycleHasEnded, cancel_cycle
+from memory.consolidation.finish import CycleEnded, cancel_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.management.command_line import usage_error
 from memory.models import Cycle
@@ -23,6 +23,6 @@ class Command(BaseCommand):
             cycle = cancel_cycle(cycle_id=options["id"], actor=actor)
         except Cycle.DoesNotExist:
             raise usage_error(f"There is no cycle {options['id']}.") from None
-        except CycleHasEnded as error:
+        except CycleEnded as error:
             raise CommandError(str(error), returncode=1) from None
         self.stdout.write(f"{cycle.pk} {cycle.state}" + ("; it ends soon." if cycle.finished_at is None else "."))

@@ -11,11 +11,10 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.cycle import BeliefsAreOff, open_cycle
-from memory.consolidation.idle import is_idle_after
-from memory.consolidation.pausing import describe_pause, find_pause, first_failure
-from memory.consolidation.rehearsal import Rehearsal, rehearse_cycle
-from memory.consolidation.waiting import wait_for_cycle
+from memory.consolidation.cycle import BeliefsDisabled, describe_pause, find_first_failure, find_pause, open_cycle
+from memory.consolidation.dry_run import DryRun, dry_run_cycle
+from memory.consolidation.finish import is_idle_after
+from memory.consolidation.schedule import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.command_line import NoWorkerHint, exit_on_interrupt, named_workspace, pluralize
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
@@ -53,13 +52,13 @@ class Command(BaseCommand):
         workspace = named_workspace(options["workspace"])
         try:
             self._consolidate(workspace, options)
-        except BeliefsAreOff as error:
+        except BeliefsDisabled as error:
             raise CommandError(str(error), returncode=1) from None
 
     def _consolidate(self, workspace: Workspace, options: dict[str, Any]) -> None:
         if options["dry_run"]:
             write_dry_run(
-                rehearse_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
+                dry_run_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
             )
             return
         if pause := find_pause(workspace=workspace):
@@ -132,7 +131,7 @@ def _what_follows(last: Cycle, *, until_idle: bool) -> str:
 def _why(last: Cycle) -> str:
     """Say what stood in a cycle's way, as the status does, as far as anybody knows."""
     failed = Episode.objects.for_workspace(last.workspace_id).pending().exclude(state_reason="")
-    why = first_failure(cycle=last) or failed.order_by("number").values_list("state_reason", flat=True).first()
+    why = find_first_failure(cycle=last) or failed.order_by("number").values_list("state_reason", flat=True).first()
     return f": {why.rstrip('.')}" if why else ""
 
 
@@ -151,7 +150,7 @@ def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:
     return last.state == CycleState.FAILED or is_cut_short or failed.exists()
 
 
-def write_dry_run(rehearsal: Rehearsal, *, out: OutputWrapper, as_json: bool) -> None:
+def write_dry_run(rehearsal: DryRun, *, out: OutputWrapper, as_json: bool) -> None:
     """Print what a cycle would do and what it would cost, as one JSON document or in lines."""
     if as_json:
         shown = {"dry_run": True, **asdict(rehearsal)}
@@ -162,7 +161,7 @@ def write_dry_run(rehearsal: Rehearsal, *, out: OutputWrapper, as_json: bool) ->
         out.write(line)
 
 
-def _dry_run_lines(rehearsal: Rehearsal) -> list[str]:
+def _dry_run_lines(rehearsal: DryRun) -> list[str]:
     estimate = rehearsal.estimate
     calls = ", ".join(f"{number} to {purpose}" for purpose, number in estimate.calls.items() if number) or "none"
     lines = [f"A cycle would take up {pluralize(rehearsal.episodes, 'episode')}."]

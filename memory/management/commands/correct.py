@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.consolidation.cycle import BeliefsAreOff
-from memory.consolidation.handmade import CannotStand, Wording
+from memory.consolidation.curation import BeliefText, InvalidStatement
+from memory.consolidation.cycle import BeliefsDisabled
 from memory.domain.lifecycle import IllegalTransitionError
 from memory.ingest.corrections import WasForgotten, correct_belief
 from memory.ledger.beliefs import EmbeddingUnavailable
@@ -15,7 +15,7 @@ from memory.ledger.transactions import Author, NotFound
 from memory.management.command_line import command_actor, named_memory, usage_error
 from memory.models import Belief
 
-_FAILURES = (CannotStand, WasForgotten, EmbeddingUnavailable, NotFound, IllegalTransitionError, BeliefsAreOff)
+_FAILURES = (InvalidStatement, WasForgotten, EmbeddingUnavailable, NotFound, IllegalTransitionError, BeliefsDisabled)
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         belief = named_memory(id)
         if not isinstance(belief, Belief):
             raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
-        wording = Wording(statement=statement) if statement else None
+        wording = BeliefText(statement=statement) if statement else None
         author = Author(actor=command_actor("correct"), reason=reason, now=timezone.now())
         try:
             reshaped = correct_belief(belief=belief, wording=wording, author=author)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memory.consolidation.dead_letters import list_dead_letters, retry_dead_letters
+from memory.consolidation.episode_states import list_dead_letters, retry_dead_letters
 from memory.facts.job import list_failed, retry_failed
 from memory.ingest.scheduling import list_dead_turns, retry_dead_turns
 from memory.management.command_line import named_workspace, pluralize

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.consolidation.rebuild import CycleIsOpen
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace

@@ -11,7 +11,7 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from memory.consolidation.rebuild.service import CycleIsOpen
+from memory.consolidation.rebuild import CycleIsOpen
 from memory.export.exporter import export_workspace
 from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
 from memory.models import Workspace

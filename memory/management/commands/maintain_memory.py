@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memory.maintenance.maintaining import maintain
+from memory.maintenance.maintain import maintain_workspace
 from memory.management.command_line import named_workspace
 
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = named_workspace(options["workspace"])
-        done = maintain(workspace_id=workspace.pk, now=timezone.now())
+        done = maintain_workspace(workspace_id=workspace.pk, now=timezone.now())
         if options["json"]:
             self.stdout.write(json.dumps({"steps": [asdict(one) for one in done]}))
             return

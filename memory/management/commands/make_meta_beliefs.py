@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.consolidation.cycle import BeliefsAreOff
+from memory.consolidation.cycle import BeliefsDisabled
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
 from memory.ledger.transactions import Author, WorkspaceBusy
 from memory.management.command_line import command_actor, named_workspace, pluralize
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         author = Author(actor=command_actor("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
         try:
             done = make_meta_beliefs(workspace=named_workspace(workspace), author=author)
-        except (BeliefsAreOff, WorkspaceBusy) as error:
+        except (BeliefsDisabled, WorkspaceBusy) as error:
             raise CommandError(str(error), returncode=1) from None
         self._tell(done.made, as_json=as_json)
         if done.unanswered:

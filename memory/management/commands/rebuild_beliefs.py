@@ -9,8 +9,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.rebuild.service import CycleIsOpen, Rebuilt, rebuild_beliefs
-from memory.consolidation.rebuild.stock import Difference, Rows
+from memory.consolidation.rebuild import BeliefDifference, CycleIsOpen, RebuildResult, RowDifference, rebuild_beliefs
 from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 
@@ -30,7 +29,7 @@ class Command(BaseCommand):
         rebuilt = self._rebuild(workspace, is_dry_run=options["dry_run"], show=not options["json"])
         write_rebuilt(rebuilt, out=self.stdout, as_json=options["json"], is_dry_run=options["dry_run"])
 
-    def _rebuild(self, workspace: Workspace, *, is_dry_run: bool, show: bool) -> Rebuilt:
+    def _rebuild(self, workspace: Workspace, *, is_dry_run: bool, show: bool) -> RebuildResult:
         with tqdm(desc=workspace.name, unit="cycle", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
 
             def step(total: int) -> None:
@@ -46,7 +45,7 @@ class Command(BaseCommand):
 _FOLLOWS = {"statement_hash"}  # tells nothing that another column does not
 
 
-def write_rebuilt(rebuilt: Rebuilt, *, out: OutputWrapper, as_json: bool, is_dry_run: bool) -> None:
+def write_rebuilt(rebuilt: RebuildResult, *, out: OutputWrapper, as_json: bool, is_dry_run: bool) -> None:
     """Print in what beliefs differed from their record, as one JSON document or a line for each."""
     if as_json:
         out.write(json.dumps(_rebuilt_as_json(rebuilt, is_dry_run=is_dry_run), cls=DjangoJSONEncoder))
@@ -61,13 +60,13 @@ def write_rebuilt(rebuilt: Rebuilt, *, out: OutputWrapper, as_json: bool, is_dry
         out.write(f"{pluralize(rebuilt.decided_anew, 'structural change')} will be decided anew.")
 
 
-def _outcome_in_words(rebuilt: Rebuilt, *, is_dry_run: bool) -> str:
+def _outcome_in_words(rebuilt: RebuildResult, *, is_dry_run: bool) -> str:
     if not rebuilt.differences:
         return "all as recorded"
     return f"{pluralize(len(rebuilt.differences), 'difference')} {'found' if is_dry_run else 'set right'}"
 
 
-def _difference_in_words(difference: Difference) -> list[str]:
+def _difference_in_words(difference: BeliefDifference) -> list[str]:
     if difference.is_lost:
         return ["cannot be made again"]
     shown = [(name, pair) for name, pair in difference.columns.items() if name not in _FOLLOWS]
@@ -79,12 +78,12 @@ def _value_as_json(value: Any) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def _rows_in_words(noun: str, rows: Rows) -> list[str]:
+def _rows_in_words(noun: str, rows: RowDifference) -> list[str]:
     counts = {"missing": len(rows.missing), "surplus": len(rows.surplus)}
     return [f"{noun}: {count} {what}" for what, count in counts.items() if count]
 
 
-def _rebuilt_as_json(rebuilt: Rebuilt, *, is_dry_run: bool) -> dict[str, Any]:
+def _rebuilt_as_json(rebuilt: RebuildResult, *, is_dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": is_dry_run,
         "beliefs": rebuilt.beliefs,
@@ -96,7 +95,7 @@ def _rebuilt_as_json(rebuilt: Rebuilt, *, is_dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _difference_as_json(difference: Difference) -> dict[str, Any]:
+def _difference_as_json(difference: BeliefDifference) -> dict[str, Any]:
     return {
         "id": difference.id,
         "statement": difference.statement,
@@ -107,5 +106,5 @@ def _difference_as_json(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _count_rows(rows: Rows) -> dict[str, int]:
+def _count_rows(rows: RowDifference) -> dict[str, int]:
     return {"missing": len(rows.missing), "surplus": len(rows.surplus)}

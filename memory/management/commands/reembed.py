@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from memory.consolidation.reembedding import CycleGoesOn, Moved, reembed_workspace
 from memory.llm.call_log import DailyCapReached
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.registry import CallFailed, Embedder, WrongDimensions, default_embedder
+from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace
 from memory.management.command_line import named_workspace, pluralize
 from memory.models import Workspace
 from memory.search.plan import IndexBuilderBusy, keep_indexes_after_others
@@ -44,19 +44,19 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         try:
             moved = self._move(workspace, model, wait_seconds=options["wait"], show=not options["json"])
-        except (CallFailed, DailyCapReached, CycleGoesOn, IndexBuilderBusy) as error:
+        except (CallFailed, DailyCapReached, CycleStillOpen, IndexBuilderBusy) as error:
             raise CommandError(f"{error} What was embedded is kept: start it again to go on.", returncode=1) from error
         found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
         self.stdout.write(json.dumps(found) if options["json"] else _told(moved, model))
 
-    def _move(self, workspace: Workspace, model: Embedder, *, wait_seconds: float, show: bool) -> Moved:
+    def _move(self, workspace: Workspace, model: Embedder, *, wait_seconds: float, show: bool) -> ReindexResult:
         with tqdm(desc=workspace.name, unit="vector", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
 
             def step(made: int, left: int) -> None:
                 bar.update(made)
                 bar.total = bar.n + left
 
-            return reembed_workspace(
+            return reindex_workspace(
                 workspace=workspace,
                 model=model,
                 wait_seconds=wait_seconds,
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             )
 
 
-def _told(moved: Moved, model: Embedder) -> str:
+def _told(moved: ReindexResult, model: Embedder) -> str:
     if not (moved.episodes or moved.claims or moved.beliefs or moved.dropped or moved.refused):
         return f"{moved.model}: all vectors of the workspace are of this model already."
     lines = [

@@ -7,8 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memory.consolidation.held import NotUndone, held_for, release_held
-from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.undo import (
+    CannotBeUndone,
+    CycleNotUndone,
+    release_quarantined,
+    select_quarantined,
+    undo_cycle,
+)
 from memory.domain.identity import Actor, ActorKind
 from memory.management.command_line import pluralize, usage_error
 from memory.models import Cycle
@@ -31,7 +36,7 @@ class Command(BaseCommand):
             done = _release(options["id"]) if options["release"] else _undo(options["id"], options["reason"])
         except Cycle.DoesNotExist:
             raise usage_error(f"There is no cycle {options['id']}.") from None
-        except (CannotBeUndone, NotUndone) as error:
+        except (CannotBeUndone, CycleNotUndone) as error:
             raise CommandError(str(error), returncode=1) from None
         self.stdout.write(json.dumps({"id": options["id"], **done}) if options["json"] else _told(options["id"], done))
 
@@ -42,8 +47,8 @@ def _undo(cycle_id: str, reason: str) -> dict[str, int]:
 
 
 def _release(cycle_id: str) -> dict[str, int]:
-    held = held_for(cycle=Cycle.objects.get(pk=cycle_id))
-    return {"released": release_held(episodes=held)}
+    held = select_quarantined(cycle=Cycle.objects.get(pk=cycle_id))
+    return {"released": release_quarantined(episodes=held)}
 
 
 def _told(cycle_id: str, done: dict[str, int]) -> str:

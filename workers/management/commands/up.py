@@ -23,7 +23,7 @@ from django.utils import timezone
 from beliefsite.environment import flower_login, read_count
 from beliefsite.services import describe_services
 from memory.access import create_key, create_workspace
-from memory.consolidation.sweep import SWEEP
+from memory.consolidation.schedule import SWEEP_HEARTBEAT
 from memory.models import Heartbeat, Membership, Permission, Role, Workspace
 from workers.supervision import LOG_FOLDER, running_stack, server_keeper, start_supervisor, write_configuration
 
@@ -191,7 +191,7 @@ _ANSWER_SECONDS = 2.0
 
 def last_sweep() -> datetime | None:
     """Return when a worker swept last, by the database's clock."""
-    return Heartbeat.objects.filter(name=SWEEP).values_list("seen_at", flat=True).first()
+    return Heartbeat.objects.filter(name=SWEEP_HEARTBEAT).values_list("seen_at", flat=True).first()
 
 
 def find_missing(*, environment: Mapping[str, str], swept_before: datetime | None) -> list[str]:

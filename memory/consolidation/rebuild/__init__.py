@@ -1,1 +1,0 @@
-"""B22: beliefs made again from what cycles recorded, without asking a model."""
