@@ -1,6 +1,8 @@
 # Each target works on a fresh machine with Python 3.11–3.14 and make: no root, no other service.
 PYTHON ?= python3
 BIN := .venv/bin
+# More than there are processors: half of the tests wait for processes of their own.
+TEST_WORKERS ?= 6
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test check up bench faults lock
@@ -25,8 +27,8 @@ demo: .venv/.installed  ## live through a sample life and print what is believed
 up: .venv/.installed  ## the whole stack until Ctrl-C, restarting what dies
 	$(BIN)/python manage.py up
 
-test: .venv/.installed-dev  ## the whole suite, on the real database and broker
-	$(BIN)/python -m tests
+test: .venv/.installed-dev  ## the whole suite in parallel, each worker with a real database and broker of its own
+	$(BIN)/python -m pytest --numprocesses $(TEST_WORKERS) --dist loadfile
 
 check: .venv/.installed-dev  ## lint, types, import contracts, settings, migrations in sync
 	$(BIN)/ruff format --check .

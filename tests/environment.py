@@ -1,4 +1,7 @@
-"""Pytest plugin, loaded before settings are read: the suite's own database and broker, under .data/test."""
+"""Pytest plugin, loaded before settings are read: the suite's own database and broker, under .data/test.
+
+Each of the suite's parallel workers has both to itself, under .data/test-gw0 and so on.
+"""
 
 import os
 import sys
@@ -14,6 +17,8 @@ pytest.register_assert_rewrite(*(f"tests.{folder.parent.name}" for folder in _TE
 
 # The suite never touches the data that `make up` keeps, nor a model server of the person who runs it.
 os.environ.setdefault("ENGRAM_DATA_DIR", str(_ROOT / ".data" / "test"))
+if _worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    os.environ["ENGRAM_DATA_DIR"] += f"-{_worker}"
 os.environ.update(ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="offline", TOKENIZERS_PARALLELISM="false")
 os.environ["ENGRAM_KEEP_CONNECTIONS"] = "0"  # threads that play workers end with their connections
 for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):

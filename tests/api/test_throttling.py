@@ -114,8 +114,8 @@ def test_calls_pass_while_the_broker_is_away(workspace: Workspace, rates: Any, s
 _TAKE = """
 import django; django.setup()
 from django.conf import settings
-from memory.access import _Counter
-counter = _Counter(settings.BROKER_URL.replace("redis+socket://", "unix://", 1))
+from memory.access import _RateCounter
+counter = _RateCounter(settings.BROKER_URL.replace("redis+socket://", "unix://", 1))
 print(sum(counter.take(name="{name}", per_minute=40) == 0 for _ in range(60)))
 """
 
