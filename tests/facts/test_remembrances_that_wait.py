@@ -66,7 +66,7 @@ def test_a_worker_that_ends_has_the_text_sent_again_at_once(
 ) -> None:
     """R1: that is nobody's failure."""
     for module in (remember, call_log):
-        monkeypatch.setattr(module, "is_ending", lambda: True)
+        monkeypatch.setattr(module, "is_shutting_down", lambda: True)
     told = tell(world, TABS)
     assert remembrance_of(told).failures == 0
     assert seconds_to_wait(told) == pytest.approx(0, abs=5)

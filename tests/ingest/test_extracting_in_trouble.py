@@ -182,7 +182,7 @@ def test_a_worker_that_ends_blames_nobody(
         raise OutOfBudget("the deadline is too near for another call")
 
     reader.does = end
-    monkeypatch.setattr(extract, "is_ending", lambda: True)
+    monkeypatch.setattr(extract, "is_shutting_down", lambda: True)
     assert read() is False
     assert (conversation().claims, conversation().not_before) == (0, None)
 

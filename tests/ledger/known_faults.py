@@ -134,7 +134,7 @@ FAULTS: dict[int, Fault] = {
         what="what is archived takes the word before what is believed",
         edits=(
             Edit(
-                path="memory/language/facts.py",
+                path="memory/domain/similarity.py",
                 now="key=lambda one: (not one.is_live, -one.similarity, one.id)",
                 then="key=lambda one: (-one.similarity, one.is_live, one.id)",
             ),

@@ -256,7 +256,7 @@ def test_a_child_of_a_process_that_loaded_it_embeds_at_once(tmp_path: Path) -> N
     """The session has no thread of its own that a fork would leave behind."""
     code = (
         "import os, sys\n"
-        "from memory.llm.local_embeddings import LocalEmbedder\n"
+        "from memory.llm.local import LocalEmbedder\n"
         "threads = lambda: len(os.listdir('/proc/self/task'))\n"
         "import numpy, onnxruntime, tokenizers; before = threads()\n"
         f"model = LocalEmbedder(named={str(make_folder(tmp_path))!r})\n"
