@@ -267,10 +267,13 @@ def test_the_sample_is_imported(printed: list[str]) -> None:
 
 @pytest.mark.slow
 def test_cycles_run_until_nothing_waits(printed: list[str]) -> None:
-    """B7: the last cycle had nothing to judge; what workers read meanwhile may still have come to it."""
+    """B7: the last cycle had nothing to judge; what workers read meanwhile may still have come to it.
+
+    The schedule may have opened a cycle before the command did: then its own first one finds the beliefs there.
+    """
     *_, last = printed[12].rstrip().splitlines()
 
-    assert re.search(r" beliefs? created", printed[12])
+    assert re.search(r" beliefs? (created|reinforced)", printed[12])
     assert re.search(r"^cy_\w+ finished: (nothing to do|\d+ episodes?)$", last)
 
 
