@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -31,6 +30,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from psycopg.conninfo import make_conninfo
 
 from beliefsite.embedded import postgres_programs
+from memory import VERSION
 from memory.environment import known_variables
 from memory.ledger.confidence import find_drift
 from memory.models import Workspace
@@ -76,7 +76,7 @@ def _write_archive(target: IO[bytes], *, now: datetime, with_secrets: bool, on_b
         dumped = _dump(archive, programs=programs, snapshot=snapshot, on_bytes=on_bytes)
         manifest = Manifest(
             made_at=now.isoformat(),
-            release=release(),
+            release=VERSION,
             postgresql=_server_version(),
             migrations=[list(key) for key in sorted(MigrationRecorder(connection).applied_migrations())],
             tables=count_rows(),
@@ -110,14 +110,6 @@ def count_rows() -> dict[str, int]:
             cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(name)}")  # noqa: S608  (a table's own name)
             counts[name] = cursor.fetchone()[0]
     return counts
-
-
-def release() -> str:
-    """Return the release of Engram; it is run from its checkout, and need not be installed as a package."""
-    try:
-        return version("engram")
-    except PackageNotFoundError:
-        return "unpackaged"
 
 
 def _server_version() -> str:

@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from beliefsite.embedded import broker_url, database_settings
 from beliefsite.environment import read_count, read_flag, read_folder, read_json, read_or_make_secret
 from beliefsite.observability import configure_structlog, logging_config
+from memory import VERSION
 from memory.domain.policy import PolicyError, policy_from_environment, task_limits
 from memory.language.explicit_requests import BadCue, load_cues
 from memory.redaction.detectors import BadPattern, compile_patterns
@@ -307,6 +308,7 @@ SPECTACULAR_SETTINGS = {
 UNFOLD = {
     "SITE_TITLE": "Engram",
     "SITE_HEADER": "Engram",
+    "SITE_SUBHEADER": VERSION,
     "SITE_SYMBOL": "neurology",
     "SITE_URL": None,  # the admin is all that people have; a link to a site would lead back here
     "ENVIRONMENT": "memory.admin.presentation.environment_label",

@@ -8,30 +8,26 @@ from django.conf import settings
 from django.db.models import Q
 from pydantic import Field
 
+from memory.access import CallKind
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import RecallMode
 from memory.ingest.schemas import STORABLE, Time
-from memory.mcp.interface import (
-    DIGITS,
+from memory.mcp.answers import (
     BudgetTold,
-    Caller,
     ChangeTold,
     ContextTold,
     EvidenceTold,
     Expanded,
     Memory,
-    MemoryName,
-    ProjectName,
     Recalled,
-    Refused,
     RelativeTold,
     StatusHistory,
     StatusTold,
     TurnTold,
-    UserName,
     WordTold,
 )
-from memory.models import Belief, Episode, Transition, Turn
+from memory.mcp.interface import DIGITS, Caller, Effect, MemoryName, ProjectName, Refused, UserName, tool
+from memory.models import Belief, Episode, Permission, Transition, Turn
 from memory.recall.cards import interval_of, read_card, read_episode_card, read_turn_card
 from memory.recall.prompt_lines import format_line, gather_context
 from memory.recall.query import (
@@ -69,6 +65,7 @@ _Mode = Annotated[
 _Session = Annotated[str, Field(max_length=200, description="The conversation that asks; narrows nothing."), STORABLE]
 
 
+@tool("memory_recall", title="Recall memories", permission=Permission.READ, effect=Effect.READ, usage=CallKind.RECALL)
 def recall(
     caller: Caller,
     *,
@@ -88,7 +85,14 @@ def recall(
     include_expired: Annotated[bool, Field(description="Also what held until a time that is past.")] = False,
     graph: Annotated[bool, Field(description="Follow links between episodes, too; not with as_of.")] = False,
 ) -> Recalled:
-    """Find what answers a query best."""
+    """Find what is remembered about something. Use it at the start of a task, and whenever the answer may hang on what
+    was said, decided or preferred before. Ask with the words of the matter itself, as a question or a phrase.
+    Beliefs come as `[B] (day, confidence: 0.85) … — ID: bl_…`, episodes as `[E] (day) …`. A belief of low confidence
+    is contested: say so, or look at its evidence with memory_expand. Name the project to get its memories beside
+    general ones, and your session, so that repeating what you were told is not taken for news. Its lines are what
+    has to do with your question, each fact once, and may be none; `results` are the nearest that there is,
+    `relevant` or not. What is not found is not remembered; that does not make it untrue.
+    """
     if occurred_after and occurred_before and not occurred_after < occurred_before:
         raise Refused(f"occurred_before: {WRONG_ORDER}")
     if graph and as_of:
@@ -130,6 +134,13 @@ def _memory_answer(memory: RecalledMemory) -> Memory:
     )
 
 
+@tool(
+    "memory_context",
+    title="Gather what bears on a task",
+    permission=Permission.READ,
+    effect=Effect.READ,
+    usage=CallKind.RECALL,
+)
 def context(
     caller: Caller,
     *,
@@ -141,13 +152,17 @@ def context(
         int, Field(ge=1, le=settings.POLICY.context.max_tokens, description="Most tokens of the text.")
     ] = settings.POLICY.context.tokens,
 ) -> ContextTold:
-    """Give the beliefs and episodes that bear on a task, within a budget of tokens."""
+    """Gather what is remembered that bears on a task, as one text within a budget of tokens: beliefs first, then
+    episodes that are near enough. Use it once, when a larger task begins, where memory_recall answers single
+    questions as they come up. Unlike that it leaves out episodes that are unlike the task in meaning.
+    """
     named = caller.project(project)
     scope = RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or "")
     given = gather_context(scope=scope, query=query, session=session or "", max_tokens=max_tokens, now=caller.now)
     return ContextTold(text=given.text, ids=list(given.ids))
 
 
+@tool("memory_expand", title="Show one memory in full", permission=Permission.READ, effect=Effect.READ)
 def expand(
     caller: Caller,
     *,
@@ -156,7 +171,11 @@ def expand(
         int, Field(ge=1, le=100_000, description=f"Of evidence: 1 has the latest {_PAGE}, 2 those before them.")
     ] = 1,
 ) -> Expanded:
-    """Show what the key may see of one memory, of its evidence a page."""
+    """Show all that is known of one memory by its id: of a belief its evidence with each episode's verdict (the latest
+    20; `page` shows those before), its interval, and what it came from; of an episode when and by whom it was said.
+    Use it before you rely on a belief for something that matters, when two memories disagree, or when somebody asks
+    why you think so.
+    """
     key = caller.whole_id(id)
     if is_turn_id(key):
         return _expand_turn(caller.turn(key), caller)
@@ -272,8 +291,11 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
     )
 
 
+@tool("memory_status", title="Show how the memory stands", permission=Permission.READ, effect=Effect.READ)
 def status(caller: Caller) -> StatusTold:
-    """Say how the memory stands, as far as the key may see it."""
+    """Count memories by status and say what waits to be consolidated, and when. Use it when somebody asks about the
+    memory itself, or when recall finds less than it should.
+    """
     stands = read_status(viewer=caller.viewer, now=caller.now)
     return StatusTold(
         episodes=dict(stands.episodes),
@@ -305,8 +327,16 @@ def _budget_answer(budget: SpendingStatus) -> BudgetTold:
     )
 
 
+@tool(
+    "memory_status_history",
+    title="Show how a memory's status came about",
+    permission=Permission.READ,
+    effect=Effect.READ,
+)
 def status_history(caller: Caller, *, id: MemoryName) -> StatusHistory:
-    """List the changes of a memory's status."""
+    """List when, by whom and why a memory's status changed, oldest first. Use it when somebody asks why something is no
+    longer believed.
+    """
     memory = caller.memory(caller.whole_id(id))
     own = Q(episode=memory.pk) | Q(belief=memory.pk)
     changes = Transition.objects.for_workspace(caller.workspace).filter(own).order_by("pk")

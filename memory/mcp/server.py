@@ -24,8 +24,9 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from memory.access import NO_KEY, UNKNOWN_KEY, find_key
-from memory.mcp.catalogue import INSTRUCTIONS, TOOLS, Tool, ToolRefused
-from memory.mcp.interface import ToolAnswer
+from memory.mcp.answers import ToolAnswer
+from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
+from memory.mcp.interface import Effect, Tool, ToolRefused
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
 from memory.redaction.redact import redact
 
@@ -74,9 +75,9 @@ def _sdk_tool(tool: Tool, key_text: str) -> SdkTool:
         title=tool.title,
         description=tool.description,
         annotations=ToolAnnotations(
-            read_only_hint=tool.is_read_only,
-            destructive_hint=tool.is_destructive,
-            idempotent_hint=tool.is_idempotent or tool.is_read_only,
+            read_only_hint=tool.effect is Effect.READ,
+            destructive_hint=tool.effect is Effect.DESTROY,
+            idempotent_hint=tool.effect in (Effect.READ, Effect.REPEATABLE),
             open_world_hint=False,
         ),
     )

@@ -38,27 +38,31 @@ from memory.ingest.corrections import correct_belief
 from memory.ingest.schemas import STORABLE, IngestContext, Rejected
 from memory.ingest.store import store_raw_episodes
 from memory.ledger.transactions import Author
-from memory.mcp.interface import (
-    DIGITS,
-    BeliefId,
+from memory.mcp.answers import (
     BeliefTold,
-    Caller,
     Corrected,
     FadedTold,
     FeedbackTold,
     Forgotten,
-    MemoryId,
-    MemoryName,
-    NothingThere,
     PairTold,
-    ProjectName,
-    Reason,
     Reflected,
-    Refused,
     RivalsTold,
     Saved,
     Tidied,
+)
+from memory.mcp.interface import (
+    DIGITS,
+    BeliefId,
+    Caller,
+    Effect,
+    MemoryId,
+    MemoryName,
+    NothingThere,
+    ProjectName,
+    Reason,
+    Refused,
     UserName,
+    tool,
 )
 from memory.models import Belief, Permission, Rival
 from memory.models.beliefs import Timeframe
@@ -67,6 +71,7 @@ from memory.recall.usage import Feedback, give_feedback
 _MOST_IDS = 100
 
 
+@tool("memory_save", title="Save a memory", permission=Permission.WRITE, effect=Effect.REPEATABLE)
 def save(
     caller: Caller,
     *,
@@ -96,7 +101,15 @@ def save(
         Field(description="True where a person wants it believed now: its facts become beliefs, or change some."),
     ] = False,
 ) -> Saved:
-    """Store an episode, once; and at once let its facts meet what is believed."""
+    """Save one thing that happened or was said and that will matter in another conversation: a preference, a decision
+    and its reason, a correction, a fact about a person or project, how something is done. Save it when it comes up,
+    one thing a call, with names instead of pronouns, so that it makes sense by itself. With `at_once: true` its
+    facts meet what is believed now, and change it: for what a person asks you to remember, not for what you noticed
+    yourself. Give the session: what several sessions say counts for more than what one repeats. Not for what is in
+    files anyway, for small talk, or for what memory_recall just told you. Saving the same words of the same session
+    again changes nothing. An answer with `forgotten: true` says that somebody had these very words forgotten:
+    nothing was saved, and saying it in other words would go against their will.
+    """
     line: dict[str, Any] = {
         "text": text, "project": project, "user": user, "agent": agent, "session": session, "speaker": speaker,
         "source": source, "occurred_at": occurred_at, "category": category, "importance": importance, "tags": tags,
@@ -127,13 +140,17 @@ def _remember(line: dict[str, Any], arrival: IngestContext) -> Saved:
     )
 
 
+@tool("memory_forget", title="Forget a memory", permission=Permission.WRITE, effect=Effect.DESTROY)
 def forget(
     caller: Caller,
     *,
     id: MemoryName,
     reason: Annotated[str, Field(max_length=200, description="Why; kept in the history."), STORABLE] = "",
 ) -> Forgotten:
-    """Forget an episode or a belief, or a turn that waits to be read."""
+    """Forget one memory by its id, because a person asks for it or because it should never have been saved. It is
+    recalled no more; beliefs that rested on it are computed anew. This cannot be taken back. To say that something
+    is no longer so, use memory_correct: that keeps what was believed, and why it changed.
+    """
     told: dict[str, Any] = {"actor": caller.actor, "now": caller.now, "reason": reason}
     key = caller.whole_id(id)
     if is_turn_id(key):
@@ -156,8 +173,12 @@ def forget(
     )
 
 
+@tool("memory_feedback", title="Say whether a memory was of use", permission=Permission.WRITE, effect=Effect.CHANGE)
 def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
-    """Say whether a memory was of use."""
+    """Say of a recalled memory that it was `useful` for what you did, or `wrong` for it. That is noted on the memory,
+    for people to see; no confidence moves by it. Use it once you know, once for a memory and task. Where a person
+    says what is right instead, use memory_correct.
+    """
     memory = caller.memory(id)
     return FeedbackTold(id=id, feedback=round(give_feedback(memory=memory, value=value), DIGITS))
 
@@ -177,6 +198,7 @@ _ACTS = {
 }
 
 
+@tool("memory_correct", title="Correct a belief", permission=Permission.CURATE, effect=Effect.DESTROY)
 def correct(
     caller: Caller,
     *,
@@ -190,7 +212,11 @@ def correct(
     | None = None,
     timeframe: Literal["current", "past", "always"] | None = None,
 ) -> Corrected:
-    """Say that a belief is wrong, and what is right instead."""
+    """Say that a belief is wrong because a person said so, or because you have seen it to be wrong. With `statement`,
+    one short sentence that stands by itself, that takes the belief's place at once; without one the belief only
+    loses confidence. The correction counts five times as much as an ordinary episode, so do not use it for mere
+    doubts: save what you saw instead, and the belief adjusts by itself.
+    """
     wording = None
     if statement is not None:
         held = Timeframe(timeframe) if timeframe else None
@@ -199,13 +225,20 @@ def correct(
     return _corrected_answer(correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author))
 
 
+@tool("memory_pin", title="Pin a belief", permission=Permission.CURATE, effect=Effect.REPEATABLE)
 def pin(caller: Caller, *, id: BeliefId, reason: Reason, pinned: bool = True) -> BeliefTold:
-    """Pin a belief, or take the pin off."""
+    """Pin a belief that a person wants kept: no pass archives or merges it. It can still be found wrong. With `pinned:
+    false` the pin is taken off. Only when a person asks for it.
+    """
     return _curate(caller, id, CuratorAction.PIN if pinned else CuratorAction.UNPIN, reason)
 
 
+@tool("memory_update_status", title="Set a belief's status", permission=Permission.CURATE, effect=Effect.CHANGE)
 def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Reason) -> BeliefTold:
-    """Set a belief's status by hand."""
+    """Set a belief's status by hand. `challenged` marks it as doubtful: it is not recalled until somebody restores it,
+    and still gathers evidence. `archived` puts it away, with what says the same, until somebody restores it.
+    `active` restores it. To say what is right instead use memory_correct.
+    """
     return _curate(caller, id, _ACTS[status], reason)
 
 
@@ -246,8 +279,18 @@ class Tidying(StrEnum):
     REOPEN_PAIR = "reopen_pair"
 
 
+@tool(
+    "memory_reflect",
+    title="Look at all beliefs",
+    permission=Permission.READ,
+    effect=Effect.READ,
+    is_for_whole_workspace=True,
+)
 def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
-    """Look at all active beliefs."""
+    """Look at all beliefs: which may say the same (those that do not pass the guard may contradict each other instead),
+    and which have faded because nothing was said of them for long. Nothing changes by it. Use it when somebody wants
+    the memory looked through or tidied, not while answering: it compares everything with everything.
+    """
     found = look_at_all(workspace=caller.workspace, now=caller.now, most=limit)
     return Reflected(
         beliefs=found.beliefs,
@@ -258,6 +301,13 @@ def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
     )
 
 
+@tool(
+    "memory_tidy",
+    title="Tidy all beliefs",
+    permission=Permission.CURATE,
+    effect=Effect.DESTROY,
+    is_for_whole_workspace=True,
+)
 def tidy(
     caller: Caller,
     *,
@@ -267,7 +317,13 @@ def tidy(
         int | None, Field(description="Of dismiss_pair and reopen_pair: a number of memory_find_contradictions.")
     ] = None,
 ) -> Tidied:
-    """Do one thing about all beliefs, or about one pair of them."""
+    """Do one thing about all beliefs, when a person asks for it. `prune` takes out of recall those that have faded to
+    almost nothing (see them first with `dry_run: true`; restore one with memory_update_status). `merge_duplicates`
+    has the next consolidation ask whether those that memory_reflect found alike are one. `make_meta_beliefs` has a
+    model say what groups of like beliefs come down to. `backfill_subjects` fills in whom or what a belief is about,
+    where that is missing. `dismiss_pair` takes a pair of memory_find_contradictions off its list, `reopen_pair` puts
+    it back.
+    """
     if dry_run and what is not Tidying.PRUNE:
         raise Refused("dry_run: Only prune can be tried without changing anything.")
     if (pair is None) == (what in _PAIR_ACTIONS):
@@ -323,6 +379,13 @@ _TIDY_ACTIONS: dict[Tidying, Callable[[Caller], Tidied]] = {
 }
 
 
+@tool(
+    "memory_find_contradictions",
+    title="Find beliefs that may contradict each other",
+    permission=Permission.CURATE,
+    effect=Effect.CHANGE,
+    is_for_whole_workspace=True,
+)
 def find_contradictions(
     caller: Caller,
     *,
@@ -330,7 +393,10 @@ def find_contradictions(
     again: Annotated[bool, Field(description="With check: also about those of which no model could tell.")] = False,
     limit: Few = 20,
 ) -> RivalsTold:
-    """List pairs of beliefs that may contradict each other."""
+    """List pairs of beliefs that may contradict each other. With `check: true` a model is asked about them first, which
+    takes up to half a minute. No belief changes by it: tell the person what was found, let them say what is right,
+    and then use memory_correct.
+    """
     found = find_contradiction_candidates(workspace=caller.workspace, now=caller.now, most=limit)
     done = CheckOutcome(outcomes={}, stopped="")
     if check:

@@ -10,7 +10,8 @@ from memory.domain.taxonomy import Category
 from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.ledger import transactions
-from memory.mcp.catalogue import TOOLS, ToolRefused
+from memory.mcp.catalogue import TOOLS
+from memory.mcp.interface import ToolRefused
 from memory.models import Belief, Episode
 from memory.recall.usage import Feedback, give_feedback, resolve_commitment
 from tests import factories

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.mcp.catalogue import ToolRefused
+from memory.mcp.interface import ToolRefused
 from memory.models import Belief
 from tests import factories
 from tests.mcp.test_tools import SECRET, Rows, call, rows

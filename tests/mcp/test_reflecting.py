@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from memory.mcp.catalogue import ToolRefused
+from memory.mcp.interface import ToolRefused
 from memory.mcp.write_tools import Tidying
 from memory.models import Belief
 from tests import factories

@@ -10,7 +10,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.facts.remember import run_remember_job
-from memory.mcp.catalogue import TOOLS, Tool, ToolRefused
+from memory.mcp.catalogue import TOOLS
+from memory.mcp.interface import Tool, ToolRefused
 from memory.mcp.write_tools import Tidying
 from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
 from memory.recall.query import MemoryType, RecallProfile

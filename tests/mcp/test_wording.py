@@ -6,7 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.access import NO_KEY
-from memory.mcp.catalogue import TOOLS, ToolRefused
+from memory.mcp.catalogue import TOOLS
+from memory.mcp.interface import ToolRefused
 from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller

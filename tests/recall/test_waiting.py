@@ -14,7 +14,7 @@ from memory.domain.taxonomy import RecallMode
 from memory.erasure.erase import erase_unread_turn
 from memory.language.sentences import strip_echo
 from memory.ledger.transactions import NotFound
-from memory.mcp.catalogue import ToolRefused
+from memory.mcp.interface import ToolRefused
 from memory.models import Conversation, EpisodeAccess, Erased, ModelCall, Turn, Workspace
 from memory.recall.prompt_lines import format_line, gather_context, recollect
 from memory.recall.query import MemoryType, RecallProfile, RecallScope, search_scope_of

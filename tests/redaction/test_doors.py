@@ -16,7 +16,8 @@ from structlog.stdlib import ProcessorFormatter
 
 from beliefsite.celery import app
 from memory.consolidation.cycle import open_cycle
-from memory.mcp.catalogue import TOOLS, ToolRefused
+from memory.mcp.catalogue import TOOLS
+from memory.mcp.interface import ToolRefused
 from memory.models import Belief, Conversation, Episode, ModelCall, Redaction, Trigger, Turn
 from tests import factories
 from tests.api.caller import Caller, caller

@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from beliefsite.environment import flower_login, read_count
 from beliefsite.services import describe_services
+from memory import VERSION
 from memory.access import create_key, create_workspace
 from memory.consolidation.schedule import SWEEP_HEARTBEAT
 from memory.models import Heartbeat, Membership, Permission, Role, Workspace
@@ -49,7 +50,9 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = flower_login()
         ways_in = _create_first_access() or _describe_access()
-        self._say("Starting web, worker, beat, Flower and the tools for agents; this takes some 20 s …")
+        self._say(
+            f"Starting Engram {VERSION}: web, worker, beat, Flower and the tools for agents; this takes some 20 s …"
+        )
         self._run(environment, ways_in)
 
     def _run(self, environment: Mapping[str, str], ways_in: Mapping[str, str]) -> None:
