@@ -24,12 +24,12 @@ from memory.consolidation.cycle import (
     read_current_cycle,
     renew_cycle,
 )
-from memory.consolidation.episode_states import EVIDENCE, PARTLY_ASKED, REPLACED_STATUSES
+from memory.consolidation.episode_states import EVIDENCE, PARTLY_ASKED
 from memory.consolidation.gates import find_near_duplicates, find_recently_proposed, find_recently_settled, run_gates
 from memory.consolidation.jobs import blame_members, dead_letter_broken_members
 from memory.consolidation.restructure import adopt_carried_over_jobs
 from memory.domain.gates import GATES, MergeGate
-from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
+from memory.domain.lifecycle import OWN_ERRORS, REPLACED, ConsolidationState, CycleState, JobState, describe_own_error
 from memory.ledger.transactions import lock_workspace, try_early_gate_lock
 from memory.models import Belief, CallOutcome, ClusterJob, Cycle, CycleStep, GateDecision, JobKind
 from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
@@ -254,7 +254,7 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         "now": cycle.now,
         "partly": PARTLY_ASKED,
         "evidence": EVIDENCE,
-        "replaced": list(REPLACED_STATUSES),
+        "replaced": sorted(REPLACED),
         "open": list(OPEN_JOB_STATES),
         "vectors": [PURPOSE_EMBED, PURPOSE_RECALL],
         "most": settings.POLICY.budget.episode_failures,

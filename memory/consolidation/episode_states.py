@@ -18,15 +18,15 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from memory.domain.identity import Actor
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, EpisodeStatus
+from memory.domain.lifecycle import REPLACED, ConsolidationState, EpisodeStatus
 from memory.domain.scoring import trust_in
-from memory.domain.similarity import Profile, measure_surprise, move_importance
+from memory.domain.similarity import measure_surprise, move_importance
 from memory.domain.taxonomy import Category
 from memory.language.traits import Note, confirms, supersedes
 from memory.ledger.transactions import change_episode_status
 from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Episode, Evidence, Transition
-from memory.search.vectors import NearEpisode, nearest_older_episodes
+from memory.search.vectors import nearest_older_episodes
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +107,7 @@ def _case_evidence(then: Combinable, otherwise: Combinable) -> Case:
 
 def _is_evidence() -> Exists:
     """Match the episodes that are evidence of a belief in whose place no other has come."""
-    return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED_STATUSES))
+    return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED))
 
 
 def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str, is_blamed: bool = False) -> None:
@@ -150,9 +150,6 @@ ECHO = "echo"
 EVIDENCE = "evidence"
 UNREAD = "reading: "  # before the kind of failure
 
-# Beliefs whose evidence counts for those that came in their place: it settles nothing any more.
-REPLACED_STATUSES = (BeliefStatus.REVISED, BeliefStatus.SPLIT, BeliefStatus.MERGED)
-
 
 def list_dead_letters(*, workspace_id: int) -> QuerySet[Episode]:
     """Return a workspace's dead letters, the newest first."""
@@ -190,7 +187,7 @@ def weigh_turns(
     met = []
     for key, newer in fresh.items():
         if key in near:
-            alike = _on_scale(near[key], model.profile)
+            alike = {one.id: float(model.profile.reference(one.cosine)) for one in near[key]}
             _score_surprise(newer, list(alike.values()))
             met.append(_compare_with_older(newer, {older[one]: alike[one] for one in alike if one in older}))
     _lock_episodes({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
@@ -217,10 +214,6 @@ class _NoteEffects:
 def _lock_episodes(ids: Collection[str]) -> None:
     locked = Episode.objects.select_for_update().filter(pk__in=ids).order_by("pk")
     list(locked.values_list("pk", flat=True))
-
-
-def _on_scale(near: Sequence[NearEpisode], profile: Profile) -> dict[str, float]:
-    return {one.id: float(profile.reference(one.cosine)) for one in near}
 
 
 def _score_surprise(newer: Episode, similarities: Sequence[float]) -> None:

@@ -36,7 +36,7 @@ from memory.consolidation.replay_record import (
 from memory.consolidation.restructure import PARENT_ENDS, draft_child, inherited_evidence
 from memory.domain.gates import ArchiveGate, BeliefFacts, GateName
 from memory.domain.identity import cycle_actor
-from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, IllegalTransitionError, JobState, Reason
+from memory.domain.lifecycle import LIVE, REPLACED, BeliefStatus, CycleState, IllegalTransitionError, JobState, Reason
 from memory.ledger.beliefs import CreationOutcome, hash_statement, replay_belief, replay_creation
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.evidence import record_evidence, replay_evidence, withdraw_evidence
@@ -163,9 +163,7 @@ def _keep_times(act: CuratorEvent, belief: Belief) -> None:
 def _repeat_status_change(act: CuratorEvent, belief: Belief) -> None:
     if act.act is None:
         new = BeliefStatus(act.new)
-        if (
-            new in _REPLACED_STATUSES
-        ):  # what was made of it is made again, though the cycle be undone that had brought it back
+        if new in REPLACED:  # what was made of it is made again, though the cycle that brought it back is undone
             repair_status(
                 belief=belief, new=new, status_reason=act.reason, reason=act.reason, actor=act.actor, now=act.at
             )
@@ -173,9 +171,6 @@ def _repeat_status_change(act: CuratorEvent, belief: Belief) -> None:
             change_status(belief=belief, new=new, reason=act.reason, actor=act.actor, now=act.at)
     else:
         curate_belief(belief_id=belief.pk, act=act.act, reason=act.reason, actor=act.actor, now=act.at)
-
-
-_REPLACED_STATUSES = frozenset({BeliefStatus.SPLIT, BeliefStatus.MERGED, BeliefStatus.REVISED})
 
 
 def restore_withdrawn(*, leavings: Iterable[Withdrawal]) -> None:

@@ -117,8 +117,6 @@ class EpisodeSource:
         )
 
 
-_CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
-
 _EPISODE_COLUMNS = (
     "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
     "created_at", "occurred_at", "content_hash", "origin",
