@@ -50,7 +50,7 @@ def buffer_raw_turns(*, raw_lines: Sequence[object], arrival: IngestContext) -> 
         try:
             lines[index] = read_turn(raw=raw, now=arrival.now)
         except BadLine as bad:
-            answers[index] = Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+            answers[index] = Rejected.for_line(bad)
     answers.update(zip(lines, buffer_turns(turns=list(lines.values()), arrival=arrival), strict=True))
     return [answers[index] for index in range(len(raw_lines))]
 

@@ -184,7 +184,7 @@ def read_claude(*, conversation: Mapping[str, Any], place: str) -> Iterator[Impo
             continue
         beside = [*skipped_blocks(message.get("content")), *_files_of(message)]
         yield from beside
-        text = _text_of(message)
+        text = text_of_blocks(message.get("content")) or str(message.get("text") or "")
         if beside and not text.strip():
             continue
         moment = message.get("created_at")
@@ -196,11 +196,6 @@ def read_claude(*, conversation: Mapping[str, Any], place: str) -> Iterator[Impo
             turn_id=message["uuid"],
             occurred_at=moment if isinstance(moment, str) else None,
         )
-
-
-def _text_of(message: Mapping[str, Any]) -> str:
-    """Join the blocks of text; older exports have the text alone."""
-    return text_of_blocks(message.get("content")) or str(message.get("text") or "")
 
 
 def _files_of(message: Mapping[str, Any]) -> Iterator[Skipped]:

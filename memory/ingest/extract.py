@@ -151,7 +151,9 @@ def _store_and_finish(
             _lock_episodes(stored)
             _release(lease, found, read, now)
             _link(stored, lease.turns)
-            _finish_turns(read, now)
+            Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
+                state=TurnState.EXTRACTED, state_reason="", settled_at=now
+            )
             _set_broken_aside(lease.turns, found, now)
             _note_refused(lease, stored)
             Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
@@ -185,13 +187,6 @@ def _set_broken_aside(turns: Sequence[Turn], found: ExtractionResult, now: datet
     """Make dead letters of the turns over which our own code broke; those beside them were read (E6)."""
     for number, reason in found.broken:
         make_dead_letters(turns=[turn for turn in turns if turn.number == number], reason=reason, now=now)
-
-
-def _finish_turns(read: Sequence[Turn], now: datetime) -> None:
-    """Be done with turns that were read."""
-    Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
-        state=TurnState.EXTRACTED, state_reason="", settled_at=now
-    )
 
 
 def _link(stored: Sequence[StoredTurn], leased: Sequence[Turn]) -> None:

@@ -111,7 +111,7 @@ def _read_line_of_file(line: bytes, arrival: IngestContext) -> list[EpisodeLine]
         raw = read_json(line.removeprefix(_BYTE_ORDER_MARK))
         return [read_line(raw=part, now=arrival.now) for part in _parts_of(raw, arrival)]
     except BadLine as bad:
-        return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+        return Rejected.for_line(bad)
     except NotJson as error:
         return Rejected(status=400, detail=f"The line is not JSON; {error}.")
 

@@ -37,7 +37,8 @@ def wake_conversations(*, now: datetime) -> int:
     _mark_aged(now)
     told = Q(sent_at__gt=database_now(plus=-_policy().resend_seconds))
     with transaction.atomic():
-        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=_paused_workspaces())
+        paused = find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
+        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=paused)
         locked = free.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
         ids = list(locked.values_list("pk", flat=True)[:_MOST])
         if ids:
@@ -86,11 +87,6 @@ def _mark_aged(now: datetime) -> None:
     waiting = Conversation.objects.filter(buffered__gt=0, due_since=None, leased=0)
     aged = waiting.annotate(began=Coalesce("extracted_at", "created_at")).filter(began__lte=since)
     mark_due(conversations=aged, reason=DueReason.AGE)
-
-
-def _paused_workspaces() -> set[int]:
-    """Find the workspaces whose turns wait until they rest no more; they are few."""
-    return find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
 
 
 def notify_workers(*, ids: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from django.conf import settings
 from pydantic import (
@@ -332,6 +332,11 @@ class Rejected:
     status: int
     detail: str
     errors: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def for_line(cls, bad: BadLine) -> Self:
+        """Answer a line that could not be read."""
+        return cls(status=bad.status, detail=bad.detail, errors=bad.errors)
 
 
 ERASED = Rejected(status=409, detail="These words were erased from this memory, and are not taken again.")  # L4

@@ -85,7 +85,7 @@ def store_raw_episodes(*, raw_lines: Sequence[object], arrival: IngestContext) -
         try:
             lines[place] = read_line(raw=raw, now=arrival.now)
         except BadLine as bad:
-            outcomes[place] = Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+            outcomes[place] = Rejected.for_line(bad)
     stored = store_episodes(lines=list(lines.values()), arrival=arrival)
     outcomes.update(zip(lines, stored, strict=True))
     return [outcomes[place] for place in range(len(raw_lines))]
@@ -183,7 +183,13 @@ def _draft(*, line: EpisodeLine, arrival: IngestContext, projects: dict[str, int
         tags=line.tags or [],
         category=line.category or "",
         importance=settings.POLICY.ingest.importance if line.importance is None else line.importance,
-        origin=_origin_of_line(line, document=document, occurred_at=occurred_at),
+        origin=origin_of(
+            session=line.session or "",
+            document=document,
+            user=line.user or "",
+            source=line.source or Source.INTERACTION,
+            occurred_at=occurred_at,
+        ),
         content_hash=content_hash(line.text),
         idempotency_key=line.idempotency_key,
         line_hash=line.fingerprint(),
@@ -200,16 +206,6 @@ def _extracted_columns(line: EpisodeLine) -> dict[str, Any]:
     found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "is_derived")}
     settled = {"state": ConsolidationState.SETTLED, "state_reason": DERIVED}
     return found | (settled if line.is_derived else {})
-
-
-def _origin_of_line(line: EpisodeLine, *, document: str, occurred_at: datetime) -> str:
-    return origin_of(
-        session=line.session or "",
-        document=document,
-        user=line.user or "",
-        source=line.source or Source.INTERACTION,
-        occurred_at=occurred_at,
-    )
 
 
 def complete_draft(draft: Draft) -> None:
@@ -328,8 +324,4 @@ def _wake_consolidation(arrival: IngestContext, new: Drafts) -> None:
     """Let consolidation know, once they are there for all to see."""
     if arrival.is_replay or not any(draft.state == ConsolidationState.NEW for draft in new.values()):
         return
-    transaction.on_commit(lambda: _note_new_episodes(arrival))
-
-
-def _note_new_episodes(arrival: IngestContext) -> None:
-    open_cycle_for_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)
+    transaction.on_commit(lambda: open_cycle_for_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now))
