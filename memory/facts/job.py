@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
 
 import structlog
 from django.conf import settings
@@ -139,7 +138,6 @@ def give_up(*, remembrance: Remembrance, reason: str) -> None:
     log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)
 
 
-Kind = TypeVar("Kind", bound=Reply)
 _UNREADABLE_KINDS = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
 
 

@@ -352,21 +352,18 @@ def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[lis
     heard = ask_model(hold=hold, budget=budget, request=request)
     if not isinstance(heard.reply, StatedFacts):
         return [whole_text_as_fact(text=matter, policy=policy)], None
-    return distinct_facts(facts=_facts_from_reply(heard.reply, policy)), heard.call_id
-
-
-def _facts_from_reply(reply: StatedFacts, policy: RememberPolicy) -> list[FactToRemember]:
-    """Take the first few facts, each within its limits."""
-    return [
-        FactToRemember(
-            text=clamp_fact(text=said.fact, policy=policy),
-            fact_type=said.fact_type,
-            importance=said.importance,
-            subject=(said.subject.lower() or OWNER)[:_SUBJECT_LENGTH],
-        )
-        for said in reply.facts
-        if said.fact
-    ][: policy.facts]
+    return distinct_facts(
+        facts=[
+            FactToRemember(
+                text=clamp_fact(text=said.fact, policy=policy),
+                fact_type=said.fact_type,
+                importance=said.importance,
+                subject=(said.subject.lower() or OWNER)[:_SUBJECT_LENGTH],
+            )
+            for said in heard.reply.facts
+            if said.fact
+        ][: policy.facts]
+    ), heard.call_id
 
 
 def _match_facts(hold: JobLease, budget: CallBudget, facts: int, apply: Callable[..., None]) -> None:
