@@ -298,13 +298,10 @@ def read_entity_names(*, episode: Episode) -> list[str]:
 def read_links(*, episode: Episode, viewer: Viewer) -> Sequence[EpisodeLink]:
     """List the strongest edges of an episode whose other end is in sight."""
     edges = list(Edge.objects.for_workspace(episode.workspace_id).touching([episode.pk]).order_by("pk"))
-    texts = dict(visible_episodes(viewer=viewer).filter(pk__in=_ends(edges)).values_list("pk", "text"))
+    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
+    texts = dict(visible_episodes(viewer=viewer).filter(pk__in=ends).values_list("pk", "text"))
     links = [_episode_link(edge, episode, texts) for edge in edges if _other_end(edge, episode) in texts]
     return sorted(links, key=lambda link: (-link.weight * link.confidence, link.episode, link.kind))[:_MOST_LINKS]
-
-
-def _ends(edges: Sequence[Edge]) -> set[str]:
-    return {end for edge in edges for end in (edge.source_id, edge.target_id)}
 
 
 def _other_end(edge: Edge, episode: Episode) -> str:
