@@ -36,6 +36,7 @@ from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
 from memory.models.cycles import OPEN_JOB_STATES, Blame
 
 log = structlog.get_logger(__name__)
+_BELIEFS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
 
 def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
@@ -193,7 +194,6 @@ def _run_gates_on_touched(*, cycle: Cycle, attempt: int) -> bool:
 
 
 _PLANNING_STEPS = ("extract", "cluster")
-_BELIEFS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 _S = ConsolidationState
 
 # One statement, and not the ORM's: building what says the same took a fifth of a gate's processor time.

@@ -29,6 +29,13 @@ from memory.models import Belief, Cycle, Episode, Evidence, Transition
 from memory.search.vectors import nearest_older_episodes
 
 log = structlog.get_logger(__name__)
+PARTLY_ASKED = "more beliefs to be asked"
+NO_BELIEF = "no_belief"
+ECHO = "echo"
+EVIDENCE = "evidence"
+UNREAD = "reading: "  # before the kind of failure
+FULL_CONFIDENCE = 1.0  # what nobody extracted was said as it stands
+RESTORED_REASON = "what superseded it was forgotten"
 
 
 def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:
@@ -144,13 +151,6 @@ def dead_letter_failed(*, cycle: Cycle, ids: Collection[str]) -> None:
         log.warning("dead_letters", cycle=cycle.pk, workspace=cycle.workspace_id, episodes=buried)
 
 
-PARTLY_ASKED = "more beliefs to be asked"
-NO_BELIEF = "no_belief"
-ECHO = "echo"
-EVIDENCE = "evidence"
-UNREAD = "reading: "  # before the kind of failure
-
-
 def list_dead_letters(*, workspace_id: int) -> QuerySet[Episode]:
     """Return a workspace's dead letters, the newest first."""
     return Episode.objects.for_workspace(workspace_id).dead().order_by("-dead_at", "pk")
@@ -198,7 +198,6 @@ def weigh_turns(
     Episode.objects.bulk_update([fresh[key] for key in near], _SURPRISE_COLUMNS)
 
 
-FULL_CONFIDENCE = 1.0  # what nobody extracted was said as it stands
 _SURPRISE_COLUMNS = ("importance", "distance", "surprise", "is_near_duplicate")
 
 
@@ -257,9 +256,6 @@ def restore_superseded(*, workspace_id: int, by: Collection[str], actor: Actor, 
     left = aside.annotate(why=Subquery(why)).filter(why__in=[supersession_reason(key) for key in by])
     ids = list(left.values_list("pk", flat=True))
     return change_episode_status(ids=ids, new=EpisodeStatus.ACTIVE, reason=RESTORED_REASON, actor=actor, now=now)
-
-
-RESTORED_REASON = "what superseded it was forgotten"
 
 
 def _count_confirmation(key: str, occurred_at: datetime) -> None:

@@ -41,6 +41,12 @@ from memory.llm.registry import Embedder, language_model
 from memory.models import Belief, Claim
 from memory.search.vectors import Vectors
 
+_BLOCK_EPISODES = 2048
+EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
+_SHARED_RARE_WORDS = 2  # rare words by which two sentences may be about one thing
+_RARE_SHARE = 0.2  # share of the beliefs in which a word stands at most to be rare, …
+_RARE_COUNT = 3  # … or so many of them
+
 
 def gather_unclustered(
     *, workspace_id: int, episodes: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
@@ -122,9 +128,6 @@ class _Statements:
         if statement.claim_id is None:
             return True
         return self.order[statement.claim_id] < self.order.get(episode.claim_id, 0)
-
-
-_BLOCK_EPISODES = 2048
 
 
 def _read_statements(*, beliefs: QuerySet[Belief], model: Embedder) -> _Statements:
@@ -402,12 +405,6 @@ def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
     person = person_of(user=source.user, language=claim.language)
     reading = read_sentence(claim.sentence, person=person, subject=claim.subject, language=claim.language)
     return reading if claim.reader == RULES_READER else _as_model_read(reading, claim)
-
-
-EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
-_SHARED_RARE_WORDS = 2  # rare words by which two sentences may be about one thing
-_RARE_SHARE = 0.2  # share of the beliefs in which a word stands at most to be rare, …
-_RARE_COUNT = 3  # … or so many of them
 
 
 def _index_words(reading: Reading) -> Iterable[str]:

@@ -63,6 +63,19 @@ from memory.models import (
 )
 from memory.models.cycles import OPEN_JOB_STATES
 
+# A verdict that an undone cycle had made evidence of before a later one repeated it: nothing was left of it to count.
+_DROP_VERDICTS_OF_UNDONE = """
+DELETE FROM memory_jobverdict v USING memory_clusterjob j, memory_cycle c
+WHERE j.id = v.job_id AND c.id = j.cycle_id AND c.id = ANY(%(cycles)s) AND v.belief_id = ANY(%(made)s)
+  AND EXISTS (
+      SELECT FROM memory_cycle undone JOIN memory_clusterjob k ON k.cycle_id = undone.id AND k.state = 'applied'
+      JOIN memory_jobverdict u ON u.job_id = k.id
+      WHERE undone.workspace_id = %(workspace)s AND undone.undone_at IS NOT NULL AND undone.opened_at < c.opened_at
+        AND u.episode_id = v.episode_id AND coalesce(u.belief_id, k.joined_belief_id) = v.belief_id)
+  AND NOT EXISTS (SELECT FROM memory_evidence e
+                  WHERE e.belief_id = v.belief_id AND e.episode_id = v.episode_id AND e.cycle_id = c.id)
+"""
+
 
 def replay(*, record: ReplayRecord, acts: EventSlots, on_cycle: Callable[[], object]) -> list[StructuralJob]:
     """Take away what the recorded cycles made and make it again; return the structural changes that were not repeated.
@@ -92,20 +105,6 @@ def _delete_made(record: ReplayRecord) -> None:
         cursor.execute("DELETE FROM memory_evidence WHERE id = ANY(%s)", [by_hand])
         cursor.execute("DELETE FROM memory_lineage WHERE child_id = ANY(%s) AND cycle_id = ANY(%s)", [made, cycles])
         cursor.execute("DELETE FROM memory_belief WHERE id = ANY(%s)", [made])
-
-
-# A verdict that an undone cycle had made evidence of before a later one repeated it: nothing was left of it to count.
-_DROP_VERDICTS_OF_UNDONE = """
-DELETE FROM memory_jobverdict v USING memory_clusterjob j, memory_cycle c
-WHERE j.id = v.job_id AND c.id = j.cycle_id AND c.id = ANY(%(cycles)s) AND v.belief_id = ANY(%(made)s)
-  AND EXISTS (
-      SELECT FROM memory_cycle undone JOIN memory_clusterjob k ON k.cycle_id = undone.id AND k.state = 'applied'
-      JOIN memory_jobverdict u ON u.job_id = k.id
-      WHERE undone.workspace_id = %(workspace)s AND undone.undone_at IS NOT NULL AND undone.opened_at < c.opened_at
-        AND u.episode_id = v.episode_id AND coalesce(u.belief_id, k.joined_belief_id) = v.belief_id)
-  AND NOT EXISTS (SELECT FROM memory_evidence e
-                  WHERE e.belief_id = v.belief_id AND e.episode_id = v.episode_id AND e.cycle_id = c.id)
-"""
 
 
 def _repeat_events(acts: EventSlots, place: int, record: ReplayRecord) -> None:

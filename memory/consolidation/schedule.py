@@ -64,6 +64,8 @@ from memory.search.prepared import run_prepared
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
+SWEEP_HEARTBEAT = "sweep"
+_POLL_SECONDS = 0.1
 
 
 def open_cycle_for_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
@@ -278,9 +280,6 @@ def sweep() -> int:
     return len(woken)
 
 
-SWEEP_HEARTBEAT = "sweep"
-
-
 def _try_take_over(cycle: Cycle) -> bool:
     """Take a cycle over, or log why not: those of other workspaces are taken over all the same (E6)."""
     try:
@@ -330,9 +329,6 @@ def _clear_ended_waits(jobs: QuerySet[Any]) -> set[tuple[str, int]]:
     )
     jobs.model._default_manager.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
     return {(cycle_id, attempt) for _, cycle_id, attempt in over}
-
-
-_POLL_SECONDS = 0.1
 
 
 def wait_for_cycle(cycle_id: str, *, on_look: Callable[[Cycle], None] | None = None) -> Cycle:
