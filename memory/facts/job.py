@@ -33,6 +33,10 @@ from memory.search.vectors import Vectors, read_episode_vectors, store_episode_v
 from memory.signals import remembrance_ready
 
 log = structlog.get_logger(__name__)
+LEASED_TOO_OFTEN = "claimed too often"
+TOO_SLOW = "the model is too slow"
+_MOST_DOUBLINGS = 30
+_SENT_AT_ONCE = 100
 
 
 @contextmanager
@@ -54,11 +58,6 @@ def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
         kept.update(**given_back, due_at=database_now(plus=hold.next_pause()))
         raise
     kept.update(**given_back, claims=F("claims") - 1)
-
-
-LEASED_TOO_OFTEN = "claimed too often"
-TOO_SLOW = "the model is too slow"
-_MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,9 +273,6 @@ def send_due_jobs() -> int:
     for remembrance_id in due:
         remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
     return len(due)
-
-
-_SENT_AT_ONCE = 100
 
 
 def list_failed(*, workspace_id: int) -> QuerySet[Remembrance]:
