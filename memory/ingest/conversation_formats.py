@@ -14,6 +14,9 @@ from typing import IO, Any
 from memory.ingest.json_lines import NotJson, read_json, read_lines
 from memory.ingest.schemas import Rejected
 
+_TEXT = "text"
+_LONGEST_SLUG = 100
+
 
 class SkipReason(StrEnum):
     """Why something in a file is no turn."""
@@ -205,7 +208,6 @@ def _files_of(message: Mapping[str, Any]) -> Iterator[Skipped]:
         yield from (Skipped(reason=SkipReason.ATTACHMENT) for _ in (given if isinstance(given, list) else ()))
 
 
-_TEXT = "text"
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _ATTACHMENTS = frozenset({"image", "document", "file", "audio"})
 
@@ -237,7 +239,6 @@ def _reason_of(kind: str) -> SkipReason:
 
 
 _CLAUDE_CODE_ROLES = frozenset({"user", "assistant"})
-_LONGEST_SLUG = 100
 
 # What the program writes into a person's mouth: commands, their output, and its own remarks.
 _PROGRAM_TEXT = re.compile(

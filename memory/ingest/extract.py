@@ -49,6 +49,9 @@ from memory.models import Conversation, Episode, PauseReason, Turn
 from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
+_MOST_DOUBLINGS = 6
+COST_TOO_MANY_WORKERS = "cost too many workers"
+_WHOLE_CLAIMS = 2  # of so many claims turns are read as they were taken together; then ever fewer
 
 
 def extract_conversation(*, conversation_id: int, now: datetime) -> bool:
@@ -72,8 +75,6 @@ def _read_turns(conversation_id: int, now: datetime) -> bool:
         telling, broken = find_informative_turns(found=found, turns=said, user=lease.conversation.user)
         return _store_and_finish(lease, replace(found, broken=(*found.broken, *broken.items())), telling, now)
 
-
-_MOST_DOUBLINGS = 6
 
 # By how the text of a failure begins.
 _PAUSE_REASONS: dict[str, PauseReason] = {FailureKind.AUTH: PauseReason.AUTH, FailureKind.BILLING: PauseReason.BILLING}
@@ -241,8 +242,6 @@ def _failed(lease: ConversationLease, reason: str) -> dict[str, Any]:
     return {"state_reason": reason[:200], "not_before": database_now(plus=seconds)}
 
 
-COST_TOO_MANY_WORKERS = "cost too many workers"
-_WHOLE_CLAIMS = 2  # of so many claims turns are read as they were taken together; then ever fewer
 _RELEASED: dict[str, Any] = {"lease_owner": "", "leased_until": None}
 
 

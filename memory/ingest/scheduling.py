@@ -30,6 +30,7 @@ from memory.signals import turns_due
 
 log = structlog.get_logger(__name__)
 _MOST = 1_000  # conversations that one sweep wakes
+_TOO_SHORT = 0.0  # what so few words say surprises nobody
 
 
 def wake_conversations(*, now: datetime) -> int:
@@ -98,9 +99,6 @@ def notify_workers(*, ids: Sequence[int]) -> None:
 def _policy() -> TurnsPolicy:
     policy: TurnsPolicy = settings.POLICY.turns
     return policy
-
-
-_TOO_SHORT = 0.0  # what so few words say surprises nobody
 
 
 def flush_surprising() -> int:

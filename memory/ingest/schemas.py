@@ -61,6 +61,8 @@ _WORDS = {
     _LANGUAGE_PATTERN: "A language is expected, such as en or de-AT.",
 }
 
+_LONGEST_NAME = 200  # characters of a turn_id or an idempotency_key
+
 
 class BadLine(ValueError):
     """A line that is refused, with the status that HTTP has for it and the reasons by field."""
@@ -262,9 +264,6 @@ def read_turn(*, raw: object, now: datetime) -> TurnLine:
         return TurnLine.model_validate(raw, context={"now": now})
     except ValidationError as error:
         raise bad_line(error.errors(include_url=False, include_input=False)) from None
-
-
-_LONGEST_NAME = 200  # characters of a turn_id or an idempotency_key
 
 
 def split_line(*, line: Mapping[str, object], text: str, name: str) -> list[Mapping[str, object]]:

@@ -57,6 +57,12 @@ from memory.redaction.service import redact_lines
 from memory.search.vectors import store_episode_vectors
 
 log = structlog.get_logger(__name__)
+_TRIES = 3
+ECHO = "echo"
+DERIVED = "derived"
+_OUTSIDE_PROJECTS_DETAIL = "This key is limited to some projects, and this is none of them."
+PATIENCE_SECONDS = 3.0  # of whoever stores many episodes: a sentence model takes some 10 ms a text
+_BATCH = 64
 
 
 def store_episodes(*, lines: Sequence[EpisodeLine], arrival: IngestContext) -> list[Outcome]:
@@ -91,7 +97,6 @@ def store_raw_episodes(*, raw_lines: Sequence[object], arrival: IngestContext) -
     return [outcomes[place] for place in range(len(raw_lines))]
 
 
-_TRIES = 3
 _UNSTORABLE = Rejected(status=422, detail="The database cannot hold this episode.")
 
 
@@ -147,9 +152,6 @@ def draft_episodes(*, lines: Sequence[EpisodeLine], arrival: IngestContext) -> l
     return [_draft(line=line, arrival=arrival, projects=projects) for line in lines]
 
 
-ECHO = "echo"
-DERIVED = "derived"
-_OUTSIDE_PROJECTS_DETAIL = "This key is limited to some projects, and this is none of them."
 OUTSIDE_PROJECTS = Rejected(status=403, detail=_OUTSIDE_PROJECTS_DETAIL, errors={"project": [_OUTSIDE_PROJECTS_DETAIL]})
 
 
@@ -278,10 +280,6 @@ def _embed_stored(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> 
     waiting = {turn.id for turn in named if turn.state in (ConsolidationState.NEW, ConsolidationState.FAILED)}
     if named:
         embed_changed_episodes(workspace_id=workspace_id, matters=changed, waiting=waiting)
-
-
-PATIENCE_SECONDS = 3.0  # of whoever stores many episodes: a sentence model takes some 10 ms a text
-_BATCH = 64
 
 
 def embed_episodes(*, workspace_id: int, matters: Mapping[str, str]) -> None:

@@ -45,6 +45,7 @@ from memory.models import Conversation, ModelCall, Source, Turn, TurnEpisode
 from memory.models.fields import insert_new
 
 log = structlog.get_logger(__name__)
+_LONGEST_NAME = 200
 
 
 def ask_for_facts(
@@ -245,7 +246,6 @@ def store_turns(
 
 # Whose word a turn is; what a system says are orders, the same in every conversation.
 _SOURCES: Mapping[Role, Source] = {Role.USER: Source.HUMAN, Role.ASSISTANT: Source.AI, Role.TOOL: Source.INGEST}
-_LONGEST_NAME = 200
 
 
 def _read_line(raw: Mapping[str, object], arrival: IngestContext) -> ExtractedLine | Rejected:
