@@ -56,6 +56,7 @@ from memory.models import (
 from memory.models.fields import insert_new
 
 log = structlog.get_logger(__name__)
+_CHUNK = 2_000  # turns that are held in memory at once
 
 
 @transaction.atomic
@@ -332,7 +333,6 @@ def erase_unread_turn(*, turn: Turn) -> None:
 
 Words = tuple[str, str]  # a user, and the hash of an episode's words
 Statement = tuple[str, str]  # a user, and what a belief says
-_CHUNK = 2_000  # turns that are held in memory at once
 
 
 def deny_words(*, workspace: Workspace, words: Iterable[Words], statements: Iterable[Statement]) -> None:
