@@ -6,6 +6,8 @@
 Messages carry ids; what has been done is read from the rows, and domain time is in the cycle's row. Steps never raise
 and results are never read, so a chord's body always runs; where a message is lost all the same, the sweeper begins
 another attempt at what the rows show unfinished.
+
+`memory.consolidation.run.run_cycle` runs the same steps in one process.
 """
 
 import math
@@ -256,7 +258,8 @@ def end_cycle(*, cycle_id: str, attempt: int) -> None:
     """Send what the gates decided that needs a model's words, and the cycle's last step after it."""
     finish_signature = _step_signature("finish", cycle_id, attempt)
     headers = [
-        _restructure_signature(job_id, cycle_id, attempt) for job_id in list_jobs_to_restructure(cycle_id=cycle_id)
+        _step_signature("restructure", job_id, attempt, about=f"{cycle_id}, structural job {job_id}")
+        for job_id in list_jobs_to_restructure(cycle_id=cycle_id)
     ]
     if headers:
         chord(headers, finish_signature).delay()
@@ -271,10 +274,6 @@ def read_conversations(*, conversation_ids: Sequence[int]) -> None:
         signature(
             "workers.extract_turns", args=(conversation_id,), immutable=True, argsrepr=shown, kwargsrepr="{}"
         ).delay()
-
-
-def _restructure_signature(job_id: int, cycle_id: str, attempt: int) -> Signature[None]:
-    return _step_signature("restructure", job_id, attempt, about=f"{cycle_id}, structural job {job_id}")
 
 
 def _judge_signature(job: JobToJudge, cycle_id: str, attempt: int) -> Signature[None]:

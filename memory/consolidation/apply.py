@@ -24,18 +24,19 @@ from memory.consolidation.cycle import (
     read_current_cycle,
     renew_cycle,
 )
-from memory.consolidation.episode_states import EVIDENCE, PARTLY_ASKED, REPLACED_STATUSES
+from memory.consolidation.episode_states import EVIDENCE, PARTLY_ASKED
 from memory.consolidation.gates import find_near_duplicates, find_recently_proposed, find_recently_settled, run_gates
 from memory.consolidation.jobs import blame_members, dead_letter_broken_members
 from memory.consolidation.restructure import adopt_carried_over_jobs
 from memory.domain.gates import GATES, MergeGate
-from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
+from memory.domain.lifecycle import OWN_ERRORS, REPLACED, ConsolidationState, CycleState, JobState, describe_own_error
 from memory.ledger.transactions import lock_workspace, try_early_gate_lock
 from memory.models import Belief, CallOutcome, ClusterJob, Cycle, CycleStep, GateDecision, JobKind
 from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL
 from memory.models.cycles import OPEN_JOB_STATES, Blame
 
 log = structlog.get_logger(__name__)
+_BELIEFS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 
 
 def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
@@ -193,7 +194,6 @@ def _run_gates_on_touched(*, cycle: Cycle, attempt: int) -> bool:
 
 
 _PLANNING_STEPS = ("extract", "cluster")
-_BELIEFS_PER_RENEWAL = 50  # together well under a second; an attempt overtaken meanwhile decides what the next would
 _S = ConsolidationState
 
 # One statement, and not the ORM's: building what says the same took a fifth of a gate's processor time.
@@ -254,7 +254,7 @@ def release_members(*, job_id: int, cycle: Cycle) -> None:
         "now": cycle.now,
         "partly": PARTLY_ASKED,
         "evidence": EVIDENCE,
-        "replaced": list(REPLACED_STATUSES),
+        "replaced": sorted(REPLACED),
         "open": list(OPEN_JOB_STATES),
         "vectors": [PURPOSE_EMBED, PURPOSE_RECALL],
         "most": settings.POLICY.budget.episode_failures,

@@ -46,6 +46,14 @@ from memory.models import (
 )
 from memory.models.fields import insert_new
 
+NEW_EVIDENCE = "new evidence"
+HELD_BEFORE = "held_before"  # why what was said founds nothing: it says nothing of now (C2)
+NOT_JUDGED_YET = "not_judged_yet"
+AGREEING_ORIGINS = 2  # origins that must name another value before it takes the old one's place unannounced
+TOO_FEW_SUPPORTS = "too_few_supports"
+NOT_CONFIDENT = "not_confident"
+CREATION_REASON = "a cluster or a claim said it"
+
 
 def record_job_evidence(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     """Turn a job's verdicts on existing beliefs into evidence; return the beliefs that gained some, echoes too."""
@@ -304,20 +312,12 @@ def claim_true_at(*, claim: Claim) -> datetime:
     return max(said_at, claim.begins_at)
 
 
-NEW_EVIDENCE = "new evidence"
-HELD_BEFORE = "held_before"  # why what was said founds nothing: it says nothing of now (C2)
-
-
 def find_supported_later(*, beliefs: Collection[str], than: datetime) -> set[str]:
     """Find the beliefs borne out by something said after a time: what was so before says nothing against them."""
     rows = supporting_rows(rows=Evidence.objects.filter(belief__in=beliefs)).exclude(
         episode__status__in=WITHDRAWN_STATUSES
     )
     return set(rows.filter(episode__occurred_at__gt=than).values_list("belief", flat=True))
-
-
-NOT_JUDGED_YET = "not_judged_yet"
-AGREEING_ORIGINS = 2  # origins that must name another value before it takes the old one's place unannounced
 
 
 def _find_announced_ends(claim: Claim, cycle: Cycle, *, besides: Collection[str]) -> list[tuple[Belief, ClaimRelation]]:
@@ -428,10 +428,6 @@ def _was_left_unjudged(cycle: Cycle, claim: Claim) -> bool:
     memberships = ClusterMember.objects.filter(claim=claim, job__cycle=cycle, job__kind=JobKind.SINGLES)
     return memberships.filter(job__state__in=stopped).exists()
 
-
-TOO_FEW_SUPPORTS = "too_few_supports"
-NOT_CONFIDENT = "not_confident"
-CREATION_REASON = "a cluster or a claim said it"
 
 # What most of a belief's episodes were filed under says what kind of fact it is.
 _FACT_TYPES = {

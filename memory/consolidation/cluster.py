@@ -56,6 +56,7 @@ from memory.models.episodes import ClaimQuerySet
 from memory.search.vectors import Vectors, read_claim_vectors
 
 log = structlog.get_logger(__name__)
+NO_ROOM = "no room in this cycle"
 
 
 def cluster_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -195,9 +196,6 @@ def read_deferred_clusters(*, workspace_id: int, sources: Sequence[EpisodeSource
         ids[job_id].append((episode_id, claim_id or NO_CLAIM))
     here = {source.key: source for source in sources}
     return [[here[key] for key in keys] for keys in ids.values() if all(key in here for key in keys)]
-
-
-NO_ROOM = "no room in this cycle"
 
 
 def find_clusters(*, sources: Sequence[EpisodeSource], vectors: Vectors, model: Embedder) -> list[EpisodeCluster]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from django.db import transaction
 
 from memory.domain.identity import Actor
-from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError
+from memory.domain.lifecycle import LIVE, REPLACED, BeliefStatus, IllegalTransitionError
 from memory.history import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_status, lock_existing_beliefs
@@ -41,31 +42,18 @@ class CuratorAction(StrEnum):
     FORGET = "forget"
 
 
-def _pin(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
-    """D9: pinned beliefs are not archived, merged or forgotten by any pass."""
-    _set_pin(belief, True, reason, actor, now)
-
-
-def _unpin(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
-    _set_pin(belief, False, reason, actor, now)
-
-
 def _archive(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
     """B14: what a person archived never comes back by itself, nor does what says the same (B22)."""
-    if belief.status in _REPLACED:
+    if belief.status in REPLACED:
         raise IllegalTransitionError(f"A belief that is {belief.status} cannot become archived by hand.")
     change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason=reason, actor=actor, now=now)
     belief.archived_by_person_at = now
     belief.save(update_fields=["archived_by_person_at"])
 
 
-def _challenge(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
-    change_status(belief=belief, new=BeliefStatus.CHALLENGED, reason=reason, actor=actor, now=now)
-
-
 def _restore(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
     """B14: for 90 days no gate archives what a person restored."""
-    if belief.status in _REPLACED:
+    if belief.status in REPLACED:
         _check_nothing_in_its_place(belief)
     elif belief.status not in _RESTORABLE:
         raise IllegalTransitionError(f"A belief that is {belief.status} cannot be restored to active by hand.")
@@ -77,23 +65,30 @@ def _restore(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
         recompute_beliefs(beliefs=[belief], now=now)
 
 
-def _forget(belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
-    """B22: for good; the row stays as a tombstone against what says the same."""
-    change_status(belief=belief, new=BeliefStatus.FORGOTTEN, reason=reason, actor=actor, now=now)
+def _set_status(new: BeliefStatus, belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    change_status(belief=belief, new=new, reason=reason, actor=actor, now=now)
+
+
+def _set_pin(is_pinned: bool, belief: Belief, reason: str, actor: Actor, now: datetime) -> None:
+    """D9: pinned beliefs are not archived, merged or forgotten by any pass."""
+    if belief.is_pinned == is_pinned:
+        return
+    attribute_changes(actor=actor, reason=reason)
+    belief.is_pinned, belief.updated_at = is_pinned, now
+    belief.save(update_fields=["is_pinned", "updated_at"])
 
 
 _CURATOR_ACTIONS: Mapping[CuratorAction, Callable[[Belief, str, Actor, datetime], None]] = {
-    CuratorAction.PIN: _pin,
-    CuratorAction.UNPIN: _unpin,
+    CuratorAction.PIN: partial(_set_pin, True),
+    CuratorAction.UNPIN: partial(_set_pin, False),
     CuratorAction.ARCHIVE: _archive,
-    CuratorAction.CHALLENGE: _challenge,
+    CuratorAction.CHALLENGE: partial(_set_status, BeliefStatus.CHALLENGED),
     CuratorAction.RESTORE: _restore,
-    CuratorAction.FORGET: _forget,
+    CuratorAction.FORGET: partial(_set_status, BeliefStatus.FORGOTTEN),  # B22: the row stays against what says the same
 }
 
 # What became other beliefs comes back when they are gone alone, else both would stand side by side; nor is it put away,
 # to be brought back from there.
-_REPLACED = {BeliefStatus.REVISED, BeliefStatus.MERGED, BeliefStatus.SPLIT}
 _RESTORABLE = {BeliefStatus.ARCHIVED, BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED, BeliefStatus.PRUNED}
 _REVIVING_ACTIONS = {CuratorAction.RESTORE, CuratorAction.CHALLENGE}
 
@@ -108,14 +103,6 @@ def _check_cycle_not_undone(belief: Belief) -> None:
         raise CreatedInUndoneCycle(
             f"It was born in cycle {belief.born_in_id}, which was undone: release that cycle's episodes instead."
         )
-
-
-def _set_pin(belief: Belief, is_pinned: bool, reason: str, actor: Actor, now: datetime) -> None:
-    if belief.is_pinned == is_pinned:
-        return
-    attribute_changes(actor=actor, reason=reason)
-    belief.is_pinned, belief.updated_at = is_pinned, now
-    belief.save(update_fields=["is_pinned", "updated_at"])
 
 
 def _check_nothing_in_its_place(belief: Belief) -> None:

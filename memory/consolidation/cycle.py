@@ -28,6 +28,10 @@ from memory.models import CallOutcome, ClusterJob, Cycle, CycleStep, ModelCall, 
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
+_LEASE_DOUBLINGS = 3
+RENEWAL_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
+TIME_SPENT = "working time"
+_MOST_DOUBLINGS = 30
 
 
 @transaction.atomic
@@ -107,9 +111,6 @@ def begin_attempt(*, cycle_id: str) -> int | None:
     return attempt
 
 
-_LEASE_DOUBLINGS = 3
-
-
 def claim_attempt(*, cycle_id: str, attempt: int) -> bool:
     """Begin or go on with an attempt's work; false for an attempt that is no longer the cycle's.
 
@@ -171,9 +172,6 @@ def _renew_stale(cycles: Any) -> bool:
     return fresh.exists() or _renew(cycles)
 
 
-RENEWAL_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
-
-
 def _renew(cycles: Any, **also: Any) -> bool:
     lease = Greatest(F("leased_until"), database_now(plus=budget_policy().lease_seconds))
     updated: int = cycles.update(leased_until=lease, seen_at=Greatest(F("seen_at"), Now()), **also)
@@ -207,9 +205,6 @@ def has_time_for_call(*, cycle_id: str, after: float = 0.0) -> bool:
 def mark_budget_spent(*, cycle_id: str, reason: str) -> None:
     """Note why no more work is started in this cycle; the first reason stays."""
     Cycle.objects.filter(pk=cycle_id, budget_spent="").update(budget_spent=reason[:100])
-
-
-TIME_SPENT = "working time"
 
 
 @contextmanager
@@ -301,7 +296,6 @@ def update_pause_after_cycle(*, cycle: Cycle, state: CycleState, budget_spent: s
 
 
 _PAUSE_REASONS = {CallOutcome.AUTH: PauseReason.AUTH, CallOutcome.BILLING: PauseReason.BILLING}
-_MOST_DOUBLINGS = 30
 
 
 def _find_refusal(cycle: Cycle) -> ModelCall | None:

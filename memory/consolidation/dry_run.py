@@ -39,6 +39,8 @@ from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedB
 from memory.models import ClusterJob, Episode, JobKind, Workspace
 from memory.search.vectors import Vectors
 
+_STATEMENT_TOKENS = 40
+
 
 def dry_run_cycle(*, workspace: Workspace, now: datetime) -> DryRun:
     """Plan a cycle of the workspace as of `now`, in a transaction that the database lets write nothing."""
@@ -189,7 +191,6 @@ class DryRun:
 
 # What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
 _REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 5}
-_STATEMENT_TOKENS = 40
 
 
 def _in_canonical_order(sources: Sequence[EpisodeSource], vectors: Vectors) -> tuple[list[EpisodeSource], Vectors]:

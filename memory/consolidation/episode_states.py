@@ -18,17 +18,24 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from memory.domain.identity import Actor
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, EpisodeStatus
+from memory.domain.lifecycle import REPLACED, ConsolidationState, EpisodeStatus
 from memory.domain.scoring import trust_in
-from memory.domain.similarity import Profile, measure_surprise, move_importance
+from memory.domain.similarity import measure_surprise, move_importance
 from memory.domain.taxonomy import Category
 from memory.language.traits import Note, confirms, supersedes
 from memory.ledger.transactions import change_episode_status
 from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Episode, Evidence, Transition
-from memory.search.vectors import NearEpisode, nearest_older_episodes
+from memory.search.vectors import nearest_older_episodes
 
 log = structlog.get_logger(__name__)
+PARTLY_ASKED = "more beliefs to be asked"
+NO_BELIEF = "no_belief"
+ECHO = "echo"
+EVIDENCE = "evidence"
+UNREAD = "reading: "  # before the kind of failure
+FULL_CONFIDENCE = 1.0  # what nobody extracted was said as it stands
+RESTORED_REASON = "what superseded it was forgotten"
 
 
 def settle_or_pool(*, episodes: QuerySet[Episode], cycle: Cycle) -> None:
@@ -107,7 +114,7 @@ def _case_evidence(then: Combinable, otherwise: Combinable) -> Case:
 
 def _is_evidence() -> Exists:
     """Match the episodes that are evidence of a belief in whose place no other has come."""
-    return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED_STATUSES))
+    return Exists(Evidence.objects.filter(episode=OuterRef("pk")).exclude(belief__status__in=REPLACED))
 
 
 def fail_unembedded(*, cycle: Cycle, ids: Collection[str], kind: str, is_blamed: bool = False) -> None:
@@ -142,16 +149,6 @@ def dead_letter_failed(*, cycle: Cycle, ids: Collection[str]) -> None:
     worn_out = failed.filter(failures__gte=settings.POLICY.budget.episode_failures, dead_at=None)
     if buried := worn_out.update(dead_at=cycle.now):
         log.warning("dead_letters", cycle=cycle.pk, workspace=cycle.workspace_id, episodes=buried)
-
-
-PARTLY_ASKED = "more beliefs to be asked"
-NO_BELIEF = "no_belief"
-ECHO = "echo"
-EVIDENCE = "evidence"
-UNREAD = "reading: "  # before the kind of failure
-
-# Beliefs whose evidence counts for those that came in their place: it settles nothing any more.
-REPLACED_STATUSES = (BeliefStatus.REVISED, BeliefStatus.SPLIT, BeliefStatus.MERGED)
 
 
 def list_dead_letters(*, workspace_id: int) -> QuerySet[Episode]:
@@ -190,7 +187,7 @@ def weigh_turns(
     met = []
     for key, newer in fresh.items():
         if key in near:
-            alike = _on_scale(near[key], model.profile)
+            alike = {one.id: float(model.profile.reference(one.cosine)) for one in near[key]}
             _score_surprise(newer, list(alike.values()))
             met.append(_compare_with_older(newer, {older[one]: alike[one] for one in alike if one in older}))
     _lock_episodes({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
@@ -201,7 +198,6 @@ def weigh_turns(
     Episode.objects.bulk_update([fresh[key] for key in near], _SURPRISE_COLUMNS)
 
 
-FULL_CONFIDENCE = 1.0  # what nobody extracted was said as it stands
 _SURPRISE_COLUMNS = ("importance", "distance", "surprise", "is_near_duplicate")
 
 
@@ -217,10 +213,6 @@ class _NoteEffects:
 def _lock_episodes(ids: Collection[str]) -> None:
     locked = Episode.objects.select_for_update().filter(pk__in=ids).order_by("pk")
     list(locked.values_list("pk", flat=True))
-
-
-def _on_scale(near: Sequence[NearEpisode], profile: Profile) -> dict[str, float]:
-    return {one.id: float(profile.reference(one.cosine)) for one in near}
 
 
 def _score_surprise(newer: Episode, similarities: Sequence[float]) -> None:
@@ -264,9 +256,6 @@ def restore_superseded(*, workspace_id: int, by: Collection[str], actor: Actor, 
     left = aside.annotate(why=Subquery(why)).filter(why__in=[supersession_reason(key) for key in by])
     ids = list(left.values_list("pk", flat=True))
     return change_episode_status(ids=ids, new=EpisodeStatus.ACTIVE, reason=RESTORED_REASON, actor=actor, now=now)
-
-
-RESTORED_REASON = "what superseded it was forgotten"
 
 
 def _count_confirmation(key: str, occurred_at: datetime) -> None:

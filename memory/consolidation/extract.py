@@ -50,6 +50,9 @@ from memory.search.vectors import store_claim_vectors, store_episode_vectors
 from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
+EMBEDDING_BATCH = 256
+_MAX_REFUSALS = 32  # enough to find one or two bad texts in a batch
+_PROBE_TEXT = "The sky is blue."  # breaks no model that works at all
 
 
 def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
@@ -293,10 +296,6 @@ def embed_claims(*, cycle: Cycle, model: Embedder) -> None:
         given = dict(zip([key for key, _, _ in batch], vectors, strict=True))
         store_claim_vectors(workspace_id=cycle.workspace_id, model=model.name, vectors=given)
 
-
-EMBEDDING_BATCH = 256
-_MAX_REFUSALS = 32  # enough to find one or two bad texts in a batch
-_PROBE_TEXT = "The sky is blue."  # breaks no model that works at all
 
 # How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
 _PARTS_AFTER_FAILURE = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}

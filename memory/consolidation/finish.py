@@ -44,6 +44,9 @@ from memory.models import (
 from memory.models.cycles import OPEN_CYCLE_STATES
 
 log = structlog.get_logger(__name__)
+FINISH_STEP = "finish"
+_BATCH = 50
+CANCELLED = "cancelled"
 
 
 def finish_cycle(*, cycle_id: str, attempt: int) -> bool:
@@ -163,10 +166,6 @@ def count_cycle(cycle: Cycle) -> dict[str, int]:
     }
 
 
-FINISH_STEP = "finish"
-_BATCH = 50
-
-
 def _count_changes(cycle: Cycle) -> dict[str, int]:
     """Count the structural changes, by what came of the beliefs that they changed."""
     applied = StructuralJob.objects.filter(cycle=cycle, state=JobState.APPLIED).values_list("kind", flat=True)
@@ -245,9 +244,6 @@ def made_progress(*, cycle: Cycle) -> bool:
         state=ConsolidationState.POOLED, pooled_at=cycle.now
     )
     return judged or pooled.exists() or StructuralJob.objects.filter(cycle=cycle).exists()
-
-
-CANCELLED = "cancelled"
 
 
 class CycleEnded(ValueError):

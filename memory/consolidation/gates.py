@@ -33,6 +33,9 @@ from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, Structur
 from memory.models import GateDecision as DecisionRow
 from memory.search.vectors import Vectors
 
+FOUND_DIFFERENT = "found_different"  # why a merge was refused by whoever was asked
+_BLOCK_BELIEFS = 1024
+
 
 @transaction.atomic
 def run_gates(
@@ -325,8 +328,6 @@ def find_near_pairs(
             yield beliefs[one], beliefs[other], profile.reference(cosine)
 
 
-FOUND_DIFFERENT = "found_different"  # why a merge was refused by whoever was asked
-_BLOCK_BELIEFS = 1024
 BeliefPair = tuple[BeliefSource, BeliefSource, float]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -301,7 +301,8 @@ def blame_episodes(*, job_id: int, failures: Sequence[FailedRequest]) -> None:
     """Mark the episodes of the calls that failed for good; a refused key or a rate limit is nobody's fault."""
     for failure in failures:
         if blame := _BLAME_OF_FAILURE.get(failure.kind):
-            _mark_blame(job_id, blame, [episode.id for episode in failure.request.episodes])
+            episodes = [episode.id for episode in failure.request.episodes]
+            ClusterMember.objects.filter(job=job_id, episode__in=episodes).update(blame=blame)
 
 
 def blame_members(*, job_id: int) -> None:
@@ -318,10 +319,6 @@ def counting_blames(*, cycle_id: str) -> list[Blame]:
 def is_to_blame(*, cycle_id: str, kind: FailureKind) -> bool:
     """Tell whether a call that was about one episode failed by that episode's fault."""
     return _BLAME_OF_FAILURE.get(kind) in counting_blames(cycle_id=cycle_id)
-
-
-def _mark_blame(job_id: int, blame: Blame, episodes: Collection[str]) -> None:
-    ClusterMember.objects.filter(job=job_id, episode__in=episodes).update(blame=blame)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,11 @@ from memory.models.fields import insert_new
 from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
+CANDIDATE_KEY = ""  # the key of what has no belief yet
+NO_STATEMENT = "no_statement"
+NOTHING_SAID = "nothing_said"
+UNREADABLE = "unreadable"  # our own checks break over it (E6)
+TOO_FEW_MEMBERS = "too_few_members"  # some were forgotten since they were clustered
 
 
 def synthesize_cluster(*, job_id: int, attempt: int) -> None:
@@ -207,7 +212,6 @@ class JudgedStatement:
 
 
 StatementPair = tuple[str, str]  # the key of a statement, and an episode's id
-CANDIDATE_KEY = ""  # the key of what has no belief yet
 
 
 def shared_project(members: Sequence[EpisodeSource]) -> int | None:
@@ -444,9 +448,3 @@ def created_alongside(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> Q
         waits = waits.filter(job__cycle__opened_at__gt=last)
     since = waits.order_by("job__cycle__opened_at").values_list("job__cycle__opened_at", flat=True).first()
     return own | Q(born_in__opened_at__gte=since, lineage_depth=0) if since else own
-
-
-NO_STATEMENT = "no_statement"
-NOTHING_SAID = "nothing_said"
-UNREADABLE = "unreadable"  # our own checks break over it (E6)
-TOO_FEW_MEMBERS = "too_few_members"  # some were forgotten since they were clustered

@@ -39,6 +39,7 @@ from memory.models import Basis, ChildVerdict, ClusterJob, Evidence, JobVerdict,
 from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
+SERVER_BUSY = "a model server asks to wait longer than the cycle lasts"
 
 
 def ask_models(
@@ -80,7 +81,6 @@ def ask_models(
 
 
 Vector = NDArray[np.float32]
-SERVER_BUSY = "a model server asks to wait longer than the cycle lasts"
 _NOT_RETRIED = {*FATAL_KINDS, FailureKind.BAD_REQUEST}
 
 

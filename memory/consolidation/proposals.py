@@ -50,6 +50,9 @@ from memory.models import Basis, Belief, ChildVerdict, StructuralChild, Structur
 from memory.search.vectors import read_episode_vectors
 
 log = structlog.get_logger(__name__)
+NO_DIVISION = "no_division"
+PARTS_ALIKE = "parts_alike"
+UNCHANGED = "unchanged"
 
 
 def propose_children(*, lease: JobLease[StructuralJob]) -> bool:
@@ -95,11 +98,6 @@ def _read_proposals(job: StructuralJob, reply: Reply) -> list[Proposed] | str:
         case Union():
             return [_merged_statement(job, reply)] if reply.same else FOUND_DIFFERENT
     raise TypeError(f"{type(reply).__name__} answers no structural request")
-
-
-NO_DIVISION = "no_division"
-PARTS_ALIKE = "parts_alike"
-UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

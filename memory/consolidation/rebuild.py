@@ -39,6 +39,8 @@ from memory.models.audit import TRACKED_COLUMNS
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
+REBUILT_REASON = "rebuilt from the recorded cycles"
+LOST_OUTCOME = "lost"  # what became of a job whose belief cannot be made again
 
 
 @transaction.atomic
@@ -244,8 +246,6 @@ COMPARED_COLUMNS = (
     "last_reinforced_at", "archive_due_at",
 )  # fmt: skip
 _LINEAGE_COLUMNS = ("workspace_id", "parent_id", "child_id", "kind", "reason", "cycle_id", "created_at")
-REBUILT_REASON = "rebuilt from the recorded cycles"
-LOST_OUTCOME = "lost"  # what became of a job whose belief cannot be made again
 
 
 def write_differences(*, differences: Sequence[BeliefDifference], now: datetime, is_due: bool = False) -> None:

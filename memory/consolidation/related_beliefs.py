@@ -41,6 +41,12 @@ from memory.llm.registry import Embedder, language_model
 from memory.models import Belief, Claim
 from memory.search.vectors import Vectors
 
+_BLOCK_EPISODES = 2048
+EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
+_SHARED_RARE_WORDS = 2  # rare words by which two sentences may be about one thing
+_RARE_SHARE = 0.2  # share of the beliefs in which a word stands at most to be rare, …
+_RARE_COUNT = 3  # … or so many of them
+
 
 def gather_unclustered(
     *, workspace_id: int, episodes: Sequence[EpisodeSource], vectors: Vectors, model: Embedder
@@ -124,9 +130,6 @@ class _Statements:
         return self.order[statement.claim_id] < self.order.get(episode.claim_id, 0)
 
 
-_BLOCK_EPISODES = 2048
-
-
 def _read_statements(*, beliefs: QuerySet[Belief], model: Embedder) -> _Statements:
     found, vectors = read_beliefs_with_vectors(beliefs=beliefs, model=model.name)
     return _Statements(sources=found, vectors=vectors)
@@ -185,7 +188,7 @@ def _near_pairs(
             episode = episodes[start + row]
             like = {place_of[key] for key in alike.get(episode.claim_id, ()) if key in place_of}
             nearest = nearest_above(cosines=cosines, threshold=threshold)
-            ordered = [*nearest, *_nearest_first(like.difference(nearest), cosines)]
+            ordered = [*nearest, *sorted(like.difference(nearest), key=lambda place: (-float(cosines[place]), place))]
             visible = [
                 p
                 for p in ordered
@@ -197,10 +200,6 @@ def _near_pairs(
                 yield NearStatement(
                     episode=episode, belief=sources[place], similarity=similarity, is_alike=place in like
                 )
-
-
-def _nearest_first(places: Collection[int], cosines: Vectors) -> list[int]:
-    return sorted(places, key=lambda place: (-float(cosines[place]), place))
 
 
 def _may_speak_about(*, episode: EpisodeSource, belief: BeliefSource, model: Embedder) -> bool:
@@ -336,7 +335,11 @@ class BeliefIndex:
     def related(self, claim: Claim, source: EpisodeSource) -> Iterator[tuple[Belief, ClaimRelation]]:
         """Yield the beliefs that a claim says something about, and what."""
         reading = read_claim(claim=claim, source=source)
-        asked = (*reading.stems, *_index_keys(reading), *_ended_words(reading))
+        asked = (
+            *reading.stems,
+            *_index_keys(reading),
+            *(f"word:{word}" for thing in reading.ended for word in thing.lower().split()),
+        )
         for place in sorted(self._index.having(asked)):
             belief = self.beliefs[place]
             if not _is_comparable_in_scope(belief, source):
@@ -404,17 +407,14 @@ def read_claim(*, claim: Claim, source: EpisodeSource) -> Reading:
     return reading if claim.reader == RULES_READER else _as_model_read(reading, claim)
 
 
-EXPLICIT = 0.6  # confidence of a claim from which it plainly states something lasting
-_SHARED_RARE_WORDS = 2  # rare words by which two sentences may be about one thing
-_RARE_SHARE = 0.2  # share of the beliefs in which a word stands at most to be rare, …
-_RARE_COUNT = 3  # … or so many of them
-
-
 def _index_words(reading: Reading) -> Iterable[str]:
     yield from reading.stems
     yield from _index_keys(reading)
     yield from (f"name:{name}" for name in reading.names)
-    yield from _plain_words(reading.sentence)
+    yield from (
+        f"word:{word}"
+        for word in reading.sentence.lower().replace("'s", "").replace(".", " ").replace(",", " ").split()
+    )
 
 
 def _index_keys(reading: Reading) -> Iterable[str]:
@@ -422,14 +422,6 @@ def _index_keys(reading: Reading) -> Iterable[str]:
     yield from (f"slot:{name}" for name in reading.slots)
     if reading.possession:
         yield f"thing:{reading.possession.thing}"
-
-
-def _plain_words(sentence: str) -> Iterable[str]:
-    return (f"word:{word}" for word in sentence.lower().replace("'s", "").replace(".", " ").replace(",", " ").split())
-
-
-def _ended_words(reading: Reading) -> Iterable[str]:
-    return (f"word:{word}" for thing in reading.ended for word in thing.lower().split())
 
 
 def _is_comparable_in_scope(belief: Belief, source: EpisodeSource) -> bool:

@@ -36,7 +36,7 @@ from memory.consolidation.replay_record import (
 from memory.consolidation.restructure import PARENT_ENDS, draft_child, inherited_evidence
 from memory.domain.gates import ArchiveGate, BeliefFacts, GateName
 from memory.domain.identity import cycle_actor
-from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, IllegalTransitionError, JobState, Reason
+from memory.domain.lifecycle import LIVE, REPLACED, BeliefStatus, CycleState, IllegalTransitionError, JobState, Reason
 from memory.ledger.beliefs import CreationOutcome, hash_statement, replay_belief, replay_creation
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.evidence import record_evidence, replay_evidence, withdraw_evidence
@@ -62,6 +62,19 @@ from memory.models import (
     StructuralKind,
 )
 from memory.models.cycles import OPEN_JOB_STATES
+
+# A verdict that an undone cycle had made evidence of before a later one repeated it: nothing was left of it to count.
+_DROP_VERDICTS_OF_UNDONE = """
+DELETE FROM memory_jobverdict v USING memory_clusterjob j, memory_cycle c
+WHERE j.id = v.job_id AND c.id = j.cycle_id AND c.id = ANY(%(cycles)s) AND v.belief_id = ANY(%(made)s)
+  AND EXISTS (
+      SELECT FROM memory_cycle undone JOIN memory_clusterjob k ON k.cycle_id = undone.id AND k.state = 'applied'
+      JOIN memory_jobverdict u ON u.job_id = k.id
+      WHERE undone.workspace_id = %(workspace)s AND undone.undone_at IS NOT NULL AND undone.opened_at < c.opened_at
+        AND u.episode_id = v.episode_id AND coalesce(u.belief_id, k.joined_belief_id) = v.belief_id)
+  AND NOT EXISTS (SELECT FROM memory_evidence e
+                  WHERE e.belief_id = v.belief_id AND e.episode_id = v.episode_id AND e.cycle_id = c.id)
+"""
 
 
 def replay(*, record: ReplayRecord, acts: EventSlots, on_cycle: Callable[[], object]) -> list[StructuralJob]:
@@ -92,20 +105,6 @@ def _delete_made(record: ReplayRecord) -> None:
         cursor.execute("DELETE FROM memory_evidence WHERE id = ANY(%s)", [by_hand])
         cursor.execute("DELETE FROM memory_lineage WHERE child_id = ANY(%s) AND cycle_id = ANY(%s)", [made, cycles])
         cursor.execute("DELETE FROM memory_belief WHERE id = ANY(%s)", [made])
-
-
-# A verdict that an undone cycle had made evidence of before a later one repeated it: nothing was left of it to count.
-_DROP_VERDICTS_OF_UNDONE = """
-DELETE FROM memory_jobverdict v USING memory_clusterjob j, memory_cycle c
-WHERE j.id = v.job_id AND c.id = j.cycle_id AND c.id = ANY(%(cycles)s) AND v.belief_id = ANY(%(made)s)
-  AND EXISTS (
-      SELECT FROM memory_cycle undone JOIN memory_clusterjob k ON k.cycle_id = undone.id AND k.state = 'applied'
-      JOIN memory_jobverdict u ON u.job_id = k.id
-      WHERE undone.workspace_id = %(workspace)s AND undone.undone_at IS NOT NULL AND undone.opened_at < c.opened_at
-        AND u.episode_id = v.episode_id AND coalesce(u.belief_id, k.joined_belief_id) = v.belief_id)
-  AND NOT EXISTS (SELECT FROM memory_evidence e
-                  WHERE e.belief_id = v.belief_id AND e.episode_id = v.episode_id AND e.cycle_id = c.id)
-"""
 
 
 def _repeat_events(acts: EventSlots, place: int, record: ReplayRecord) -> None:
@@ -163,9 +162,7 @@ def _keep_times(act: CuratorEvent, belief: Belief) -> None:
 def _repeat_status_change(act: CuratorEvent, belief: Belief) -> None:
     if act.act is None:
         new = BeliefStatus(act.new)
-        if (
-            new in _REPLACED_STATUSES
-        ):  # what was made of it is made again, though the cycle be undone that had brought it back
+        if new in REPLACED:  # what was made of it is made again, though the cycle that brought it back is undone
             repair_status(
                 belief=belief, new=new, status_reason=act.reason, reason=act.reason, actor=act.actor, now=act.at
             )
@@ -173,9 +170,6 @@ def _repeat_status_change(act: CuratorEvent, belief: Belief) -> None:
             change_status(belief=belief, new=new, reason=act.reason, actor=act.actor, now=act.at)
     else:
         curate_belief(belief_id=belief.pk, act=act.act, reason=act.reason, actor=act.actor, now=act.at)
-
-
-_REPLACED_STATUSES = frozenset({BeliefStatus.SPLIT, BeliefStatus.MERGED, BeliefStatus.REVISED})
 
 
 def restore_withdrawn(*, leavings: Iterable[Withdrawal]) -> None:

@@ -53,6 +53,8 @@ from memory.models import (
 from memory.models.cycles import OPEN_JOB_STATES
 
 log = structlog.get_logger(__name__)
+BELIEF_CHANGED = "belief_changed"
+RESTRUCTURE_STEP = "restructure"
 
 
 def restructure_belief(*, job_id: int, attempt: int) -> None:
@@ -280,9 +282,6 @@ def _adopt_job(*, cycle: Cycle, job_id: int) -> None:
         left.update(cycle=cycle, state_reason="", lease_owner="", leased_until=None, not_before=None)
 
 
-BELIEF_CHANGED = "belief_changed"
-
-
 def list_jobs_to_restructure(*, cycle_id: str) -> list[int]:
     """List the cycle's structural jobs that nobody holds and that need not wait, and show that the step has begun.
 
@@ -318,6 +317,3 @@ def carry_over_jobs(*, cycle: Cycle, only_free: bool = False) -> None:
     if only_free:
         left = left.free()
     left.update(cycle=None, state_reason=cycle.budget_spent, lease_owner="", leased_until=None, not_before=None)
-
-
-RESTRUCTURE_STEP = "restructure"

@@ -64,6 +64,8 @@ from memory.search.prepared import run_prepared
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
+SWEEP_HEARTBEAT = "sweep"
+_POLL_SECONDS = 0.1
 
 
 def open_cycle_for_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | None:
@@ -72,7 +74,9 @@ def open_cycle_for_new_episodes(*, workspace_id: int, now: datetime) -> Cycle | 
         return None
     enough = settings.POLICY.consolidation.trigger_episodes
     waiting = Episode.objects.for_workspace(workspace_id).pending().filter(state=ConsolidationState.NEW)
-    if len(waiting.values_list("pk")[:enough]) < enough or _is_paused(workspace_id):
+    if len(waiting.values_list("pk")[:enough]) < enough:
+        return None
+    if find_pause(workspace=Workspace.objects.get(pk=workspace_id)):
         return None
     return try_open_cycle(workspace_id=workspace_id, now=now, trigger=Trigger.EPISODES)
 
@@ -97,10 +101,6 @@ SELECT FROM memory_workspace w WHERE id = %(workspace)s::bigint AND is_believing
 """  # noqa: S608  (the states are our own)
 
 
-def _is_paused(workspace_id: int) -> bool:
-    return find_pause(workspace=Workspace.objects.get(pk=workspace_id)) is not None
-
-
 def open_due_cycles(*, now: datetime) -> list[str]:
     """Open a cycle wherever something waits, and daily where time alone may archive.
 
@@ -114,7 +114,7 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     due = aging.filter(workspace=OuterRef("pk"), archive_due_at__lte=now)
     since = now - timedelta(hours=settings.POLICY.consolidation.archive_check_hours)
     recent = Cycle.objects.filter(workspace=OuterRef("pk"), now__gte=since)
-    free = Workspace.objects.believing().exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.open_to_cycles()
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("pk"))
     unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
     unseen = unseen.exclude(lineage_depth__gt=0, updated_at=F("created_at"))  # newly made of others: for any next cycle
@@ -141,7 +141,7 @@ def open_overdue_cycles(*, now: datetime) -> list[str]:
     hours = timedelta(hours=settings.POLICY.consolidation.every_hours)
     pending = Episode.objects.pending().filter(workspace=OuterRef("pk"))
     lately = Cycle.objects.filter(workspace=OuterRef("pk"), opened_at__gt=Now() - hours)
-    free = Workspace.objects.believing().exclude(next_cycle_held_until__gt=Now())
+    free = Workspace.objects.open_to_cycles()
     overdue = list(free.filter(Exists(pending), ~Exists(lately)))
     resting = find_paused_workspaces(workspaces=overdue)
     return _open_each([workspace.pk for workspace in overdue if workspace.pk not in resting], now=now)
@@ -152,8 +152,7 @@ def open_cycles_after_pause(*, now: datetime) -> list[str]:
 
     Whatever comes of the cycle ends the pause or moves it on, so that none is tried twice.
     """
-    pauses = Pause.objects.select_related("workspace").filter(workspace__in=Workspace.objects.believing())
-    pauses = pauses.exclude(workspace__next_cycle_held_until__gt=Now())
+    pauses = Pause.objects.select_related("workspace").filter(workspace__in=Workspace.objects.open_to_cycles())
     pauses = pauses.annotate(is_over=ExpressionWrapper(Q(until__lte=Now()), output_field=BooleanField()))
     pending = Episode.objects.pending().filter(workspace=OuterRef("workspace"))
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("workspace"))
@@ -211,8 +210,8 @@ def open_backlog_cycles(*, now: datetime) -> list[str]:
 
 def _cycles_with_backlog() -> QuerySet[Cycle]:
     """Select the cycles that the next is to follow, in workspaces that may have one."""
-    free = Cycle.objects.filter(has_backlog=True, workspace__in=Workspace.objects.believing())
-    return free.exclude(workspace__next_cycle_held_until__gt=Now()).select_related("workspace")
+    free = Workspace.objects.open_to_cycles()
+    return Cycle.objects.filter(has_backlog=True, workspace__in=free).select_related("workspace")
 
 
 def _open_following(cycles: QuerySet[Cycle], *, now: datetime) -> list[str]:
@@ -281,9 +280,6 @@ def sweep() -> int:
     return len(woken)
 
 
-SWEEP_HEARTBEAT = "sweep"
-
-
 def _try_take_over(cycle: Cycle) -> bool:
     """Take a cycle over, or log why not: those of other workspaces are taken over all the same (E6)."""
     try:
@@ -333,9 +329,6 @@ def _clear_ended_waits(jobs: QuerySet[Any]) -> set[tuple[str, int]]:
     )
     jobs.model._default_manager.filter(pk__in=[job for job, _, _ in over]).update(not_before=None)
     return {(cycle_id, attempt) for _, cycle_id, attempt in over}
-
-
-_POLL_SECONDS = 0.1
 
 
 def wait_for_cycle(cycle_id: str, *, on_look: Callable[[Cycle], None] | None = None) -> Cycle:

@@ -29,6 +29,9 @@ from memory.llm.requests import EpisodeText
 from memory.models import DIMENSIONS, Claim, ClusterJob, Episode, Evidence, StructuralJob, StructuralKind
 from memory.search.vectors import Vectors, read_claim_vectors, read_episode_vectors
 
+NO_CLAIM = 0
+MERGE_CLASH = "What supports one of the two merged beliefs contradicts the other."
+
 
 def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
     """Read what episodes claim and has a vector of this model, in canonical order: rows and vectors (n, 768).
@@ -57,9 +60,6 @@ def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], V
 def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
     """Read episodes, with or without vectors."""
     return [_episode_source(row) for row in episodes.values(*_EPISODE_COLUMNS)]
-
-
-NO_CLAIM = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,6 @@ class EpisodeSource:
             occurred_on=self.occurred_at.date().isoformat(),
         )
 
-
-_CLAIM = "claim "  # before the number of a claim that stands where a belief's id would
 
 _EPISODE_COLUMNS = (
     "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
@@ -318,9 +316,6 @@ def merge_evidence_items(*, belief_id: str, twin_id: str) -> list[tuple[Evidence
     heaviest = {said.episode.id: said for said in by_weight}
     united = [(heaviest[row.episode_id], row.verdict) for row in merge_evidence(left=sides[0], right=sides[1])]
     return [(said, verdict, "" if verdict is said.verdict else MERGE_CLASH) for said, verdict in united]
-
-
-MERGE_CLASH = "What supports one of the two merged beliefs contradicts the other."
 
 
 def select_newest_contradictions(testimony: Sequence[EvidenceItem], *, most: int) -> list[EvidenceItem]:

@@ -47,6 +47,7 @@ from memory.models.cycles import UNDONE
 from memory.redaction.service import redact_for
 
 log = structlog.get_logger(__name__)
+_NAMED_BELIEFS = 5  # beliefs that a refusal names of each cycle
 
 
 @transaction.atomic
@@ -106,9 +107,6 @@ def _check_no_dependent_cycles(cycle: Cycle, touched: CycleEffects) -> None:
 def _list_ids(beliefs: Sequence[str]) -> str:
     more = f" and {len(beliefs) - _NAMED_BELIEFS} more" if len(beliefs) > _NAMED_BELIEFS else ""
     return ", ".join(beliefs[:_NAMED_BELIEFS]) + more
-
-
-_NAMED_BELIEFS = 5  # beliefs that a refusal names of each cycle
 
 
 def _read_before(cycle: Cycle, touched: CycleEffects, standings: Mapping[str, StatusOrigin]) -> Mapping[str, Any]:

@@ -155,6 +155,8 @@ def next_states(*, state: State) -> frozenset[State]:
 
 
 LIVE = frozenset({BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED})
+# The evidence of these counts for the beliefs that came in their place: it settles nothing any more.
+REPLACED = frozenset({BeliefStatus.REVISED, BeliefStatus.SPLIT, BeliefStatus.MERGED})
 
 
 class Reason(StrEnum):

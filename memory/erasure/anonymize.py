@@ -33,6 +33,49 @@ from memory.models import (
 from memory.models.cycles import OPEN_JOB_STATES
 from memory.search.words import count_words
 
+ERASED = "erased"  # why a structural job came to nothing, and what became of a job whose belief is gone
+_BATCH = 1000
+# What undoing put aside names no call: it is found by the verdict that it came of.
+_UNDONE_REASONS = """
+UPDATE memory_undoneevidence u SET reason = '' WHERE u.reason <> '' AND (
+    EXISTS (SELECT FROM memory_jobverdict v JOIN memory_clusterjob j ON j.id = v.job_id
+            WHERE v.episode_id = u.episode_id AND j.cycle_id = u.cycle_id AND v.call_id = ANY(%(calls)s))
+    OR EXISTS (SELECT FROM memory_childverdict v JOIN memory_structuralchild c ON c.id = v.child_id
+               JOIN memory_structuraljob s ON s.id = c.job_id
+               WHERE v.episode_id = u.episode_id AND s.cycle_id = u.cycle_id AND v.call_id = ANY(%(calls)s)))
+"""
+# A failure's kind stands before the colon, and what a server said after it.
+_FAILURES = """
+UPDATE memory_episode e SET state_reason = split_part(e.state_reason, ':', 1)
+FROM memory_clustermember m WHERE m.episode_id = e.id AND m.job_id = ANY(%(jobs)s) AND e.state = 'failed'
+"""
+_JOBS = """
+UPDATE memory_clusterjob SET candidate = NULL, candidate_hash = '', candidate_language = '', candidate_vector = NULL,
+    members_hash = '', pairs = '{}', state_reason = split_part(state_reason, ':', 1),
+    outcome = CASE WHEN created_belief_id = ANY(%(beliefs)s) OR joined_belief_id = ANY(%(beliefs)s)
+              THEN %(erased)s ELSE outcome END
+WHERE id = ANY(%(jobs)s)
+"""
+_CLEAR_STATISTICS = """
+SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
+WHERE schemaname = current_schema() AND tablename = ANY(%s)
+"""
+_ADMIN_LOG = "django_admin_log"
+_POLL_SECONDS = 0.25  # between two looks whether the last transaction that sees erased rows has ended
+# What holds back dead rows of this database, as VACUUM counts it: sessions, prepared transactions, and what replicas
+# and slots ask to keep. A plain VACUUM shows as if it did, and does not.
+_OLDER = """
+SELECT format('process %%s (%%s%%s since %%s)', pid, coalesce(nullif(application_name, '') || ', ', ''),
+    coalesce(state, backend_type), to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS'))
+FROM pg_stat_activity WHERE (datname = current_database() OR datname IS NULL)
+    AND greatest(age(backend_xmin), age(backend_xid)) > age(%(mark)s::xid)
+    AND pid <> pg_backend_pid() AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+UNION ALL SELECT format('prepared transaction %%s', gid) FROM pg_prepared_xacts
+WHERE database = current_database() AND age(transaction) > age(%(mark)s::xid)
+UNION ALL SELECT format('replication slot %%s', slot_name) FROM pg_replication_slots
+WHERE greatest(age(xmin), age(catalog_xmin)) > age(%(mark)s::xid)
+"""
+
 
 def anonymize_references(*, traces: References) -> list[StructuralJob]:
     """Make traces illegible; return the changes of structure that fall with them and are to be decided anew."""
@@ -54,33 +97,6 @@ def anonymize_calls(*, calls: Collection[int]) -> None:
     for table in (Evidence, JobVerdict, ChildVerdict, Rival):
         table._default_manager.filter(call__in=calls).exclude(reason="").update(reason="")
 
-
-ERASED = "erased"  # why a structural job came to nothing, and what became of a job whose belief is gone
-_BATCH = 1000
-
-# What undoing put aside names no call: it is found by the verdict that it came of.
-_UNDONE_REASONS = """
-UPDATE memory_undoneevidence u SET reason = '' WHERE u.reason <> '' AND (
-    EXISTS (SELECT FROM memory_jobverdict v JOIN memory_clusterjob j ON j.id = v.job_id
-            WHERE v.episode_id = u.episode_id AND j.cycle_id = u.cycle_id AND v.call_id = ANY(%(calls)s))
-    OR EXISTS (SELECT FROM memory_childverdict v JOIN memory_structuralchild c ON c.id = v.child_id
-               JOIN memory_structuraljob s ON s.id = c.job_id
-               WHERE v.episode_id = u.episode_id AND s.cycle_id = u.cycle_id AND v.call_id = ANY(%(calls)s)))
-"""
-
-# A failure's kind stands before the colon, and what a server said after it.
-_FAILURES = """
-UPDATE memory_episode e SET state_reason = split_part(e.state_reason, ':', 1)
-FROM memory_clustermember m WHERE m.episode_id = e.id AND m.job_id = ANY(%(jobs)s) AND e.state = 'failed'
-"""
-
-_JOBS = """
-UPDATE memory_clusterjob SET candidate = NULL, candidate_hash = '', candidate_language = '', candidate_vector = NULL,
-    members_hash = '', pairs = '{}', state_reason = split_part(state_reason, ':', 1),
-    outcome = CASE WHEN created_belief_id = ANY(%(beliefs)s) OR joined_belief_id = ANY(%(beliefs)s)
-              THEN %(erased)s ELSE outcome END
-WHERE id = ANY(%(jobs)s)
-"""
 
 # The database keeps the commonest words and values of columns for its planner.
 _TABLES = (
@@ -132,12 +148,6 @@ def clear_statistics(*, workspace: Workspace) -> None:
     refresh_planner_statistics(tables=_TABLES)
 
 
-_CLEAR_STATISTICS = """
-SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
-WHERE schemaname = current_schema() AND tablename = ANY(%s)
-"""
-
-
 @transaction.atomic
 def clear_planner_statistics(*, tables: Sequence[str]) -> None:
     """Let the planner forget these tables' columns: by itself it keeps for ever what it knew of a table now empty.
@@ -156,10 +166,6 @@ def refresh_planner_statistics(*, tables: Sequence[str]) -> None:
     clear_planner_statistics(tables=tables)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {', '.join(tables)}")
-
-
-_ADMIN_LOG = "django_admin_log"
-_POLL_SECONDS = 0.25  # between two looks whether the last transaction that sees erased rows has ended
 
 
 class StillSeen(RuntimeError):
@@ -208,18 +214,3 @@ def _await_older_transactions(seconds: float) -> None:
             if time.monotonic() > gives_up_at:
                 raise StillSeen(f"What was erased can still be seen by {', '.join(older)}.")
             time.sleep(_POLL_SECONDS)
-
-
-# What holds back dead rows of this database, as VACUUM counts it: sessions, prepared transactions, and what replicas
-# and slots ask to keep. A plain VACUUM shows as if it did, and does not.
-_OLDER = """
-SELECT format('process %%s (%%s%%s since %%s)', pid, coalesce(nullif(application_name, '') || ', ', ''),
-    coalesce(state, backend_type), to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS'))
-FROM pg_stat_activity WHERE (datname = current_database() OR datname IS NULL)
-    AND greatest(age(backend_xmin), age(backend_xid)) > age(%(mark)s::xid)
-    AND pid <> pg_backend_pid() AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
-UNION ALL SELECT format('prepared transaction %%s', gid) FROM pg_prepared_xacts
-WHERE database = current_database() AND age(transaction) > age(%(mark)s::xid)
-UNION ALL SELECT format('replication slot %%s', slot_name) FROM pg_replication_slots
-WHERE greatest(age(xmin), age(catalog_xmin)) > age(%(mark)s::xid)
-"""

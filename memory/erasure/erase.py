@@ -56,6 +56,7 @@ from memory.models import (
 from memory.models.fields import insert_new
 
 log = structlog.get_logger(__name__)
+_CHUNK = 2_000  # turns that are held in memory at once
 
 
 @transaction.atomic
@@ -115,11 +116,46 @@ def _lock_out_others(workspace: Workspace) -> None:
 def _erase_locked(
     workspace: Workspace, doomed: LockedMemories, beliefs: Collection[str], *, actor: Actor, now: datetime
 ) -> Erasure:
+    """Erase what the caller has locked, refuse its words from now on, and put the rest of the memory in order."""
     episodes = Episode.objects.filter(pk__in=[episode.id for episode in doomed.episodes])
     traces = find_references(episodes=episodes, beliefs=beliefs)
     _deny(workspace, doomed.episodes, _lock_beliefs(traces), named=frozenset(beliefs))
-    erasure = _erase(workspace, episodes, doomed, traces, actor=actor, now=now)
+
+    # What can only be read while the rows are there.
+    gone = [episode.id for episode in doomed.episodes]
+    company = founding_episodes(beliefs=traces.quoting - traces.named)
+    boxes = boxes_of(episodes=episodes)
+    bereft = _stated_without_support(episodes, traces)
+
+    # Undo what they did, then delete them: the rows, their turns, and the names, log lines and sessions left over.
+    restore_superseded(workspace_id=workspace.pk, by=gone, actor=actor, now=now)
+    drop_claims(claims=traces.claims)
+    fallen = anonymize_references(traces=traces)
+    telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
+    turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
+    delete_rows(model=Belief, ids=sorted(traces.beliefs))
+    delete_rows(model=Episode, ids=gone)
+    drop_orphaned_names(workspace_id=workspace.pk, boxes=boxes)
+    drop_log_entries(ids=[*gone, *traces.beliefs])
+    drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed.episodes} - {""})
+
+    # The rest of the memory, as if they had never been.
+    released = consolidate_again(episodes=company)
+    recomputed = rebuild_some_beliefs(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
+    stated = lock_beliefs(bereft)
+    archived = recompute_without(beliefs=stated, supported=stated, actor=actor, now=now)
     clear_statistics(workspace=workspace)
+
+    erasure = Erasure(
+        episodes=len(gone),
+        beliefs=len(traces.beliefs),
+        turns=turns,
+        calls=len(traces.calls),
+        released=released,
+        recomputed=len(recomputed),
+        archived=len(archived),
+        ids=BeliefIds(erased=traces.beliefs, recomputed=recomputed, archived=archived),
+    )
     log.info("memories_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
     return erasure
 
@@ -140,45 +176,6 @@ def _deny(workspace: Workspace, doomed: Sequence[LockedEpisode], beliefs: Sequen
         workspace=workspace,
         words=[(episode.user, episode.content_hash) for episode in doomed],
         statements=[(belief.user, belief.statement) for belief in unwanted],
-    )
-
-
-def _erase(
-    workspace: Workspace,
-    episodes: QuerySet[Episode],
-    doomed: LockedMemories,
-    traces: References,
-    *,
-    actor: Actor,
-    now: datetime,
-) -> Erasure:
-    gone = [episode.id for episode in doomed.episodes]
-    company = founding_episodes(beliefs=traces.quoting - traces.named)
-    boxes = boxes_of(episodes=episodes)
-    bereft = _stated_without_support(episodes, traces)
-    restore_superseded(workspace_id=workspace.pk, by=gone, actor=actor, now=now)
-    drop_claims(claims=traces.claims)
-    fallen = anonymize_references(traces=traces)
-    telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
-    turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
-    delete_rows(model=Belief, ids=sorted(traces.beliefs))
-    delete_rows(model=Episode, ids=gone)
-    drop_orphaned_names(workspace_id=workspace.pk, boxes=boxes)
-    drop_log_entries(ids=[*gone, *traces.beliefs])
-    drop_sessions(workspace=workspace, sessions={episode.session for episode in doomed.episodes} - {""})
-    released = consolidate_again(episodes=company)
-    recomputed = rebuild_some_beliefs(workspace=workspace, beliefs=traces.leaning, fallen=fallen, now=now)
-    stated = lock_beliefs(bereft)
-    archived = recompute_without(beliefs=stated, supported=stated, actor=actor, now=now)
-    return Erasure(
-        episodes=len(gone),
-        beliefs=len(traces.beliefs),
-        turns=turns,
-        calls=len(traces.calls),
-        released=released,
-        recomputed=len(recomputed),
-        archived=len(archived),
-        ids=BeliefIds(erased=traces.beliefs, recomputed=recomputed, archived=archived),
     )
 
 
@@ -336,7 +333,6 @@ def erase_unread_turn(*, turn: Turn) -> None:
 
 Words = tuple[str, str]  # a user, and the hash of an episode's words
 Statement = tuple[str, str]  # a user, and what a belief says
-_CHUNK = 2_000  # turns that are held in memory at once
 
 
 def deny_words(*, workspace: Workspace, words: Iterable[Words], statements: Iterable[Statement]) -> None:

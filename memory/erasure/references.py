@@ -61,7 +61,8 @@ def find_references(*, episodes: QuerySet[Episode], beliefs: Collection[str]) ->
     ids = episodes.order_by().values("pk")
     claims = _drawn_on(episodes)
     saw = _ids(_changes_that_saw(ids).values_list("pk", flat=True))
-    quoting = _with_descendants({*_made_of(ids, claims), *_children_of(saw)})
+    children = StructuralChild.objects.filter(job__in=saw).values_list("belief_id", flat=True)
+    quoting = _with_descendants({*_made_of(ids, claims), *_ids(children)})
     named = _with_descendants(beliefs)
     gone = quoting | named
     changes = saw | _ids(_changes_about(gone).values_list("pk", flat=True))
@@ -109,10 +110,6 @@ def _changes_that_saw(episodes: QuerySet[Any]) -> QuerySet[StructuralJob]:
     judged = ChildVerdict.objects.filter(episode__in=episodes).values("child__job")
     called = ModelCall.objects.filter(episodes__in=episodes, structural_job__isnull=False).values("structural_job")
     return StructuralJob.objects.filter(Q(pk__in=judged) | Q(pk__in=called))
-
-
-def _children_of(changes: Collection[int]) -> Ids:
-    return _ids(StructuralChild.objects.filter(job__in=changes).values_list("belief_id", flat=True))
 
 
 def _with_descendants(beliefs: Collection[str]) -> Ids:

@@ -54,6 +54,9 @@ from memory.models.beliefs import Timeframe
 from memory.models.conversations import REASON_CONTRADICTED
 from memory.search.vectors import ComparisonScope, NearBelief, Vectors, nearest_beliefs
 
+REINFORCES_ANOTHER = "It bears out what contradicts this."
+_MOST_CANDIDATES = 50
+
 
 def draft_from_fact(*, episode: Episode, fact: FactToRemember, is_told: bool) -> BeliefDraft:
     """Return the belief that a fact of an episode would be: of its project, and its user's."""
@@ -129,9 +132,6 @@ def reinforce_belief(*, belief_id: str, episode: Episode, author: Author) -> Non
         episode_id=episode.pk, verdict=Verdict.CONTRADICTS, basis=Basis.GUARD, reason=REINFORCES_ANOTHER
     )
     record_evidence(said={key: [against] for key in rivals}, beliefs=lock_existing_beliefs(rivals), author=author)
-
-
-REINFORCES_ANOTHER = "It bears out what contradicts this."
 
 
 def contradict_belief(
@@ -252,7 +252,6 @@ SimilarBeliefs = Sequence[tuple[NearBelief, float]]  # with the similarity on th
 # What is archived can be borne out, and comes back (B14), as can what was closed since (C2); what is challenged is
 # still judged.
 _CANDIDATE_STATUSES = (BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED, BeliefStatus.ARCHIVED, BeliefStatus.INVALIDATED)
-_MOST_CANDIDATES = 50
 
 
 def candidate_scope(*, belief: BeliefDraft | Belief, episode: Episode, is_limited: bool) -> ComparisonScope:

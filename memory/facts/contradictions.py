@@ -35,6 +35,10 @@ from memory.models import Belief, Rival, RivalState, Workspace
 from memory.models.beliefs import RivalQuerySet
 
 log = structlog.get_logger(__name__)
+_MOST_ABOUT_ONE_THING = 100  # beliefs that tell of one thing; what more tell of says nothing of any two
+NO_ANSWER = "no answer"
+UNREADABLE = "no answer that could be read"
+NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
 
 
 def find_contradiction_candidates(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
@@ -108,9 +112,6 @@ def find_pairs_by_rule(*, workspace: Workspace, besides: Collection[BeliefIds] =
             similarity = float(model.profile.reference(float(vectors[left] @ vectors[right])))
             found.append(SuspectedPair(pair=BeliefPair(one=pair[0], other=pair[1], similarity=similarity), rule=rule))
     return sorted(found, key=lambda each: (-each.pair.similarity, each.ids))
-
-
-_MOST_ABOUT_ONE_THING = 100  # beliefs that tell of one thing; what more tell of says nothing of any two
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +200,6 @@ def check_contradiction_candidates(
     except (RetryLater, OutOfBudget) as error:
         check.stopped = str(error)
     return CheckOutcome(outcomes=check.outcomes, stopped=check.stopped)
-
-
-NO_ANSWER = "no answer"
-UNREADABLE = "no answer that could be read"
-NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

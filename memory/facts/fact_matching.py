@@ -53,6 +53,8 @@ from memory.models import Belief, Claim, FactOutcome, LineageKind, RememberedFac
 from memory.models.conversations import REASON_EQUIVALENT, REASON_REMEMBERED
 from memory.search.vectors import ComparisonScope, Vectors, store_belief_vectors
 
+PUT_AWAY = "a person put away what says the same"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContradictionQuestion:
@@ -327,9 +329,6 @@ class ReadFact:
     vector: Vectors | None
     call_id: int | None
     claim: Claim | None = None  # that it was read as
-
-
-PUT_AWAY = "a person put away what says the same"
 
 
 def match_late_vector(*, meeting: FactMatcher, fact: RememberedFact, vector: Vectors) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
 
 import structlog
 from django.conf import settings
@@ -34,6 +33,10 @@ from memory.search.vectors import Vectors, read_episode_vectors, store_episode_v
 from memory.signals import remembrance_ready
 
 log = structlog.get_logger(__name__)
+LEASED_TOO_OFTEN = "claimed too often"
+TOO_SLOW = "the model is too slow"
+_MOST_DOUBLINGS = 30
+_SENT_AT_ONCE = 100
 
 
 @contextmanager
@@ -55,11 +58,6 @@ def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
         kept.update(**given_back, due_at=database_now(plus=hold.next_pause()))
         raise
     kept.update(**given_back, claims=F("claims") - 1)
-
-
-LEASED_TOO_OFTEN = "claimed too often"
-TOO_SLOW = "the model is too slow"
-_MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +137,6 @@ def give_up(*, remembrance: Remembrance, reason: str) -> None:
     log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)
 
 
-Kind = TypeVar("Kind", bound=Reply)
 _UNREADABLE_KINDS = (FailureKind.MALFORMED, FailureKind.BAD_REQUEST, FailureKind.OWN_ERROR)
 
 
@@ -276,9 +273,6 @@ def send_due_jobs() -> int:
     for remembrance_id in due:
         remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
     return len(due)
-
-
-_SENT_AT_ONCE = 100
 
 
 def list_failed(*, workspace_id: int) -> QuerySet[Remembrance]:

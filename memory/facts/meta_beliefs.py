@@ -52,6 +52,11 @@ from memory.models.beliefs import Timeframe
 from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
+META_REASON = "what several beliefs come down to"  # why one is made
+_EXAMINED_PER_TURN = 10  # times as many groups as have their turn
+ALREADY_KNOWN = "a belief says the same, or a person put one away that does"
+NEEDS_A_MODEL = "Rules make no beliefs about others: that takes a language model."
+CLASH = "It supports one of the beliefs that this one is about, and contradicts another."
 
 
 def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
@@ -313,10 +318,3 @@ def _link_sources(meta: Belief, group: BeliefGroup, vector: StatementVector) -> 
         )
         for source, value in zip(group.beliefs, likeness, strict=True)
     )
-
-
-META_REASON = "what several beliefs come down to"  # why one is made
-_EXAMINED_PER_TURN = 10  # times as many groups as have their turn
-ALREADY_KNOWN = "a belief says the same, or a person put one away that does"
-NEEDS_A_MODEL = "Rules make no beliefs about others: that takes a language model."
-CLASH = "It supports one of the beliefs that this one is about, and contradicts another."

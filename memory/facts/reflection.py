@@ -36,6 +36,10 @@ from memory.models.conversations import REASON_BACKFILLED
 from memory.search.vectors import Vectors
 
 log = structlog.get_logger(__name__)
+_PRUNED_AT_ONCE = 50  # beliefs that are pruned in one transaction
+DECAYED = "faded"  # why a belief is pruned
+_MAX_SUBJECT = 200
+_FILLED_AT_ONCE = 50  # some 0.1 s under the lock of the workspace
 
 
 def reflect(*, workspace: Workspace, now: datetime, most: int) -> Reflection:
@@ -67,10 +71,6 @@ def _as_duplicate(pair: BeliefPair) -> DuplicatePair:
         similarity=pair.similarity,
         passes_guard=passes_guard(pair=pair),
     )
-
-
-_PRUNED_AT_ONCE = 50  # beliefs that are pruned in one transaction
-DECAYED = "faded"  # why a belief is pruned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +209,6 @@ def _store_proposals(workspace: Workspace, pairs: Sequence[DuplicatePair], now: 
         rows, update_conflicts=True, unique_fields=["belief", "other", "kind"], update_fields=["created_at"]
     )
     return proposed
-
-
-_MAX_SUBJECT = 200
-_FILLED_AT_ONCE = 50  # some 0.1 s under the lock of the workspace
 
 
 def backfill_subjects(*, workspace: Workspace, actor: Actor, now: datetime) -> dict[str, str]:

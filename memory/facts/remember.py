@@ -88,6 +88,13 @@ from memory.search.vectors import Vectors
 from memory.signals import is_shutting_down, remembrance_ready
 
 log = structlog.get_logger(__name__)
+_SUBJECT_LENGTH = 200
+_NO_BELIEFS = "the workspace keeps no beliefs"
+_WITHOUT_VECTOR = "the embedding model does not answer"
+_ASKED_TO_WAIT = "a model server asked to wait"
+_CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
+_FORGOTTEN = "forgotten"
+_ROUNDS_PER_FACT = 4  # of asking: each fact once, and once more where somebody else was faster
 
 
 def remember(*, line: Mapping[str, object], arrival: IngestContext) -> Remembered | Rejected:
@@ -303,7 +310,6 @@ def read_text(*, hold: JobLease, budget: CallBudget) -> FactReading:
     return FactReading(facts=read, model=model.name)
 
 
-_SUBJECT_LENGTH = 200
 _FACT_TYPES = {"preference": FactType.PREFERENCE}
 
 
@@ -352,21 +358,18 @@ def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[lis
     heard = ask_model(hold=hold, budget=budget, request=request)
     if not isinstance(heard.reply, StatedFacts):
         return [whole_text_as_fact(text=matter, policy=policy)], None
-    return distinct_facts(facts=_facts_from_reply(heard.reply, policy)), heard.call_id
-
-
-def _facts_from_reply(reply: StatedFacts, policy: RememberPolicy) -> list[FactToRemember]:
-    """Take the first few facts, each within its limits."""
-    return [
-        FactToRemember(
-            text=clamp_fact(text=said.fact, policy=policy),
-            fact_type=said.fact_type,
-            importance=said.importance,
-            subject=(said.subject.lower() or OWNER)[:_SUBJECT_LENGTH],
-        )
-        for said in reply.facts
-        if said.fact
-    ][: policy.facts]
+    return distinct_facts(
+        facts=[
+            FactToRemember(
+                text=clamp_fact(text=said.fact, policy=policy),
+                fact_type=said.fact_type,
+                importance=said.importance,
+                subject=(said.subject.lower() or OWNER)[:_SUBJECT_LENGTH],
+            )
+            for said in heard.reply.facts
+            if said.fact
+        ][: policy.facts]
+    ), heard.call_id
 
 
 def _match_facts(hold: JobLease, budget: CallBudget, facts: int, apply: Callable[..., None]) -> None:
@@ -482,11 +485,3 @@ def ask_for_ruling(*, hold: JobLease, budget: CallBudget, question: Contradictio
         return Ruling(call_id=heard.call_id)
     rivals = tuple(question.ids[place] for place in places)
     return Ruling(rivals=rivals, reason=reply.reason, call_id=heard.call_id)
-
-
-_NO_BELIEFS = "the workspace keeps no beliefs"
-_WITHOUT_VECTOR = "the embedding model does not answer"
-_ASKED_TO_WAIT = "a model server asked to wait"
-_CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
-_FORGOTTEN = "forgotten"
-_ROUNDS_PER_FACT = 4  # of asking: each fact once, and once more where somebody else was faster

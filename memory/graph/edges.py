@@ -23,6 +23,85 @@ from memory.models import Edge, Episode, Mention
 from memory.models.fields import EXACT_UP_TO, insert_new
 
 log = structlog.get_logger(__name__)
+# Of the latest memories with a name only so many are looked at: everybody may have said it.
+_NAMED_ALIKE = """
+WITH fresh AS MATERIALIZED (
+    SELECT m.id, m.entity_id, m.episode_id, e."user", e.project_id, e.content_hash
+    FROM memory_mention m JOIN memory_episode e ON e.id = m.episode_id WHERE m.episode_id = ANY(%(ids)s)
+), counted AS MATERIALIZED (
+    SELECT d.entity_id, (
+        SELECT count(*) FROM (SELECT FROM memory_mention n WHERE n.entity_id = d.entity_id LIMIT %(counted)s) n
+    ) AS said
+    FROM (SELECT DISTINCT entity_id FROM fresh) d
+)
+SELECT f.episode_id, n.episode_id, c.said, n.content_hash = f.content_hash
+FROM fresh f JOIN counted c USING (entity_id) CROSS JOIN LATERAL (
+    SELECT l.episode_id, e.content_hash FROM (
+        SELECT m.id, m.episode_id FROM memory_mention m
+        WHERE m.entity_id = f.entity_id AND m.id < f.id
+        ORDER BY m.entity_id, m.id DESC LIMIT %(reach)s  -- as the index has them, not the key
+    ) l JOIN memory_episode e ON e.id = l.episode_id
+    WHERE e.status = 'active' AND e.id <> f.episode_id
+    ORDER BY (e."user" = f."user" AND e.project_id IS NOT DISTINCT FROM f.project_id) DESC, l.id DESC
+    LIMIT %(most)s
+) n
+ORDER BY f.id
+"""
+_BESIDE = """
+SELECT f.id, n.id, n.place, f.created_at FROM memory_episode f CROSS JOIN LATERAL (
+    (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at DESC, b.number DESC) AS place FROM memory_episode b
+     WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
+       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
+       AND (b.occurred_at, b.number) < (f.occurred_at, f.number)
+     ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
+    UNION ALL
+    (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at, b.number) AS place FROM memory_episode b
+     WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
+       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
+       AND (b.occurred_at, b.number) > (f.occurred_at, f.number)
+     ORDER BY b.occurred_at, b.number LIMIT %(most)s)
+) n
+WHERE f.id = ANY(%(ids)s) AND f.session <> ''
+"""
+_UPDATE_EDGES = """
+UPDATE memory_edge e SET confidence = w.confidence, decays_at = w.decays_at, last_seen_at = w.last_seen_at
+FROM unnest(%s::bigint[], %s::float8[], %s::timestamptz[], %s::timestamptz[])
+    AS w(id, confidence, decays_at, last_seen_at)
+WHERE e.id = w.id
+"""
+# A cause is looked for where its effect was told: in the user's session, or else among all of the user's.
+_CAUSE_CANDIDATES = """
+SELECT c.id, c.text FROM memory_episode e CROSS JOIN LATERAL (
+    (SELECT b.id, b.text, b.number FROM memory_episode b
+     WHERE e.session <> '' AND b.workspace_id = e.workspace_id AND b.session = e.session AND NOT b.session = ''
+       AND b."user" = e."user" AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active'
+       AND b.id <> e.id
+     ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
+    UNION ALL
+    (SELECT b.id, b.text, b.number FROM memory_episode b
+     WHERE e.session = '' AND b.workspace_id = e.workspace_id AND b.number < e.number
+       AND b."user" = e."user" AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active'
+     ORDER BY b.number DESC LIMIT %(most)s)
+) c
+WHERE e.id = %(id)s ORDER BY c.number DESC
+"""
+_MOST_LINKS = 20  # of the edges shown, the strongest first
+_LINK_LOCKS = 4  # the first of the two numbers that name an advisory lock
+_NAME_LENGTH = 200
+_GERMAN = "de"
+_IS_UNLINKED = """e.status = 'active' AND NOT EXISTS (SELECT FROM memory_boxmember m WHERE m.episode_id = e.id)"""
+_READ = """
+SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
+    e.created_at, e.occurred_at, e.causes
+FROM memory_episode e
+"""
+_ADVANCE_MARK = """
+INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, next_at, extractions)
+SELECT %(workspace)s, 0, coalesce(max(number), 0), now(), 0 FROM memory_episode WHERE workspace_id = %(workspace)s
+ON CONFLICT (workspace_id) DO UPDATE
+SET linked_number = u.next_number, next_number = greatest(EXCLUDED.next_number, u.next_number), next_at = now()
+WHERE u.next_at IS NULL OR u.next_at < now() - make_interval(secs => %(minutes)s * 60)
+"""
 
 
 class LinkableMemory(NamedTuple):
@@ -181,56 +260,6 @@ def _edge_columns(edge: NewEdge, standing: EdgeState) -> dict[str, object]:
     }
 
 
-# Of the latest memories with a name only so many are looked at: everybody may have said it.
-_NAMED_ALIKE = """
-WITH fresh AS MATERIALIZED (
-    SELECT m.id, m.entity_id, m.episode_id, e."user", e.project_id, e.content_hash
-    FROM memory_mention m JOIN memory_episode e ON e.id = m.episode_id WHERE m.episode_id = ANY(%(ids)s)
-), counted AS MATERIALIZED (
-    SELECT d.entity_id, (
-        SELECT count(*) FROM (SELECT FROM memory_mention n WHERE n.entity_id = d.entity_id LIMIT %(counted)s) n
-    ) AS said
-    FROM (SELECT DISTINCT entity_id FROM fresh) d
-)
-SELECT f.episode_id, n.episode_id, c.said, n.content_hash = f.content_hash
-FROM fresh f JOIN counted c USING (entity_id) CROSS JOIN LATERAL (
-    SELECT l.episode_id, e.content_hash FROM (
-        SELECT m.id, m.episode_id FROM memory_mention m
-        WHERE m.entity_id = f.entity_id AND m.id < f.id
-        ORDER BY m.entity_id, m.id DESC LIMIT %(reach)s  -- as the index has them, not the key
-    ) l JOIN memory_episode e ON e.id = l.episode_id
-    WHERE e.status = 'active' AND e.id <> f.episode_id
-    ORDER BY (e."user" = f."user" AND e.project_id IS NOT DISTINCT FROM f.project_id) DESC, l.id DESC
-    LIMIT %(most)s
-) n
-ORDER BY f.id
-"""
-
-_BESIDE = """
-SELECT f.id, n.id, n.place, f.created_at FROM memory_episode f CROSS JOIN LATERAL (
-    (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at DESC, b.number DESC) AS place FROM memory_episode b
-     WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
-       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
-       AND (b.occurred_at, b.number) < (f.occurred_at, f.number)
-     ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
-    UNION ALL
-    (SELECT b.id, row_number() OVER (ORDER BY b.occurred_at, b.number) AS place FROM memory_episode b
-     WHERE b.workspace_id = f.workspace_id AND b.session = f.session AND NOT b.session = '' AND b.status = 'active'
-       AND b."user" = f."user" AND b.project_id IS NOT DISTINCT FROM f.project_id
-       AND (b.occurred_at, b.number) > (f.occurred_at, f.number)
-     ORDER BY b.occurred_at, b.number LIMIT %(most)s)
-) n
-WHERE f.id = ANY(%(ids)s) AND f.session <> ''
-"""
-
-_UPDATE_EDGES = """
-UPDATE memory_edge e SET confidence = w.confidence, decays_at = w.decays_at, last_seen_at = w.last_seen_at
-FROM unnest(%s::bigint[], %s::float8[], %s::timestamptz[], %s::timestamptz[])
-    AS w(id, confidence, decays_at, last_seen_at)
-WHERE e.id = w.id
-"""
-
-
 def link_by_cause(
     *, workspace_id: int, memories: Sequence[LinkableMemory], causes: Mapping[str, Sequence[str]], policy: GraphPolicy
 ) -> None:
@@ -258,25 +287,6 @@ def _causal_edges(memory: LinkableMemory, causes: Sequence[str], policy: GraphPo
             )  # fmt: skip
 
 
-# A cause is looked for where its effect was told: in the user's session, or else among all of the user's.
-_CAUSE_CANDIDATES = """
-SELECT c.id, c.text FROM memory_episode e CROSS JOIN LATERAL (
-    (SELECT b.id, b.text, b.number FROM memory_episode b
-     WHERE e.session <> '' AND b.workspace_id = e.workspace_id AND b.session = e.session AND NOT b.session = ''
-       AND b."user" = e."user" AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active'
-       AND b.id <> e.id
-     ORDER BY b.occurred_at DESC, b.number DESC LIMIT %(most)s)
-    UNION ALL
-    (SELECT b.id, b.text, b.number FROM memory_episode b
-     WHERE e.session = '' AND b.workspace_id = e.workspace_id AND b.number < e.number
-       AND b."user" = e."user" AND b.project_id IS NOT DISTINCT FROM e.project_id AND b.status = 'active'
-     ORDER BY b.number DESC LIMIT %(most)s)
-) c
-WHERE e.id = %(id)s ORDER BY c.number DESC
-"""
-_MOST_LINKS = 20  # of the edges shown, the strongest first
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeLink:
     """An edge as the card of one of its ends shows it: `is_cause` if the other end is this one's cause."""
@@ -298,13 +308,10 @@ def read_entity_names(*, episode: Episode) -> list[str]:
 def read_links(*, episode: Episode, viewer: Viewer) -> Sequence[EpisodeLink]:
     """List the strongest edges of an episode whose other end is in sight."""
     edges = list(Edge.objects.for_workspace(episode.workspace_id).touching([episode.pk]).order_by("pk"))
-    texts = dict(visible_episodes(viewer=viewer).filter(pk__in=_ends(edges)).values_list("pk", "text"))
+    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
+    texts = dict(visible_episodes(viewer=viewer).filter(pk__in=ends).values_list("pk", "text"))
     links = [_episode_link(edge, episode, texts) for edge in edges if _other_end(edge, episode) in texts]
     return sorted(links, key=lambda link: (-link.weight * link.confidence, link.episode, link.kind))[:_MOST_LINKS]
-
-
-def _ends(edges: Sequence[Edge]) -> set[str]:
-    return {end for edge in edges for end in (edge.source_id, edge.target_id)}
 
 
 def _other_end(edge: Edge, episode: Episode) -> str:
@@ -322,11 +329,6 @@ def _episode_link(edge: Edge, episode: Episode, texts: dict[str, str]) -> Episod
         confidence=known_confidence(edge.confidence),
         last_seen_at=edge.last_seen_at,
     )
-
-
-_LINK_LOCKS = 4  # the first of the two numbers that name an advisory lock
-_NAME_LENGTH = 200
-_GERMAN = "de"
 
 
 def _as_stored(name: str) -> str:
@@ -380,8 +382,6 @@ def advance_linked_mark(*, workspace_id: int, policy: GraphPolicy) -> None:
         cursor.execute(_ADVANCE_MARK, {"workspace": workspace_id, "minutes": policy.settle_minutes})
 
 
-_IS_UNLINKED = """e.status = 'active' AND NOT EXISTS (SELECT FROM memory_boxmember m WHERE m.episode_id = e.id)"""
-
 _DUE = f"""
 SELECT w.id FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
 WHERE EXISTS (
@@ -399,11 +399,6 @@ SELECT count(*) FROM (
 ) waiting
 """  # noqa: S608  (as above)
 
-_READ = """
-SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language, e.text, e.entities, e.content_hash,
-    e.created_at, e.occurred_at, e.causes
-FROM memory_episode e
-"""
 _NAMED = f"{_READ} WHERE e.id = ANY(%(ids)s) AND e.status = 'active' ORDER BY e.number"
 
 _UNLINKED = f"""{_READ}
@@ -411,11 +406,3 @@ WHERE e.workspace_id = %(workspace)s AND {_IS_UNLINKED} AND e.number > greatest(
     %(above)s, (SELECT u.linked_number FROM memory_upkeep u WHERE u.workspace_id = %(workspace)s))
 ORDER BY e.number LIMIT %(most)s
 """  # noqa: S608  (as above)
-
-_ADVANCE_MARK = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, next_at, extractions)
-SELECT %(workspace)s, 0, coalesce(max(number), 0), now(), 0 FROM memory_episode WHERE workspace_id = %(workspace)s
-ON CONFLICT (workspace_id) DO UPDATE
-SET linked_number = u.next_number, next_number = greatest(EXCLUDED.next_number, u.next_number), next_at = now()
-WHERE u.next_at IS NULL OR u.next_at < now() - make_interval(secs => %(minutes)s * 60)
-"""

@@ -29,6 +29,36 @@ from memory.models.fields import insert_new
 from memory.redaction.service import redact_lines
 from memory.signals import turns_due
 
+ALL_ECHO = "all of it was ours"
+# Rows are locked in the order of their ids, as everywhere, so that no two batches wait for each other in a circle.
+_LOCK = """
+    SELECT c.session, c."user", c.project_id, c.id, c.turn_count, c.buffered, c.due_since IS NOT NULL,
+        COALESCE(c.leased_until > statement_timestamp(), false), COALESCE(c.extracted_at, c.created_at),
+        (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
+    FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (session, "user", project_id)
+    JOIN memory_conversation c ON c.session = given.session AND c."user" = given."user"
+        AND c.project_id IS NOT DISTINCT FROM given.project_id
+    WHERE c.workspace_id = %s ORDER BY c.id FOR NO KEY UPDATE OF c
+"""
+# One look into the unique index for each, as a join of a table that has just grown may be planned badly.
+_KNOWN = """
+    SELECT given.conversation_id, given.turn_id, turn.line_hash
+    FROM unnest(%s::bigint[], %s::text[]) AS given (conversation_id, turn_id) CROSS JOIN LATERAL (
+        SELECT line_hash FROM memory_turn
+        WHERE conversation_id = given.conversation_id AND turn_id = given.turn_id LIMIT 1
+    ) AS turn
+"""
+_GROW = """
+    UPDATE memory_conversation c SET
+        turn_count = c.turn_count + given.turns, buffered = c.buffered + given.buffered, last_turn_at = %s,
+        due_since = CASE WHEN given.due <> '' THEN statement_timestamp() ELSE c.due_since END,
+        due_reason = CASE WHEN given.due <> '' THEN given.due ELSE c.due_reason END,
+        sent_at = CASE WHEN given.is_sent THEN statement_timestamp() ELSE c.sent_at END
+    FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::text[], %s::bool[])
+        AS given (id, turns, buffered, due, is_sent)
+    WHERE c.id = given.id RETURNING (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
+"""
+
 
 def buffer_turns(*, turns: Sequence[TurnLine], arrival: IngestContext) -> list[TurnAnswer]:
     """Store checked turns in their order; answer each in its place.
@@ -50,12 +80,10 @@ def buffer_raw_turns(*, raw_lines: Sequence[object], arrival: IngestContext) -> 
         try:
             lines[index] = read_turn(raw=raw, now=arrival.now)
         except BadLine as bad:
-            answers[index] = Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+            answers[index] = Rejected.for_line(bad)
     answers.update(zip(lines, buffer_turns(turns=list(lines.values()), arrival=arrival), strict=True))
     return [answers[index] for index in range(len(raw_lines))]
 
-
-ALL_ECHO = "all of it was ours"
 
 _CONFLICT = Rejected(
     status=409,
@@ -326,38 +354,6 @@ class ConversationGrowth:
     buffered: int
     due: DueReason | None  # None: as it was
     is_sent: bool
-
-
-# Rows are locked in the order of their ids, as everywhere, so that no two batches wait for each other in a circle.
-_LOCK = """
-    SELECT c.session, c."user", c.project_id, c.id, c.turn_count, c.buffered, c.due_since IS NOT NULL,
-        COALESCE(c.leased_until > statement_timestamp(), false), COALESCE(c.extracted_at, c.created_at),
-        (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
-    FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (session, "user", project_id)
-    JOIN memory_conversation c ON c.session = given.session AND c."user" = given."user"
-        AND c.project_id IS NOT DISTINCT FROM given.project_id
-    WHERE c.workspace_id = %s ORDER BY c.id FOR NO KEY UPDATE OF c
-"""
-
-# One look into the unique index for each, as a join of a table that has just grown may be planned badly.
-_KNOWN = """
-    SELECT given.conversation_id, given.turn_id, turn.line_hash
-    FROM unnest(%s::bigint[], %s::text[]) AS given (conversation_id, turn_id) CROSS JOIN LATERAL (
-        SELECT line_hash FROM memory_turn
-        WHERE conversation_id = given.conversation_id AND turn_id = given.turn_id LIMIT 1
-    ) AS turn
-"""
-
-_GROW = """
-    UPDATE memory_conversation c SET
-        turn_count = c.turn_count + given.turns, buffered = c.buffered + given.buffered, last_turn_at = %s,
-        due_since = CASE WHEN given.due <> '' THEN statement_timestamp() ELSE c.due_since END,
-        due_reason = CASE WHEN given.due <> '' THEN given.due ELSE c.due_reason END,
-        sent_at = CASE WHEN given.is_sent THEN statement_timestamp() ELSE c.sent_at END
-    FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::text[], %s::bool[])
-        AS given (id, turns, buffered, due, is_sent)
-    WHERE c.id = given.id RETURNING (SELECT erasure_key FROM memory_workspace WHERE id = c.workspace_id)
-"""
 
 
 def lock_conversations(

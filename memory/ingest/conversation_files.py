@@ -41,6 +41,10 @@ from memory.ingest.schemas import ERASED, IngestContext, Rejected, split_line
 
 BATCH = 500
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NEAR = 1024  # bytes
+_ZIP = b"PK\x03\x04"
+
 
 @dataclass(slots=True, kw_only=True)
 class TurnReport:
@@ -119,9 +123,6 @@ def _count(turn: ImportedTurn, answers: Sequence[TurnAnswer], report: TurnReport
 
 
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations[^/]*\.json", re.IGNORECASE)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NEAR = 1024  # bytes
-_ZIP = b"PK\x03\x04"
 
 # Of a sum that does not fit, of data that nobody can unpack, and of an entry that is encrypted or packed otherwise.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)

@@ -14,6 +14,9 @@ from typing import IO, Any
 from memory.ingest.json_lines import NotJson, read_json, read_lines
 from memory.ingest.schemas import Rejected
 
+_TEXT = "text"
+_LONGEST_SLUG = 100
+
 
 class SkipReason(StrEnum):
     """Why something in a file is no turn."""
@@ -184,7 +187,7 @@ def read_claude(*, conversation: Mapping[str, Any], place: str) -> Iterator[Impo
             continue
         beside = [*skipped_blocks(message.get("content")), *_files_of(message)]
         yield from beside
-        text = _text_of(message)
+        text = text_of_blocks(message.get("content")) or str(message.get("text") or "")
         if beside and not text.strip():
             continue
         moment = message.get("created_at")
@@ -198,11 +201,6 @@ def read_claude(*, conversation: Mapping[str, Any], place: str) -> Iterator[Impo
         )
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
-    """Join the blocks of text; older exports have the text alone."""
-    return text_of_blocks(message.get("content")) or str(message.get("text") or "")
-
-
 def _files_of(message: Mapping[str, Any]) -> Iterator[Skipped]:
     """Count what was attached to a message."""
     for name in ("attachments", "files"):
@@ -210,7 +208,6 @@ def _files_of(message: Mapping[str, Any]) -> Iterator[Skipped]:
         yield from (Skipped(reason=SkipReason.ATTACHMENT) for _ in (given if isinstance(given, list) else ()))
 
 
-_TEXT = "text"
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _ATTACHMENTS = frozenset({"image", "document", "file", "audio"})
 
@@ -242,7 +239,6 @@ def _reason_of(kind: str) -> SkipReason:
 
 
 _CLAUDE_CODE_ROLES = frozenset({"user", "assistant"})
-_LONGEST_SLUG = 100
 
 # What the program writes into a person's mouth: commands, their output, and its own remarks.
 _PROGRAM_TEXT = re.compile(

@@ -75,6 +75,37 @@ _FORGOTTEN_WORDS = """
     ) AS gone WHERE gone.at IS NULL OR draft.occurred_at <= gone.at
 """
 
+# The workspace is one of average size to the planner (memory/ingest/duplicates.py).
+_STORED_TURNS = """
+    SELECT opening.session, opening.name, ARRAY(
+        SELECT DISTINCT turn.content_hash FROM memory_episode turn
+        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = opening.session AND turn.session <> ''
+            AND starts_with(turn.text, opening.name || ': ')
+        LIMIT %s
+    )
+    FROM unnest(%s::text[], %s::text[]) AS opening (session, name)
+"""
+# Rows are locked in the order of their ids, as everywhere. A turn whose twin was stored with this speaker given stays
+# as it is: the two would become one (L4).
+_NAME_EARLIER_TURNS = """
+    WITH turns AS (
+        SELECT turn.id, opening.name FROM memory_episode turn
+        JOIN unnest(%s::text[], %s::text[]) AS opening (session, name)
+            ON turn.session = opening.session AND starts_with(turn.text, opening.name || ': ')
+        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = ANY(%s) AND turn.session <> ''
+            AND turn.speaker = ''
+        AND NOT EXISTS (
+            SELECT 1 FROM memory_episode twin
+            WHERE twin.workspace_id = turn.workspace_id AND twin.session = turn.session AND twin.session <> ''
+                AND twin.project_id IS NOT DISTINCT FROM turn.project_id AND twin."user" = turn."user"
+                AND twin.speaker = opening.name AND twin.origin = turn.origin AND twin.content_hash = turn.content_hash
+        )
+        ORDER BY turn.id FOR UPDATE OF turn
+    )
+    UPDATE memory_episode SET speaker = turns.name FROM turns WHERE memory_episode.id = turns.id
+    RETURNING memory_episode.id, memory_episode.text, memory_episode.speaker, memory_episode.state
+"""
+
 
 def _stored(pk: str, status: str) -> Stored:
     return Stored(id=pk, is_duplicate=True, is_forgotten=status == EpisodeStatus.FORGOTTEN)
@@ -170,38 +201,6 @@ def restore_archived(*, ids: list[str], arrival: IngestContext) -> None:
 
 
 Opening = tuple[str, str]  # a session, and a name that opens a turn of it
-
-# The workspace is one of average size to the planner (memory/ingest/duplicates.py).
-_STORED_TURNS = """
-    SELECT opening.session, opening.name, ARRAY(
-        SELECT DISTINCT turn.content_hash FROM memory_episode turn
-        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = opening.session AND turn.session <> ''
-            AND starts_with(turn.text, opening.name || ': ')
-        LIMIT %s
-    )
-    FROM unnest(%s::text[], %s::text[]) AS opening (session, name)
-"""
-
-# Rows are locked in the order of their ids, as everywhere. A turn whose twin was stored with this speaker given stays
-# as it is: the two would become one (L4).
-_NAME_EARLIER_TURNS = """
-    WITH turns AS (
-        SELECT turn.id, opening.name FROM memory_episode turn
-        JOIN unnest(%s::text[], %s::text[]) AS opening (session, name)
-            ON turn.session = opening.session AND starts_with(turn.text, opening.name || ': ')
-        WHERE turn.workspace_id = (SELECT %s::bigint) AND turn.session = ANY(%s) AND turn.session <> ''
-            AND turn.speaker = ''
-        AND NOT EXISTS (
-            SELECT 1 FROM memory_episode twin
-            WHERE twin.workspace_id = turn.workspace_id AND twin.session = turn.session AND twin.session <> ''
-                AND twin.project_id IS NOT DISTINCT FROM turn.project_id AND twin."user" = turn."user"
-                AND twin.speaker = opening.name AND twin.origin = turn.origin AND twin.content_hash = turn.content_hash
-        )
-        ORDER BY turn.id FOR UPDATE OF turn
-    )
-    UPDATE memory_episode SET speaker = turns.name FROM turns WHERE memory_episode.id = turns.id
-    RETURNING memory_episode.id, memory_episode.text, memory_episode.speaker, memory_episode.state
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

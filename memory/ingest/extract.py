@@ -49,6 +49,9 @@ from memory.models import Conversation, Episode, PauseReason, Turn
 from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
+_MOST_DOUBLINGS = 6
+COST_TOO_MANY_WORKERS = "cost too many workers"
+_WHOLE_CLAIMS = 2  # of so many claims turns are read as they were taken together; then ever fewer
 
 
 def extract_conversation(*, conversation_id: int, now: datetime) -> bool:
@@ -72,8 +75,6 @@ def _read_turns(conversation_id: int, now: datetime) -> bool:
         telling, broken = find_informative_turns(found=found, turns=said, user=lease.conversation.user)
         return _store_and_finish(lease, replace(found, broken=(*found.broken, *broken.items())), telling, now)
 
-
-_MOST_DOUBLINGS = 6
 
 # By how the text of a failure begins.
 _PAUSE_REASONS: dict[str, PauseReason] = {FailureKind.AUTH: PauseReason.AUTH, FailureKind.BILLING: PauseReason.BILLING}
@@ -151,7 +152,9 @@ def _store_and_finish(
             _lock_episodes(stored)
             _release(lease, found, read, now)
             _link(stored, lease.turns)
-            _finish_turns(read, now)
+            Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
+                state=TurnState.EXTRACTED, state_reason="", settled_at=now
+            )
             _set_broken_aside(lease.turns, found, now)
             _note_refused(lease, stored)
             Turn.objects.filter(conversation=lease.conversation, number__in=found.unread).update(
@@ -185,13 +188,6 @@ def _set_broken_aside(turns: Sequence[Turn], found: ExtractionResult, now: datet
     """Make dead letters of the turns over which our own code broke; those beside them were read (E6)."""
     for number, reason in found.broken:
         make_dead_letters(turns=[turn for turn in turns if turn.number == number], reason=reason, now=now)
-
-
-def _finish_turns(read: Sequence[Turn], now: datetime) -> None:
-    """Be done with turns that were read."""
-    Turn.objects.filter(pk__in=[turn.pk for turn in read]).update(
-        state=TurnState.EXTRACTED, state_reason="", settled_at=now
-    )
 
 
 def _link(stored: Sequence[StoredTurn], leased: Sequence[Turn]) -> None:
@@ -246,8 +242,6 @@ def _failed(lease: ConversationLease, reason: str) -> dict[str, Any]:
     return {"state_reason": reason[:200], "not_before": database_now(plus=seconds)}
 
 
-COST_TOO_MANY_WORKERS = "cost too many workers"
-_WHOLE_CLAIMS = 2  # of so many claims turns are read as they were taken together; then ever fewer
 _RELEASED: dict[str, Any] = {"lease_owner": "", "leased_until": None}
 
 

@@ -37,6 +37,11 @@ from memory.redaction.service import redact_for
 
 BATCH = 500
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Renewed again and again; the hold of a replay that was killed runs out by itself.
+_HOLD_SECONDS = 900.0
+_RENEW_SECONDS = 60.0
+TOO_DEEP = "it is nested too deeply"
+_DEEPEST = 100  # levels; exports have ten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +116,7 @@ def _read_line_of_file(line: bytes, arrival: IngestContext) -> list[EpisodeLine]
         raw = read_json(line.removeprefix(_BYTE_ORDER_MARK))
         return [read_line(raw=part, now=arrival.now) for part in _parts_of(raw, arrival)]
     except BadLine as bad:
-        return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+        return Rejected.for_line(bad)
     except NotJson as error:
         return Rejected(status=400, detail=f"The line is not JSON; {error}.")
 
@@ -194,11 +199,6 @@ def replay_lines(
             on_batch(len(part))
 
 
-# Renewed again and again; the hold of a replay that was killed runs out by itself.
-_HOLD_SECONDS = 900.0
-_RENEW_SECONDS = 60.0
-
-
 def _time_of(line: FileLine, arrival: IngestContext) -> datetime:
     """Return when a line's episode happened; one that does not say so, or is bad, comes at the end."""
     return line.occurred_at or arrival.now
@@ -250,10 +250,8 @@ def _hold_cycles(workspace: Workspace) -> None:
 
 LONGEST = 64 * 2**20  # bytes of a line, or of a conversation in an export
 TOO_LONG = f"it is longer than {LONGEST // 2**20} MiB"
-TOO_DEEP = "it is nested too deeply"
 LONGEST_TEXT = 16 * 2**20  # bytes of a text in an export: the parser looks at it anew with every block that it reads
 _LONG_TEXT = f"a text in it is longer than {LONGEST_TEXT // 2**20} MiB"
-_DEEPEST = 100  # levels; exports have ten
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 # The parser's own words are kept where they speak of JSON; these do not.

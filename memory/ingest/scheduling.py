@@ -30,6 +30,7 @@ from memory.signals import turns_due
 
 log = structlog.get_logger(__name__)
 _MOST = 1_000  # conversations that one sweep wakes
+_TOO_SHORT = 0.0  # what so few words say surprises nobody
 
 
 def wake_conversations(*, now: datetime) -> int:
@@ -37,7 +38,8 @@ def wake_conversations(*, now: datetime) -> int:
     _mark_aged(now)
     told = Q(sent_at__gt=database_now(plus=-_policy().resend_seconds))
     with transaction.atomic():
-        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=_paused_workspaces())
+        paused = find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
+        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=paused)
         locked = free.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
         ids = list(locked.values_list("pk", flat=True)[:_MOST])
         if ids:
@@ -88,11 +90,6 @@ def _mark_aged(now: datetime) -> None:
     mark_due(conversations=aged, reason=DueReason.AGE)
 
 
-def _paused_workspaces() -> set[int]:
-    """Find the workspaces whose turns wait until they rest no more; they are few."""
-    return find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
-
-
 def notify_workers(*, ids: Sequence[int]) -> None:
     """Have some conversations read once the transaction is committed."""
     Conversation.objects.filter(pk__in=ids).update(sent_at=Now())
@@ -102,9 +99,6 @@ def notify_workers(*, ids: Sequence[int]) -> None:
 def _policy() -> TurnsPolicy:
     policy: TurnsPolicy = settings.POLICY.turns
     return policy
-
-
-_TOO_SHORT = 0.0  # what so few words say surprises nobody
 
 
 def flush_surprising() -> int:

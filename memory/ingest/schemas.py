@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from django.conf import settings
 from pydantic import (
@@ -60,6 +60,8 @@ _WORDS = {
     _SLUG_PATTERN: "One or more letters, digits, - and _ are expected.",
     _LANGUAGE_PATTERN: "A language is expected, such as en or de-AT.",
 }
+
+_LONGEST_NAME = 200  # characters of a turn_id or an idempotency_key
 
 
 class BadLine(ValueError):
@@ -264,9 +266,6 @@ def read_turn(*, raw: object, now: datetime) -> TurnLine:
         raise bad_line(error.errors(include_url=False, include_input=False)) from None
 
 
-_LONGEST_NAME = 200  # characters of a turn_id or an idempotency_key
-
-
 def split_line(*, line: Mapping[str, object], text: str, name: str) -> list[Mapping[str, object]]:
     """Return a line once for each part of its text; as it is if that is short enough, or no text.
 
@@ -332,6 +331,11 @@ class Rejected:
     status: int
     detail: str
     errors: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def for_line(cls, bad: BadLine) -> Self:
+        """Answer a line that could not be read."""
+        return cls(status=bad.status, detail=bad.detail, errors=bad.errors)
 
 
 ERASED = Rejected(status=409, detail="These words were erased from this memory, and are not taken again.")  # L4

@@ -57,6 +57,12 @@ from memory.redaction.service import redact_lines
 from memory.search.vectors import store_episode_vectors
 
 log = structlog.get_logger(__name__)
+_TRIES = 3
+ECHO = "echo"
+DERIVED = "derived"
+_OUTSIDE_PROJECTS_DETAIL = "This key is limited to some projects, and this is none of them."
+PATIENCE_SECONDS = 3.0  # of whoever stores many episodes: a sentence model takes some 10 ms a text
+_BATCH = 64
 
 
 def store_episodes(*, lines: Sequence[EpisodeLine], arrival: IngestContext) -> list[Outcome]:
@@ -85,13 +91,12 @@ def store_raw_episodes(*, raw_lines: Sequence[object], arrival: IngestContext) -
         try:
             lines[place] = read_line(raw=raw, now=arrival.now)
         except BadLine as bad:
-            outcomes[place] = Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+            outcomes[place] = Rejected.for_line(bad)
     stored = store_episodes(lines=list(lines.values()), arrival=arrival)
     outcomes.update(zip(lines, stored, strict=True))
     return [outcomes[place] for place in range(len(raw_lines))]
 
 
-_TRIES = 3
 _UNSTORABLE = Rejected(status=422, detail="The database cannot hold this episode.")
 
 
@@ -147,9 +152,6 @@ def draft_episodes(*, lines: Sequence[EpisodeLine], arrival: IngestContext) -> l
     return [_draft(line=line, arrival=arrival, projects=projects) for line in lines]
 
 
-ECHO = "echo"
-DERIVED = "derived"
-_OUTSIDE_PROJECTS_DETAIL = "This key is limited to some projects, and this is none of them."
 OUTSIDE_PROJECTS = Rejected(status=403, detail=_OUTSIDE_PROJECTS_DETAIL, errors={"project": [_OUTSIDE_PROJECTS_DETAIL]})
 
 
@@ -183,7 +185,13 @@ def _draft(*, line: EpisodeLine, arrival: IngestContext, projects: dict[str, int
         tags=line.tags or [],
         category=line.category or "",
         importance=settings.POLICY.ingest.importance if line.importance is None else line.importance,
-        origin=_origin_of_line(line, document=document, occurred_at=occurred_at),
+        origin=origin_of(
+            session=line.session or "",
+            document=document,
+            user=line.user or "",
+            source=line.source or Source.INTERACTION,
+            occurred_at=occurred_at,
+        ),
         content_hash=content_hash(line.text),
         idempotency_key=line.idempotency_key,
         line_hash=line.fingerprint(),
@@ -200,16 +208,6 @@ def _extracted_columns(line: EpisodeLine) -> dict[str, Any]:
     found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "is_derived")}
     settled = {"state": ConsolidationState.SETTLED, "state_reason": DERIVED}
     return found | (settled if line.is_derived else {})
-
-
-def _origin_of_line(line: EpisodeLine, *, document: str, occurred_at: datetime) -> str:
-    return origin_of(
-        session=line.session or "",
-        document=document,
-        user=line.user or "",
-        source=line.source or Source.INTERACTION,
-        occurred_at=occurred_at,
-    )
 
 
 def complete_draft(draft: Draft) -> None:
@@ -284,10 +282,6 @@ def _embed_stored(workspace_id: int, *, new: Drafts, named: list[NamedTurn]) -> 
         embed_changed_episodes(workspace_id=workspace_id, matters=changed, waiting=waiting)
 
 
-PATIENCE_SECONDS = 3.0  # of whoever stores many episodes: a sentence model takes some 10 ms a text
-_BATCH = 64
-
-
 def embed_episodes(*, workspace_id: int, matters: Mapping[str, str]) -> None:
     """Embed what counts of new episodes and store the vectors, for as long as a writer can wait.
 
@@ -328,8 +322,4 @@ def _wake_consolidation(arrival: IngestContext, new: Drafts) -> None:
     """Let consolidation know, once they are there for all to see."""
     if arrival.is_replay or not any(draft.state == ConsolidationState.NEW for draft in new.values()):
         return
-    transaction.on_commit(lambda: _note_new_episodes(arrival))
-
-
-def _note_new_episodes(arrival: IngestContext) -> None:
-    open_cycle_for_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now)
+    transaction.on_commit(lambda: open_cycle_for_new_episodes(workspace_id=arrival.workspace.pk, now=arrival.now))

@@ -40,7 +40,7 @@ from memory.llm.call_log import (
 from memory.llm.registry import CallFailed, FailureKind, language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
-from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
+from memory.llm.runner import ModelAnswer, ModelRequest, always, run_requests
 from memory.models import Conversation, Episode, ModelCall, Source, Turn
 from memory.signals import is_shutting_down
 
@@ -161,10 +161,6 @@ def _retry_later(conversation_id: int, *, is_blamed: bool) -> None:
     )
 
 
-def _always() -> bool:
-    return True
-
-
 def _tell_nobody(_: str) -> None:
     """Do nothing with a summary's id."""
 
@@ -175,7 +171,7 @@ def summarize_stretch(
     talk: ConversationKey,
     arrival: IngestContext,
     budget: CallBudget,
-    fence: Callable[[], bool] = _always,
+    fence: Callable[[], bool] = always,
     conversation_id: int | None = None,
     on_stored: Callable[[str], None] = _tell_nobody,
     numbers: range | None = None,

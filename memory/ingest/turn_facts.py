@@ -40,15 +40,12 @@ from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.registry import FailureKind, language_model
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
-from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, always, run_requests
 from memory.models import Conversation, ModelCall, Source, Turn, TurnEpisode
 from memory.models.fields import insert_new
 
 log = structlog.get_logger(__name__)
-
-
-def _always() -> bool:
-    return True
+_LONGEST_NAME = 200
 
 
 def ask_for_facts(
@@ -56,7 +53,7 @@ def ask_for_facts(
     workspace_id: int,
     turns: Sequence[ConversationTurn],
     budget: CallBudget,
-    fence: Callable[[], bool] = _always,
+    fence: Callable[[], bool] = always,
     conversation_id: int | None = None,
     user: str = "",
 ) -> ExtractionResult:
@@ -249,14 +246,13 @@ def store_turns(
 
 # Whose word a turn is; what a system says are orders, the same in every conversation.
 _SOURCES: Mapping[Role, Source] = {Role.USER: Source.HUMAN, Role.ASSISTANT: Source.AI, Role.TOOL: Source.INGEST}
-_LONGEST_NAME = 200
 
 
 def _read_line(raw: Mapping[str, object], arrival: IngestContext) -> ExtractedLine | Rejected:
     try:
         return read_extracted_line(raw=raw, now=arrival.now)
     except BadLine as bad:
-        return Rejected(status=bad.status, detail=bad.detail, errors=bad.errors)
+        return Rejected.for_line(bad)
 
 
 def _lines_of(telling: InformativeTurn, talk: ConversationKey) -> list[Mapping[str, object]]:
@@ -281,7 +277,8 @@ def _traits_of(facts: Sequence[ExtractedFact]) -> dict[str, Any]:
     if not facts:
         return {}
     first = max(facts, key=lambda fact: fact.importance)
-    names = dict.fromkeys(name for fact in facts for name in _names_in(fact))
+    entities = (normalise_entity(name)[:_LONGEST_NAME] for fact in facts for name in fact.entities)
+    names = dict.fromkeys(filter(None, entities))
     return {
         "category": first.category.value,
         "importance": first.importance,
@@ -289,10 +286,6 @@ def _traits_of(facts: Sequence[ExtractedFact]) -> dict[str, Any]:
         "entities": list(names)[: settings.POLICY.ingest.entities],
         "causes": list(dict.fromkeys(cause for fact in facts for cause in fact.causes)),
     }
-
-
-def _names_in(fact: ExtractedFact) -> Iterator[str]:
-    return filter(None, (normalise_entity(name)[:_LONGEST_NAME] for name in fact.entities))
 
 
 def _link_calls(stored: Sequence[StoredTurn], arrival: IngestContext) -> None:

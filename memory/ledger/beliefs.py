@@ -34,6 +34,7 @@ from memory.search.vectors import Vectors, find_similar_beliefs, read_belief_vec
 
 log = structlog.get_logger(__name__)
 _SUBJECT_LENGTH = 200
+_CLAIM_KEY = "claim "  # before the number of a claim that stands where a belief's id would
 
 
 class CreationOutcome(StrEnum):
@@ -378,8 +379,6 @@ def may_be_related(*, episode: SpokenText, statement: SpokenText, similarity: fl
     near: float = settings.POLICY.consolidation.wordless_similarity
     return similarity >= near or share_something(episode=episode, belief=statement)
 
-
-_CLAIM_KEY = "claim "  # before the number of a claim that stands where a belief's id would
 
 _BELIEF_COLUMNS = (
     "id", "statement", "statement_hash", "subject", "context", "language", "project_id", "user", "status",

@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 WITHDRAWN_STATUSES = (EpisodeStatus.FORGOTTEN, EpisodeStatus.INVALIDATED)
 
+_BATCH = 500
+
 
 def recompute_beliefs(*, beliefs: Sequence[Belief], now: datetime) -> None:
     """Set α, β and all that follows from them by the rows there are; the caller holds the beliefs' locks.
@@ -166,7 +168,6 @@ def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
 
 # The choices of a workspace on which the numbers of its beliefs hang.
 RECOMPUTE_FIELDS = ("confidence_model", "counts_origins")
-_BATCH = 500
 
 
 @transaction.atomic

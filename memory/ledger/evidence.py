@@ -23,6 +23,46 @@ from memory.ledger.gates import run_immediate_gates
 from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.models import Basis, Belief, Evidence, EvidenceKind
 
+CLASH_REASON = "One thing that it says bears the belief out, another contradicts it."
+# What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo). What
+# contradicts is so from when its claim says that things changed; what supports, from when it was said (C1).
+_INSERT_EVIDENCE = """
+WITH RECURSIVE given AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
+        %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
+    ) WITH ORDINALITY AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, place)
+), shown AS (
+    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
+    WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
+        SELECT e.session FROM given g JOIN memory_episode e ON e.id = g.episode_id
+        WHERE e.source = 'ai' AND e.session <> '')
+    UNION
+    SELECT shown.session, l.child_id, shown.surfaced_at
+    FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
+)
+INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
+                             reason, claim_id, cycle_id, call_id, valid_at, created_at)
+SELECT %(workspace)s, g.belief_id, g.episode_id, g.verdict, CASE WHEN echo.is_one THEN 'echo' ELSE g.kind END,
+       CASE WHEN echo.is_one THEN 0 ELSE g.weight END, %(is_founding)s, g.basis, g.reason, g.claim_id, %(cycle)s,
+       g.call_id, named.valid_at, %(now)s
+FROM given g JOIN memory_episode e ON e.id = g.episode_id LEFT JOIN memory_claim c ON c.id = g.claim_id
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN g.verdict <> 'SUPPORTS' OR since > e.occurred_at THEN since END AS valid_at
+    FROM (SELECT c.holds_from::timestamp AT TIME ZONE 'UTC' AS since) claimed
+) named
+CROSS JOIN LATERAL (
+    SELECT g.kind <> 'curator' AND e.source = 'ai' AND EXISTS (
+        SELECT FROM shown s
+        WHERE s.session = e.session AND s.belief_id = g.belief_id AND s.surfaced_at <= e.created_at) AS is_one
+) echo
+WHERE NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
+ORDER BY g.belief_id, g.place
+ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
+RETURNING belief_id, verdict, base_weight
+"""
+EVIDENCE_FORGOTTEN = "evidence was forgotten"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceInput:
@@ -97,9 +137,6 @@ def _is_another_claim(row: Evidence, item: EvidenceInput, author: Author) -> boo
     return not author.cycle or row.claim_id not in (None, item.claim_id)
 
 
-CLASH_REASON = "One thing that it says bears the belief out, another contradicts it."
-
-
 def replay_evidence(*, row: Evidence, belief: Belief, author: Author) -> None:
     """Add a row once more as it stood, within a replay that the caller rolls back."""
     restore_evidence(rows=[{name: getattr(row, name) for name in EVIDENCE_COLUMNS}])
@@ -165,46 +202,6 @@ def _base_weight(item: EvidenceInput) -> float:
     }
     weight: float = weights.get(item.kind, policy.ordinary_weight)
     return weight
-
-
-# What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo). What
-# contradicts is so from when its claim says that things changed; what supports, from when it was said (C1).
-_INSERT_EVIDENCE = """
-WITH RECURSIVE given AS MATERIALIZED (
-    SELECT * FROM unnest(
-        %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
-        %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
-    ) WITH ORDINALITY AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, place)
-), shown AS (
-    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
-    WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
-        SELECT e.session FROM given g JOIN memory_episode e ON e.id = g.episode_id
-        WHERE e.source = 'ai' AND e.session <> '')
-    UNION
-    SELECT shown.session, l.child_id, shown.surfaced_at
-    FROM shown JOIN memory_lineage l ON l.parent_id = shown.belief_id
-)
-INSERT INTO memory_evidence (workspace_id, belief_id, episode_id, verdict, kind, base_weight, is_founding, basis,
-                             reason, claim_id, cycle_id, call_id, valid_at, created_at)
-SELECT %(workspace)s, g.belief_id, g.episode_id, g.verdict, CASE WHEN echo.is_one THEN 'echo' ELSE g.kind END,
-       CASE WHEN echo.is_one THEN 0 ELSE g.weight END, %(is_founding)s, g.basis, g.reason, g.claim_id, %(cycle)s,
-       g.call_id, named.valid_at, %(now)s
-FROM given g JOIN memory_episode e ON e.id = g.episode_id LEFT JOIN memory_claim c ON c.id = g.claim_id
-CROSS JOIN LATERAL (
-    SELECT CASE WHEN g.verdict <> 'SUPPORTS' OR since > e.occurred_at THEN since END AS valid_at
-    FROM (SELECT c.holds_from::timestamp AT TIME ZONE 'UTC' AS since) claimed
-) named
-CROSS JOIN LATERAL (
-    SELECT g.kind <> 'curator' AND e.source = 'ai' AND EXISTS (
-        SELECT FROM shown s
-        WHERE s.session = e.session AND s.belief_id = g.belief_id AND s.surfaced_at <= e.created_at) AS is_one
-) echo
-WHERE NOT e.is_derived AND e.status NOT IN ('forgotten', 'invalidated')
-ORDER BY g.belief_id, g.place
-ON CONFLICT (workspace_id, belief_id, episode_id) DO NOTHING
-RETURNING belief_id, verdict, base_weight
-"""
-EVIDENCE_FORGOTTEN = "evidence was forgotten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

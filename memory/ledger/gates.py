@@ -43,6 +43,8 @@ from memory.models import (
 )
 from memory.models import GateDecision as DecisionRow
 
+_WORDS_TO_UPHOLD = 2  # origins that bear out a challenged belief, with none for what is to take its place
+
 
 def run_immediate_gates(*, beliefs: Sequence[Belief], gained: Mapping[str, Sequence[Verdict]], author: Author) -> None:
     """Do at once what new evidence asks for without a model.
@@ -122,9 +124,6 @@ def _archive_reason(belief: Belief) -> Reason:
     if belief.archived_by_person_at or belief.status_reason not in set(Reason):
         return Reason.BY_PERSON
     return Reason(belief.status_reason)
-
-
-_WORDS_TO_UPHOLD = 2  # origins that bear out a challenged belief, with none for what is to take its place
 
 
 def challenge_belief(*, belief: Belief, reason: Reason, at: datetime, author: Author) -> bool:

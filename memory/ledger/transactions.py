@@ -18,6 +18,12 @@ from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, check_transitio
 from memory.history import attribute_changes
 from memory.models import Belief, BeliefEmbedding, Cycle, Episode, EpisodeEmbedding, Lineage, LineageKind, Transition
 
+# The first of the two numbers that name an advisory lock.
+_WORKSPACE_LOCKS = 1
+_EARLY_GATE_LOCKS = 2
+_SCAN_LOCKS = 5
+_REASON_LENGTH = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
@@ -36,12 +42,6 @@ class Author:
     def sign(self) -> None:
         """Attribute the changes from here on."""
         attribute_changes(actor=self.actor, reason=self.reason)
-
-
-# The first of the two numbers that name an advisory lock.
-_WORKSPACE_LOCKS = 1
-_EARLY_GATE_LOCKS = 2
-_SCAN_LOCKS = 5
 
 
 class NotFound(LookupError):
@@ -108,7 +108,6 @@ def lock_existing_beliefs(ids: Collection[str]) -> list[Belief]:
     return beliefs
 
 
-_REASON_LENGTH = 200
 _STAYS_MERGED = (EpisodeStatus.MERGED, EpisodeStatus.FORGOTTEN)
 
 

@@ -39,7 +39,7 @@ from memory.redaction.service import redact_all
 log = structlog.get_logger(__name__)
 
 
-def _always() -> bool:
+def always() -> bool:
     return True
 
 
@@ -50,7 +50,7 @@ def run_requests(
     budget: CallBudget,
     model: LanguageModel,
     store: Callable[[Sequence[ModelAnswer]], None],
-    fence: Callable[[], bool] = _always,
+    fence: Callable[[], bool] = always,
 ) -> list[FailedRequest]:
     """Get an answer to every ask and hand them to `store` as they come, those together that come together.
 

@@ -35,6 +35,46 @@ from memory.models import Edge, Entity, Episode, Mention
 from memory.search.vectors import nearest_older_episodes
 
 log = structlog.get_logger(__name__)
+# Where an episode names several of them, one mention is left.
+_MOVE_MENTIONS_SQL = """
+WITH doomed AS (
+    DELETE FROM memory_mention m WHERE m.entity_id = ANY(%(others)s) AND EXISTS (
+        SELECT FROM memory_mention k WHERE k.episode_id = m.episode_id AND k.id <> m.id
+            AND (k.entity_id = %(kept)s OR (k.entity_id = ANY(%(others)s) AND k.id < m.id)))
+    RETURNING m.id
+)
+UPDATE memory_mention m SET entity_id = %(kept)s
+WHERE m.entity_id = ANY(%(others)s) AND m.id NOT IN (SELECT id FROM doomed)
+RETURNING m.episode_id
+"""
+_CONFIRMED_SQL = """
+SELECT e.id, e.confirmed_at FROM memory_episode e
+WHERE e.workspace_id = %(workspace)s AND e.confirmed_at IS NOT NULL AND e.status = 'active' AND (
+    EXISTS (SELECT FROM memory_edge g WHERE g.source_id = e.id AND g.last_seen_at < e.confirmed_at)
+    OR EXISTS (SELECT FROM memory_edge g WHERE g.target_id = e.id AND g.last_seen_at < e.confirmed_at))
+"""
+_COUNT_EXTRACTION = """
+INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions) VALUES (%s, 0, 0, 1)
+ON CONFLICT (workspace_id) DO UPDATE SET extractions = u.extractions + 1
+"""
+_FIND_DUE = """
+SELECT w.id FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+WHERE u.extractions >= %(extractions)s OR (
+    (u.maintained_at IS NULL OR u.maintained_at < %(before)s) AND (
+        u.extractions > 0
+        OR EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = w.id AND e.decays_at <= %(now)s)
+        OR EXISTS (
+            SELECT FROM memory_box b WHERE b.workspace_id = w.id AND b.sealed_at IS NULL AND b.last_at < %(idle)s)
+    )
+)
+ORDER BY w.id
+"""
+_RECORD_MAINTENANCE = """
+INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions, maintained_at)
+VALUES (%(workspace)s, 0, 0, 0, %(now)s)
+ON CONFLICT (workspace_id) DO UPDATE
+SET extractions = greatest(u.extractions - %(waiting)s, 0), maintained_at = %(now)s
+"""
 
 
 def maintain_workspace(*, workspace_id: int, now: datetime, policy: Policy | None = None) -> list[StepResult]:
@@ -235,27 +275,6 @@ def _decay_batch(visit: MaintenanceRun) -> int:
     return len(changed)
 
 
-# Where an episode names several of them, one mention is left.
-_MOVE_MENTIONS_SQL = """
-WITH doomed AS (
-    DELETE FROM memory_mention m WHERE m.entity_id = ANY(%(others)s) AND EXISTS (
-        SELECT FROM memory_mention k WHERE k.episode_id = m.episode_id AND k.id <> m.id
-            AND (k.entity_id = %(kept)s OR (k.entity_id = ANY(%(others)s) AND k.id < m.id)))
-    RETURNING m.id
-)
-UPDATE memory_mention m SET entity_id = %(kept)s
-WHERE m.entity_id = ANY(%(others)s) AND m.id NOT IN (SELECT id FROM doomed)
-RETURNING m.episode_id
-"""
-
-_CONFIRMED_SQL = """
-SELECT e.id, e.confirmed_at FROM memory_episode e
-WHERE e.workspace_id = %(workspace)s AND e.confirmed_at IS NOT NULL AND e.status = 'active' AND (
-    EXISTS (SELECT FROM memory_edge g WHERE g.source_id = e.id AND g.last_seen_at < e.confirmed_at)
-    OR EXISTS (SELECT FROM memory_edge g WHERE g.target_id = e.id AND g.last_seen_at < e.confirmed_at))
-"""
-
-
 def maintain_due(*, now: datetime, policy: Policy) -> int:
     """Maintain every workspace that is due; return how many were."""
     return sum(_try_maintain(workspace_id, now, policy) for workspace_id in find_due_workspaces(now=now, policy=policy))
@@ -309,29 +328,3 @@ def record_maintenance(*, workspace_id: int, waiting: int, now: datetime) -> Non
     """Note that a workspace was maintained; extractions that came meanwhile wait for the next time."""
     with connection.cursor() as cursor:
         cursor.execute(_RECORD_MAINTENANCE, {"workspace": workspace_id, "waiting": waiting, "now": now})
-
-
-_COUNT_EXTRACTION = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions) VALUES (%s, 0, 0, 1)
-ON CONFLICT (workspace_id) DO UPDATE SET extractions = u.extractions + 1
-"""
-
-_FIND_DUE = """
-SELECT w.id FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
-WHERE u.extractions >= %(extractions)s OR (
-    (u.maintained_at IS NULL OR u.maintained_at < %(before)s) AND (
-        u.extractions > 0
-        OR EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = w.id AND e.decays_at <= %(now)s)
-        OR EXISTS (
-            SELECT FROM memory_box b WHERE b.workspace_id = w.id AND b.sealed_at IS NULL AND b.last_at < %(idle)s)
-    )
-)
-ORDER BY w.id
-"""
-
-_RECORD_MAINTENANCE = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions, maintained_at)
-VALUES (%(workspace)s, 0, 0, 0, %(now)s)
-ON CONFLICT (workspace_id) DO UPDATE
-SET extractions = greatest(u.extractions - %(waiting)s, 0), maintained_at = %(now)s
-"""

@@ -25,6 +25,9 @@ from memory.models import Belief, BeliefEmbedding, Claim, ClaimEmbedding, Cycle,
 from memory.search.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
 
 log = structlog.get_logger(__name__)
+BATCH_TEXTS = 256
+_DROPPED_AT_ONCE = 5_000
+_POLL_SECONDS = 0.25  # between two looks whether the open cycle has ended
 
 
 def reindex_workspace(
@@ -107,9 +110,6 @@ class CycleStillOpen(RuntimeError):
 
 
 Progress = Callable[[int, int], None]  # vectors made since the last call, and those of the kind still to be made
-BATCH_TEXTS = 256
-_DROPPED_AT_ONCE = 5_000
-_POLL_SECONDS = 0.25  # between two looks whether the open cycle has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,10 @@ class WorkspacesQuerySet(models.QuerySet["Workspace"]):
         """B22: keep those that keep beliefs, by their own choice and the installation's."""
         return self.filter(is_believing=True) if settings.ENGRAM_BELIEFS else self.none()
 
+    def open_to_cycles(self) -> Self:
+        """Keep those that keep beliefs and that no replay holds."""
+        return self.believing().exclude(next_cycle_held_until__gt=Now())
+
 
 class ConfidenceModel(models.TextChoices):
     BETA = "beta", "Beta-Bernoulli"

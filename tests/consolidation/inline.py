@@ -1,18 +1,12 @@
-"""Run a cycle's steps in this process, in order: the pipeline as plain functions."""
+"""Open cycles and run them in this process, to their end."""
 
 import time
 from collections.abc import Callable
 from datetime import datetime
 
-from memory.consolidation.apply import apply_jobs
-from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.extract import extract_episodes
-from memory.consolidation.finish import finish_cycle
-from memory.consolidation.jobs import list_jobs_to_judge
-from memory.consolidation.judge import classify_cluster, synthesize_cluster
-from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
-from memory.models import ClusterJob, Cycle, JobKind, Trigger, Workspace
+from memory.consolidation.run import run_cycle as run_steps
+from memory.models import ClusterJob, Cycle, Trigger, Workspace
 
 _PATIENCE_SECONDS = 120.0
 
@@ -20,24 +14,9 @@ _PATIENCE_SECONDS = 120.0
 def run_cycle(workspace: Workspace, now: datetime, *, before_gate: Callable[[], object] = lambda: None) -> Cycle:
     """Open a cycle and take it to its end; something else may happen before its gate."""
     cycle, _ = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.PERSON)
-    run_steps(cycle, before_gate=before_gate)
+    run_steps(cycle=cycle, before_gate=before_gate)
     cycle.refresh_from_db()
     return cycle
-
-
-def run_steps(cycle: Cycle, *, before_gate: Callable[[], object] = lambda: None) -> None:
-    """Take an open cycle through its steps, as the canvas orders them."""
-    extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
-    cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
-    for job in list_jobs_to_judge(cycle_id=cycle.pk):
-        if job.kind == JobKind.CLUSTER:
-            synthesize_cluster(job_id=job.id, attempt=cycle.attempt)
-        classify_cluster(job_id=job.id, attempt=cycle.attempt)
-    before_gate()
-    if apply_jobs(cycle_id=cycle.pk, attempt=cycle.attempt):
-        for job_id in list_jobs_to_restructure(cycle_id=cycle.pk):
-            restructure_belief(job_id=job_id, attempt=cycle.attempt)
-        finish_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)
 
 
 def run_to_end(cycle_id: str, **_: object) -> Cycle:
@@ -51,4 +30,4 @@ def run_to_end(cycle_id: str, **_: object) -> Cycle:
             ClusterJob.objects.filter(cycle=cycle).unfinished().values("pk", "state", "state_reason", "not_before")
         )
         assert time.monotonic() < ends_by, f"{cycle.pk} does not end, attempt {cycle.attempt}: {jobs}"
-        run_steps(cycle)
+        run_steps(cycle=cycle)

@@ -13,6 +13,7 @@ from memory.consolidation.dry_run import dry_run_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.judge import classify_cluster
 from memory.consolidation.rebuild import rebuild_beliefs
+from memory.consolidation.run import run_cycle as run_steps
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.erasure.erase import erase_memories
@@ -20,7 +21,6 @@ from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
-from tests.consolidation.inline import run_steps
 from tests.consolidation.test_reading import tell
 from tests.consolidation.undoing import LENA
 from tests.consolidation.world import World
@@ -357,7 +357,7 @@ def test_whoever_carries_on_asks_about_the_same_and_pays_once(mara: World, monke
     assert not JobVerdict.objects.filter(job=job).exists()
     ClusterJob.objects.filter(pk=job.pk).update(leased_until=None)
 
-    run_steps(cycle)
+    run_steps(cycle=cycle)
 
     assert len(asked(mara)) == 1
     assert JobVerdict.objects.filter(job=job).count() == 2
