@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +15,6 @@ from memory.access import (
     actor_of_key,
     changeable_beliefs,
     check_rate,
-    describe_unknown_project,
     find_key,
     find_project,
     grants,
@@ -25,24 +25,26 @@ from memory.access import (
     visible_beliefs,
     visible_episodes,
 )
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, IdKind, beginning_pattern, id_pattern, is_episode_id
 from memory.ingest.schemas import STORABLE
+from memory.ledger.transactions import NotFound
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
 from memory.recall.cards import find_turn
 
 Row = TypeVar("Row", Belief, Episode, Turn)
 
 
-class NotAllowed(Exception):
-    """The key is unknown, or may not do this; the message says what it would take."""
+class Forbidden(EngramError):
+    """The key is unknown or lacks a permission; the message names what the call requires."""
+
+    status = HTTPStatus.FORBIDDEN
 
 
-class NothingThere(Exception):
-    """Something that is named is not there, or not for this key to see."""
+class InvalidRequest(EngramError):
+    """An argument cannot be used; the message says why."""
 
-
-class Refused(Exception):
-    """What was sent cannot be used; the message says why."""
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +70,8 @@ class Caller:
         return grants(key=self.key, permission=permission)
 
     def project(self, slug: str | None) -> Project | None:
-        """Return the project of this name, None for no name; raise NothingThere for one outside the key's reach."""
-        if not slug:
-            return None
-        project = find_project(viewer=self.viewer, slug=slug)
-        if project is None:
-            raise NothingThere(describe_unknown_project(slug))
-        return project
+        """Return the project of this name, None for no name; raise ProjectNotFound for one outside the key's reach."""
+        return find_project(viewer=self.viewer, slug=slug)
 
     def belief(self, belief_id: str) -> Belief:
         """Return a belief that the key may see."""
@@ -107,24 +104,22 @@ class Caller:
 
 def _require(row: Row | None, named: str) -> Row:
     if row is None:
-        raise NothingThere(
-            f"There is no {named} here. Ids come from memory_recall: ep_… for episodes, bl_… for beliefs."
-        )
+        raise NotFound(f"There is no {named} here. Ids come from memory_recall: ep_… for episodes, bl_… for beliefs.")
     return row
 
 
 def admit(
     *, key_text: str, permission: Permission, usage: CallKind, is_for_whole_workspace: bool = False, now: datetime
 ) -> Caller:
-    """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
+    """Let a key's holder in for one call; raise Forbidden, or RateLimited where its share is used up."""
     key = find_key(text=key_text) if key_text else None
     if key is None:
-        raise NotAllowed(UNKNOWN_KEY)
+        raise Forbidden(UNKNOWN_KEY)
     note_key_use(key=key, now=now)
     if key.is_limited and is_for_whole_workspace:
-        raise NotAllowed(LIMITED_KEY)
+        raise Forbidden(LIMITED_KEY)
     if not grants(key=key, permission=permission):
-        raise NotAllowed(missing_permission(permission))
+        raise Forbidden(missing_permission(permission))
     check_rate(key=key, usage=usage)
     return Caller(key=key, viewer=viewer_of(key=key), now=now)
 

@@ -19,11 +19,11 @@ from memory.mcp.interface import (
     ContextTold,
     EvidenceTold,
     Expanded,
+    InvalidRequest,
     Memory,
     MemoryName,
     ProjectName,
     Recalled,
-    Refused,
     RelativeTold,
     StatusHistory,
     StatusTold,
@@ -90,9 +90,9 @@ def recall(
 ) -> Recalled:
     """Find what answers a query best."""
     if occurred_after and occurred_before and not occurred_after < occurred_before:
-        raise Refused(f"occurred_before: {WRONG_ORDER}")
+        raise InvalidRequest(f"occurred_before: {WRONG_ORDER}")
     if graph and as_of:
-        raise Refused(f"graph: {LINKS_ARE_OF_NOW}")
+        raise InvalidRequest(f"graph: {LINKS_ARE_OF_NOW}")
     question = RecallQuery(
         query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
         with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,
