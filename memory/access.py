@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
+from http import HTTPStatus
 from typing import TypeVar
 
 import redis
@@ -22,6 +23,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, ActorKind, is_episode_id, is_turn_id, is_whole
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.models import (
@@ -50,8 +52,10 @@ _OUTSIDE_PROJECTS = (
 )
 
 
-class OutsideProjects(PermissionError):
+class OutsideProjects(EngramError, PermissionError):
     """What belongs to no project is for all to see: who is limited to some does not change it (B21)."""
+
+    status = HTTPStatus.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,23 +71,32 @@ class Viewer:
         return self.projects is not None
 
 
-def describe_unknown_project(slug: str) -> str:
-    """Say of a project that it is not there, or not for the caller to see: which of the two stays unsaid."""
-    return f"There is no project {slug!r} that this key may see."
-
-
 def viewer_of(*, key: ApiKey) -> Viewer:
     """Return whoever holds this key."""
     allowed = allowed_projects(key)
     return Viewer(workspace=key.workspace, projects=None if allowed is None else tuple(allowed))
 
 
-def find_project(*, viewer: Viewer, slug: str) -> Project | None:
-    """Find the project of this name, if the viewer may see it; plain SQL, for many recalls begin with it."""
+class ProjectNotFound(EngramError):
+    """A project that does not exist or that the viewer may not see; the message leaves open which of the two."""
+
+    status = HTTPStatus.NOT_FOUND
+    field = "project"
+
+
+def find_project(*, viewer: Viewer, slug: str | None) -> Project | None:
+    """Return the project of this name, None for no name; raise ProjectNotFound for one the viewer may not see.
+
+    Plain SQL, because many recalls begin with it.
+    """
+    if not slug:
+        return None
     allowed = None if viewer.projects is None else list(viewer.projects)
     asked = {"workspace": viewer.workspace.pk, "slug": slug, "allowed": allowed}
     row = run_prepared(statement=_FIND_PROJECT, parameters=asked, keeps_plan=True).fetchone()
-    return None if row is None else Project.from_db(connection.alias, _PROJECT_COLUMNS, row)
+    if row is None:
+        raise ProjectNotFound(f"There is no project {slug!r} that this key may see.")
+    return Project.from_db(connection.alias, _PROJECT_COLUMNS, row)
 
 
 _PROJECT_COLUMNS = [str(field.column) for field in Project._meta.concrete_fields]
@@ -253,16 +266,20 @@ _MOST_MATCHES = 6
 Memory = TypeVar("Memory", Episode, Belief)
 
 
-class AmbiguousId(LookupError):
+class AmbiguousId(EngramError, LookupError):
     """More than one id begins so; `ids` are a few of them, which the message does not tell: not every key may read."""
+
+    exit_status = 2
 
     def __init__(self, *, beginning: str, ids: list[str]) -> None:
         super().__init__(f"More than one id begins with {beginning}: give more of it.")
         self.ids = ids
 
 
-class WholeIdRequired(PermissionError):
+class WholeIdRequired(EngramError, PermissionError):
     """Who may not read gave but the beginning of an id: by trying, it would find and forget what it never saw."""
+
+    status = HTTPStatus.FORBIDDEN
 
     def __init__(self) -> None:
         super().__init__("A key that may not read names a memory by its whole id.")
@@ -324,8 +341,10 @@ class CallKind(StrEnum):
     OWNER = "owner"
 
 
-class RateLimited(Exception):
+class RateLimited(EngramError):
     """A key calls more often than it may; `wait` says for how many seconds it should not."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
 
     def __init__(self, *, usage: CallKind, wait: float) -> None:
         super().__init__(f"This key's rate of {usage} calls is used up; come back in {wait:.1f} s.")
@@ -376,8 +395,11 @@ def call_kind_of(*, permission: Permission) -> CallKind:
     return CallKind(permission.value)
 
 
-class UnknownWorkspace(LookupError):
+class UnknownWorkspace(EngramError, LookupError):
     """There is no workspace of this name."""
+
+    status = HTTPStatus.NOT_FOUND
+    exit_status = 2
 
 
 def create_workspace(*, name: str, now: datetime) -> Workspace:

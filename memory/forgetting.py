@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from http import HTTPStatus
 
 import structlog
 from django.conf import settings
@@ -20,6 +21,7 @@ from memory.access import Viewer, visible_beliefs
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.episode_states import restore_superseded
 from memory.consolidation.rebuild import LOST_OUTCOME, consolidate_again
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, holds_words
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.ledger.evidence import EvidenceWithdrawal, recompute_without, supporting_rows, withdraw_evidence
@@ -95,8 +97,10 @@ def forget_belief(
 FORGOTTEN = "forgotten"  # the reason, where nobody gives one
 
 
-class PinnedBelief(PermissionError):
+class PinnedBelief(EngramError, PermissionError):
     """A pin keeps a belief from being forgotten by whoever may not take it off (D9)."""
+
+    status = HTTPStatus.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,17 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access import Viewer, visible_beliefs, visible_episodes
+from memory.access import Viewer, find_project, visible_beliefs, visible_episodes
 from memory.api.requests import (
     EmptyRequest,
-    NothingThere,
     PageQuery,
     ShareField,
     StrictSerializer,
     as_of_field,
     name_field,
     page_of,
-    project_named,
     query_field,
     read_query,
     viewer_from,
@@ -29,6 +27,7 @@ from memory.api.responses import BELIEF_STATUSES, CLAIM_MODES, FACT_TYPES, TIERS
 from memory.domain.identity import is_episode_id
 from memory.domain.lifecycle import BeliefStatus
 from memory.history import beliefs_as_of, changes_of
+from memory.ledger.transactions import NotFound
 from memory.models import Belief, BeliefEvent, Claim, GateDecision, Lineage, Permission, Project
 from memory.recall.cards import (
     BeliefCard,
@@ -252,7 +251,7 @@ class BeliefView(APIView):
             return _card_response(read_card(belief=belief, viewer=viewer), shown_as=BeliefSerializer)
         card = read_card_as_of(belief=belief, at=asked["as_of"], viewer=viewer)
         if card is None:
-            raise NothingThere(f"There was no belief {belief_id} at that time.")
+            raise NotFound(f"There was no belief {belief_id} at that time.")
         return _card_response(card, shown_as=BeliefAsOfSerializer)
 
 
@@ -279,7 +278,7 @@ def _card_response(card: BeliefCard, *, shown_as: type[BeliefSerializer]) -> Res
 
 
 def _filtered_beliefs(beliefs: QuerySet[Any], viewer: Viewer, asked: dict[str, Any]) -> QuerySet[Any]:
-    project = project_named(viewer=viewer, slug=asked.get("project"))
+    project = find_project(viewer=viewer, slug=asked.get("project"))
     beliefs = beliefs.filter(status=asked["status"]).select_related("project")
     if project:
         beliefs = beliefs.filter(project=project)

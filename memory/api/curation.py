@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from memory.access import changeable_beliefs
 from memory.api.beliefs import BeliefListView, BeliefSerializer
-from memory.api.requests import NothingThere, StrictSerializer, belief_to_change, holder_of, read_body, viewer_from
+from memory.api.requests import StrictSerializer, belief_to_change, holder_of, read_body, viewer_from
 from memory.api.responses import documented
 from memory.consolidation.curation import (
     BeliefText,
@@ -27,7 +27,7 @@ from memory.consolidation.proposals import order_by_evidence
 from memory.domain.evidence import Verdict
 from memory.domain.identity import IdKind, id_pattern
 from memory.ingest.corrections import correct_belief
-from memory.ledger.transactions import Author
+from memory.ledger.transactions import Author, NotFound
 from memory.models import FactType, Permission
 from memory.models.beliefs import EVIDENCE_VERDICTS, Timeframe
 
@@ -233,7 +233,7 @@ class MergeView(APIView):
         asked = read_body(MergeRequest, request)
         beliefs = changeable_beliefs(viewer=viewer_from(request), ids=asked["beliefs"])
         if missing := [key for key in asked["beliefs"] if key not in beliefs]:
-            raise NothingThere(f"There is no belief {missing[0]} that this key may see.")
+            raise NotFound(f"There is no belief {missing[0]} that this key may see.")
         one, other = (beliefs[key] for key in asked["beliefs"])
         wording = BeliefText(statement=asked.get("statement") or order_by_evidence(one, other)[0].statement)
         [vector] = embed_statements(workspace_id=one.workspace_id, statements=[wording.statement])

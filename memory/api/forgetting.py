@@ -28,7 +28,7 @@ from memory.api.requests import (
 from memory.api.responses import MEMORY_NAME, documented
 from memory.domain.identity import is_episode_id, is_turn_id, is_whole
 from memory.erasure.erase import Erasure, erase_memories, erase_unread_turn, erase_user, erase_workspace
-from memory.forgetting import Forgotten, PinnedBelief, bereft_in_sight, forget_belief, forget_episode
+from memory.forgetting import Forgotten, bereft_in_sight, forget_belief, forget_episode
 from memory.models import Belief, Episode, Permission
 from memory.recall.cards import find_turn
 
@@ -224,10 +224,7 @@ def _first_ids(**ids: Collection[str]) -> dict[str, list[str]]:
 
 def _forget_belief(belief: Belief, holder: KeyHolder, told: dict[str, Any]) -> Forgotten:
     even_pinned = grants(key=holder.key, permission=Permission.CURATE)
-    try:
-        return forget_belief(belief=belief, even_pinned=even_pinned, **told)
-    except PinnedBelief as pinned:
-        raise PermissionDenied(str(pinned)) from None
+    return forget_belief(belief=belief, even_pinned=even_pinned, **told)
 
 
 def _erase(request: Request, memory_id: str) -> dict[str, Any]:

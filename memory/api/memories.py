@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access import Viewer, resolve_id, visible_beliefs, visible_episodes
+from memory.access import Viewer, find_project, resolve_id, visible_beliefs, visible_episodes
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.requests import (
@@ -22,7 +22,6 @@ from memory.api.requests import (
     holder_of,
     name_field,
     page_of,
-    project_named,
     query_field,
     read_body,
     read_query,
@@ -329,7 +328,7 @@ class EpisodeListView(APIView):
 
 
 def _filtered_episodes(viewer: Viewer, asked: dict[str, Any]) -> EpisodeQuerySet:
-    project = project_named(viewer=viewer, slug=asked.get("project"))
+    project = find_project(viewer=viewer, slug=asked.get("project"))
     episodes = visible_episodes(viewer=viewer)
     if project:
         episodes = episodes.filter(project=project)

@@ -17,12 +17,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from memory.access import find_project
 from memory.api.requests import (
     MomentField,
     StrictSerializer,
     as_of_field,
     name_field,
-    project_named,
     query_field,
     read_body,
     viewer_from,
@@ -358,7 +358,7 @@ class ContextView(APIView):
 
 def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:
     viewer = viewer_from(request)
-    project = project_named(viewer=viewer, slug=asked.get("project"))
+    project = find_project(viewer=viewer, slug=asked.get("project"))
     return RecallScope(
         viewer=viewer,
         project_id=project.pk if project else None,

@@ -16,12 +16,11 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
-from django.http import Http404
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import APIException, AuthenticationFailed, ParseError, Throttled
+from rest_framework.exceptions import APIException, AuthenticationFailed, ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -34,15 +33,12 @@ from memory.access import (
     NO_KEY,
     UNKNOWN_KEY,
     CallKind,
-    RateLimited,
     Viewer,
     actor_of_key,
     call_kind_of,
     changeable_beliefs,
     check_rate,
-    describe_unknown_project,
     find_key,
-    find_project,
     grants,
     missing_permission,
     note_key_use,
@@ -50,18 +46,11 @@ from memory.access import (
 )
 from memory.domain.identity import Actor, IdKind
 from memory.ingest.json_lines import NotJson, read_json
-from memory.models import ApiKey, Belief, Permission, Project, Workspace
+from memory.ledger.transactions import NotFound
+from memory.models import ApiKey, Belief, Permission, Workspace
 from memory.redaction.service import redact_values
 
 MAX_NAME = 200
-
-
-class NoSuchProject(Http404):
-    """A project that is not there, or not for the caller to see."""
-
-
-class NothingThere(Http404):
-    """What a request names is not there, or not for the caller to see; the message names it."""
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -125,18 +114,8 @@ def belief_to_change(request: Request, belief_id: str) -> Belief:
     """Return the named belief for the caller to change; one that they may not see does not exist."""
     found = changeable_beliefs(viewer=viewer_from(request), ids=[belief_id])
     if belief_id not in found:
-        raise NothingThere(f"There is no belief {belief_id} that this key may see.")
+        raise NotFound(f"There is no belief {belief_id} that this key may see.")
     return found[belief_id]
-
-
-def project_named(*, viewer: Viewer, slug: str | None) -> Project | None:
-    """Return the project of this name, None for no name; raise NoSuchProject for one the viewer may not see."""
-    if not slug:
-        return None
-    project = find_project(viewer=viewer, slug=slug)
-    if project is None:
-        raise NoSuchProject(describe_unknown_project(slug))
-    return project
 
 
 class ShareField(serializers.FloatField):
@@ -306,26 +285,14 @@ class DenyUnlessDeclared(BasePermission):
         return grants(key=holder_of(request).key, permission=needed[method])
 
 
-class _Throttled(Throttled):
-    """A 429 that says what every door says."""
-
-    def __init__(self, refused: RateLimited) -> None:
-        super().__init__(detail=str(refused))
-        self.wait = refused.wait
-
-
 class KeyRateThrottle(BaseThrottle):
-    """Refuse a call with 429 where its key has had its share; what a call is for follows from its permission."""
+    """Raise RateLimited where a key has had its share; what a call is for follows from its permission."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         method = "GET" if request.method == "HEAD" else request.method
         permission = getattr(view, "permission_for", {}).get(method)
-        if permission is None:
-            return True
-        try:
+        if permission is not None:
             check_rate(key=holder_of(request).key, usage=_usage_of_call(permission, method))
-        except RateLimited as refused:
-            raise _Throttled(refused) from None
         return True
 
 

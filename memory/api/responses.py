@@ -17,47 +17,19 @@ from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.response import Response
 
-from memory.access import (
-    NO_KEY,
-    AmbiguousId,
-    CallKind,
-    OutsideProjects,
-    RateLimited,
-    WholeIdRequired,
-    missing_permission,
-)
-from memory.api.requests import NoSuchProject, NothingThere
-from memory.consolidation.curation import DifferentScopes, DuplicateBelief, InvalidEvidence, InvalidStatement
-from memory.consolidation.cycle import BeliefsDisabled
-from memory.consolidation.finish import CycleEnded
-from memory.consolidation.rebuild import CycleIsOpen
-from memory.consolidation.undo import CannotBeUndone, CycleNotUndone
+from memory.access import NO_KEY, CallKind, RateLimited, missing_permission
+from memory.domain.errors import EngramError
 from memory.domain.graph import EdgeKind
-from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus, IllegalTransitionError
+from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
 from memory.domain.taxonomy import Category, Kind, Knowledge, RecallMode, Role, Tier
-from memory.erasure.erase import TurnIsRead
-from memory.export.file_format import BrokenFile
-from memory.export.importer import IdTaken, WorkspaceNotEmpty
-from memory.ingest.corrections import WasForgotten
 from memory.language.clauses import Mode
-from memory.ledger.beliefs import EmbeddingUnavailable
-from memory.ledger.transactions import NotFound, WorkspaceBusy
 from memory.models import FactType
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, choices_of, is_outage
 from memory.recall.query import MemoryType, RecallProfile
-from memory.recall.usage import NotACommitment
 from memory.redaction.redact import redact
 
 log = structlog.get_logger(__name__)
 
-_CONFLICTS = (
-    IllegalTransitionError, CycleEnded, CycleIsOpen, BeliefsDisabled, CannotBeUndone, CycleNotUndone, DifferentScopes,
-    DuplicateBelief, NotACommitment, WorkspaceNotEmpty, IdTaken, WasForgotten, AmbiguousId, WorkspaceBusy,
-    TurnIsRead,
-)  # fmt: skip
-
-# What services refuse of a body, by the field that it is about.
-_FIELD_OF_INVALID: Mapping[type[Exception], str] = {InvalidStatement: "statement", InvalidEvidence: "evidence"}
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
 _FOREIGN_HOST = "The Host that was asked for is none of those that this server answers to (ALLOWED_HOSTS)."
@@ -90,25 +62,12 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
 
 def _known_problem(error: Exception, named: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the body for an error that we know, None for one that we do not."""
-    if isinstance(error, NoSuchProject):
-        return problem(status=404, detail=str(error), errors={"project": [str(error)]})
-    if isinstance(error, (NothingThere, NotFound)):
-        return problem(status=404, detail=str(error))
+    if isinstance(error, EngramError):
+        return problem(status=error.status, detail=str(error), **error.members())
     if isinstance(error, Http404):
         return problem(status=404, detail=_not_found_detail(named))
     if isinstance(error, ValidationError):
         return problem(status=422, detail="The request is not valid.", errors=error.detail)
-    if isinstance(error, _CONFLICTS):
-        in_the_way = getattr(error, "id", None)
-        return problem(status=409, detail=str(error), **({"id": in_the_way} if in_the_way else {}))
-    if type(error) in _FIELD_OF_INVALID:
-        return problem(status=422, detail=str(error), errors={_FIELD_OF_INVALID[type(error)]: [str(error)]})
-    if isinstance(error, BrokenFile):
-        return problem(status=422, detail=str(error), line=error.line)
-    if isinstance(error, (OutsideProjects, WholeIdRequired)):
-        return problem(status=403, detail=str(error))
-    if isinstance(error, EmbeddingUnavailable):
-        return problem(status=503, detail=str(error))
     if is_outage(error):
         log.warning("api.database_away", error=str(error))
         return problem(status=503, detail=OUTAGE_MESSAGE)

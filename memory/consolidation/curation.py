@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -18,6 +20,7 @@ from memory.access import Viewer, check_may_change, visible_episodes
 from memory.consolidation.cycle import budget_policy, check_beliefs_enabled
 from memory.consolidation.episode_states import pool_orphaned_evidence, settle_evidenced
 from memory.consolidation.sources import EvidenceItem, merge_evidence_items, read_evidence_items
+from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError
 from memory.language.refusals import Refusal, refuse_statement
@@ -224,19 +227,25 @@ class CurationResult:
 _SETTLED_FROM = (ConsolidationState.NEW, ConsolidationState.POOLED, ConsolidationState.FAILED)
 
 
-class DuplicateBelief(ValueError):
+class DuplicateBelief(EngramError, ValueError):
     """A belief says the same, or a person put it away; `id` is its id."""
 
     def __init__(self, message: str, *, belief_id: str) -> None:
         super().__init__(message)
         self.id = belief_id
 
+    def members(self) -> dict[str, Any]:
+        return {"id": self.id}
 
-class InvalidEvidence(ValueError):
+
+class InvalidEvidence(EngramError, ValueError):
     """Episodes that are not there, not to be seen, or no evidence of this; the message names them."""
 
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    field = "evidence"
 
-class DifferentScopes(ValueError):
+
+class DifferentScopes(EngramError, ValueError):
     """Two beliefs that belong to different projects or users cannot become one."""
 
 
@@ -391,5 +400,8 @@ def draft_from_text(*, parents: Sequence[Belief], wording: BeliefText) -> Belief
     )
 
 
-class InvalidStatement(ValueError):
+class InvalidStatement(EngramError, ValueError):
     """A statement that can be no belief; the message says why."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    field = "statement"

@@ -19,6 +19,7 @@ from django.db.models import Case, DateTimeField, DurationField, Exists, Express
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest, Least, Now, TruncDay
 
+from memory.domain.errors import EngramError
 from memory.domain.lifecycle import OWN_ERROR_PREFIX, CycleState, JobState
 from memory.domain.policy import BudgetPolicy, holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
@@ -82,7 +83,7 @@ def check_beliefs_enabled(*, workspace_id: int) -> None:
         raise BeliefsDisabled("Beliefs are switched off in this workspace: it recalls episodes only.")
 
 
-class BeliefsDisabled(ValueError):
+class BeliefsDisabled(EngramError, ValueError):
     """The workspace or the whole installation keeps no beliefs, so that no cycle is opened."""
 
 

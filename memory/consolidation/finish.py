@@ -21,6 +21,7 @@ from memory.consolidation.episode_states import requeue_episodes, settle_expired
 from memory.consolidation.gates import run_gates
 from memory.consolidation.jobs import counting_blames
 from memory.consolidation.restructure import RESTRUCTURE_STEP, carry_over_jobs, release_structural_jobs
+from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.gates import ArchiveGate
 from memory.domain.identity import Actor, cycle_actor
@@ -246,7 +247,7 @@ def made_progress(*, cycle: Cycle) -> bool:
     return judged or pooled.exists() or StructuralJob.objects.filter(cycle=cycle).exists()
 
 
-class CycleEnded(ValueError):
+class CycleEnded(EngramError, ValueError):
     """A cycle that is over cannot be cancelled."""
 
 

@@ -17,6 +17,7 @@ from django.db import transaction
 from memory.consolidation.gates import compute_versions
 from memory.consolidation.replay import replay
 from memory.consolidation.replay_record import ReplayRecord, read_curator_events, read_replay_record
+from memory.domain.errors import EngramError
 from memory.domain.identity import REBUILD_ACTOR
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, JobState
 from memory.history import attribute_changes, record_change
@@ -168,7 +169,7 @@ class RebuildResult:
     decided_anew: int = 0  # structural changes left to the next cycle
 
 
-class CycleIsOpen(ValueError):
+class CycleIsOpen(EngramError, ValueError):
     """Beliefs are neither rebuilt nor erased while a cycle works on them."""
 
 

@@ -20,6 +20,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from memory.consolidation.episode_states import resettle_after_split
 from memory.consolidation.related_beliefs import find_unjudged_pairs
 from memory.consolidation.sources import read_episodes
+from memory.domain.errors import EngramError
 from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError, JobState
 from memory.history import attribute_changes, states_before, states_left_by
@@ -207,7 +208,7 @@ class UndoResult:
         return {name: getattr(self, name) for name in ("restored", "invalidated", "evidence", "lineage", "held")}
 
 
-class CannotBeUndone(ValueError):
+class CannotBeUndone(EngramError, ValueError):
     """Something stands in the way; the message names it."""
 
 
@@ -340,7 +341,7 @@ _QUARANTINABLE_STATES = (
 )  # fmt: skip
 
 
-class CycleNotUndone(ValueError):
+class CycleNotUndone(EngramError, ValueError):
     """Only a cycle that was undone holds episodes."""
 
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
+from memory.domain.errors import EngramError
 from memory.domain.policy_memories import ExtractionPolicy, LifecyclePolicy, TurnsPolicy
 
 
@@ -80,7 +81,7 @@ class JobState(StrEnum):
 State = TypeVar("State", bound=StrEnum)
 
 
-class IllegalTransitionError(ValueError):
+class IllegalTransitionError(EngramError, ValueError):
     """A status that cannot follow another; the message names both."""
 
 

@@ -20,6 +20,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from memory.consolidation.episode_states import restore_superseded
 from memory.consolidation.rebuild import check_no_cycle_open, consolidate_again, rebuild_some_beliefs
+from memory.domain.errors import EngramError
 from memory.domain.identity import KEY_BYTES, Actor, TurnIdentity, digest_of_statement, digest_of_words, digests_of_turn
 from memory.domain.lifecycle import BeliefStatus, TurnState
 from memory.erasure.anonymize import (
@@ -302,7 +303,7 @@ def _delete_turns(workspace: Workspace, turns: QuerySet[Turn]) -> int:
     return gone
 
 
-class TurnIsRead(RuntimeError):
+class TurnIsRead(EngramError, RuntimeError):
     """A turn that was read, or is being read, cannot be forgotten by itself: what came of it can."""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from http import HTTPStatus
 from typing import Annotated, Any, Literal, NoReturn, Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field
 
+from memory.domain.errors import EngramError
 from memory.ingest.json_lines import NotJson, read_json
 from memory.models import (
     DIMENSIONS,
@@ -303,12 +305,17 @@ class FileLines:
         raise BrokenFile(line=self.number, reason=reason)
 
 
-class BrokenFile(ValueError):
+class BrokenFile(EngramError, ValueError):
     """A file that is no workspace's memory; `line` is where that shows."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
 
     def __init__(self, *, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
         self.line = line
+
+    def members(self) -> dict[str, Any]:
+        return {"line": self.line}
 
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)

@@ -22,6 +22,7 @@ from django.db.models import Model
 from psycopg import sql
 from pydantic import ValidationError
 
+from memory.domain.errors import EngramError
 from memory.domain.identity import KEY_BYTES, Actor
 from memory.export.file_format import (
     HEADER,
@@ -85,7 +86,7 @@ def import_workspace(
 RECOMPUTED = "counted anew when it was imported"
 
 
-class WorkspaceNotEmpty(ValueError):
+class WorkspaceNotEmpty(EngramError, ValueError):
     """A memory is read into a workspace that has none."""
 
 
@@ -188,7 +189,7 @@ _TYPES = {
 }
 
 
-class IdTaken(ValueError):
+class IdTaken(EngramError, ValueError):
     """An id of the file belongs to another workspace of this database."""
 
 

@@ -12,6 +12,7 @@ from memory.consolidation.curation import (
     embed_statements,
     replace_belief,
 )
+from memory.domain.errors import EngramError
 from memory.ingest.schemas import IngestContext, Rejected
 from memory.ingest.store import store_raw_episodes
 from memory.ledger.beliefs import StatementVector
@@ -25,7 +26,7 @@ _CATEGORY = "correction"
 _FORGOTTEN = "This was said before and has been forgotten: say it in other words, or give another reason."
 
 
-class WasForgotten(ValueError):
+class WasForgotten(EngramError, ValueError):
     """A curator says again what was forgotten, or found invalid, since they said it first: that is no evidence."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import structlog
 from django.conf import settings
 from django.db.models import QuerySet
 
+from memory.domain.errors import EngramError
 from memory.domain.evidence import was_closed_at
 from memory.domain.identity import IdKind, digest_of_statement
 from memory.domain.lifecycle import OWN_ERRORS, BeliefStatus
@@ -46,8 +48,10 @@ class CreationOutcome(StrEnum):
     UNFOUNDED = "unfounded"  # nothing that was said of it is evidence
 
 
-class EmbeddingUnavailable(RuntimeError):
+class EmbeddingUnavailable(EngramError, RuntimeError):
     """The embedding model gave no vector, so that the belief could not be found; asked again later it may."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
 
     wait = 30.0  # seconds
 

@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Self
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, cycle_actor
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus, check_transition
 from memory.history import attribute_changes
@@ -44,8 +46,10 @@ class Author:
         attribute_changes(actor=self.actor, reason=self.reason)
 
 
-class NotFound(LookupError):
+class NotFound(EngramError, LookupError):
     """A memory that was erased between being looked up and being changed."""
+
+    status = HTTPStatus.NOT_FOUND
 
 
 def lock_workspace(workspace_id: int) -> None:
@@ -62,7 +66,7 @@ def try_lock_workspace(workspace_id: int) -> bool:
     return is_held
 
 
-class WorkspaceBusy(RuntimeError):
+class WorkspaceBusy(EngramError, RuntimeError):
     """Somebody else is at what one does alone; the message says what."""
 
 

@@ -9,15 +9,26 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.core.management.base import CommandError, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from memory.access import AmbiguousId, UnknownWorkspace, find_by_prefix, find_workspace
+from memory.access import AmbiguousId, find_by_prefix
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, ActorKind, IdKind, beginning_pattern, is_episode_id
 from memory.domain.lifecycle import CycleState
-from memory.ledger.transactions import WorkspaceBusy
 from memory.models import Belief, Cycle, Episode, Project, Workspace
+
+
+class ServiceCommand(BaseCommand):
+    """A command that fails with the message and the exit status of an EngramError, instead of a traceback."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except EngramError as error:
+            raise CommandError(str(error), returncode=error.exit_status) from None
 
 
 def usage_error(message: str) -> CommandError:
@@ -39,23 +50,6 @@ def _errors_by_field(error: ValidationError) -> str:
     reasons = error.message_dict.items()
     named = [f"{field}: {text}" if field != NON_FIELD_ERRORS else text for field, texts in reasons for text in texts]
     return " ".join(named)
-
-
-@contextmanager
-def fail_if_busy() -> Iterator[None]:
-    """Fail where somebody else is at what one does alone."""
-    try:
-        yield
-    except WorkspaceBusy as error:
-        raise CommandError(str(error), returncode=1) from None
-
-
-def named_workspace(name: str) -> Workspace:
-    """Find the workspace that the command line names."""
-    try:
-        return find_workspace(name=name)
-    except UnknownWorkspace as error:
-        raise usage_error(str(error)) from None
 
 
 def named_project(*, workspace: Workspace, slug: str) -> Project:

@@ -11,11 +11,12 @@ from django.core.management.base import CommandParser, OutputWrapper
 from django.utils import timezone
 from tqdm import tqdm
 
+from memory.access import find_workspace
 from memory.domain.identity import Actor, ActorKind
 from memory.ingest.conversation_files import TurnReport, import_turns
 from memory.ingest.conversation_formats import ImportItem
 from memory.ingest.schemas import IngestContext, is_slug
-from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
+from memory.management.command_line import exit_on_interrupt, pluralize, usage_error
 
 _INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
 
@@ -43,7 +44,7 @@ def run_import(
     if project is not None and not is_slug(project):
         raise usage_error(f"--project: {project!r} cannot name a project; letters, digits, - and _ can, no key.")
     arrival = IngestContext(
-        workspace=named_workspace(options["workspace"]),
+        workspace=find_workspace(name=options["workspace"]),
         now=timezone.now(),
         default_project=project,
         actor=Actor(kind=ActorKind.COMMAND, name=command),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Annotated, Any, TypeVar
 
 from django.utils import timezone
@@ -12,16 +13,11 @@ from pydantic import Field
 from memory.access import (
     LIMITED_KEY,
     UNKNOWN_KEY,
-    AmbiguousId,
     CallKind,
-    OutsideProjects,
-    RateLimited,
     Viewer,
-    WholeIdRequired,
     actor_of_key,
     changeable_beliefs,
     check_rate,
-    describe_unknown_project,
     find_key,
     find_project,
     grants,
@@ -32,16 +28,10 @@ from memory.access import (
     visible_beliefs,
     visible_episodes,
 )
-from memory.consolidation.curation import DuplicateBelief, InvalidStatement
-from memory.consolidation.cycle import BeliefsDisabled
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, IdKind, beginning_pattern, id_pattern, is_episode_id
-from memory.domain.lifecycle import IllegalTransitionError
-from memory.erasure.erase import TurnIsRead
-from memory.forgetting import PinnedBelief
-from memory.ingest.corrections import WasForgotten
 from memory.ingest.schemas import STORABLE
-from memory.ledger.beliefs import EmbeddingUnavailable
-from memory.ledger.transactions import NotFound, WorkspaceBusy
+from memory.ledger.transactions import NotFound
 from memory.mcp.answers import ToolAnswer
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
 from memory.recall.cards import find_turn
@@ -51,16 +41,16 @@ from memory.redaction.service import redact_values
 Row = TypeVar("Row", Belief, Episode, Turn)
 
 
-class NotAllowed(Exception):
-    """The key is unknown, or may not do this; the message says what it would take."""
+class Forbidden(EngramError):
+    """The key is unknown or lacks a permission; the message names what the call requires."""
+
+    status = HTTPStatus.FORBIDDEN
 
 
-class NothingThere(Exception):
-    """Something that is named is not there, or not for this key to see."""
+class InvalidRequest(EngramError):
+    """An argument cannot be used; the message says why."""
 
-
-class Refused(Exception):
-    """What was sent cannot be used; the message says why."""
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +76,8 @@ class Caller:
         return grants(key=self.key, permission=permission)
 
     def project(self, slug: str | None) -> Project | None:
-        """Return the project of this name, None for no name; raise NothingThere for one outside the key's reach."""
-        if not slug:
-            return None
-        project = find_project(viewer=self.viewer, slug=slug)
-        if project is None:
-            raise NothingThere(describe_unknown_project(slug))
-        return project
+        """Return the project of this name, None for no name; raise ProjectNotFound for one outside the key's reach."""
+        return find_project(viewer=self.viewer, slug=slug)
 
     def belief(self, belief_id: str) -> Belief:
         """Return a belief that the key may see."""
@@ -125,48 +110,24 @@ class Caller:
 
 def _require(row: Row | None, named: str) -> Row:
     if row is None:
-        raise NothingThere(
-            f"There is no {named} here. Ids come from memory_recall: ep_… for episodes, bl_… for beliefs."
-        )
+        raise NotFound(f"There is no {named} here. Ids come from memory_recall: ep_… for episodes, bl_… for beliefs.")
     return row
 
 
 def admit(
     *, key_text: str, permission: Permission, usage: CallKind, is_for_whole_workspace: bool = False, now: datetime
 ) -> Caller:
-    """Let a key's holder in for one call; raise NotAllowed, or TooOften where its share is used up."""
+    """Let a key's holder in for one call; raise Forbidden, or RateLimited where its share is used up."""
     key = find_key(text=key_text) if key_text else None
     if key is None:
-        raise NotAllowed(UNKNOWN_KEY)
+        raise Forbidden(UNKNOWN_KEY)
     note_key_use(key=key, now=now)
     if key.is_limited and is_for_whole_workspace:
-        raise NotAllowed(LIMITED_KEY)
+        raise Forbidden(LIMITED_KEY)
     if not grants(key=key, permission=permission):
-        raise NotAllowed(missing_permission(permission))
+        raise Forbidden(missing_permission(permission))
     check_rate(key=key, usage=usage)
     return Caller(key=key, viewer=viewer_of(key=key), now=now)
-
-
-# What a caller can do something about; anything else is a failure of ours, and its text stays here.
-EXPECTED_ERRORS = (
-    NotAllowed,
-    NothingThere,
-    Refused,
-    RateLimited,
-    IllegalTransitionError,
-    DuplicateBelief,
-    InvalidStatement,
-    EmbeddingUnavailable,
-    OutsideProjects,
-    PinnedBelief,
-    WasForgotten,
-    BeliefsDisabled,
-    NotFound,
-    AmbiguousId,
-    WorkspaceBusy,
-    WholeIdRequired,
-    TurnIsRead,
-)
 
 
 class ToolRefused(Exception):
@@ -207,7 +168,7 @@ class Tool:
             )
             told = redact_values(workspace_id=caller.workspace.pk, values=arguments)
             return self.run(caller, **told)
-        except EXPECTED_ERRORS as error:
+        except EngramError as error:
             raise ToolRefused(redact(str(error)).text) from error
 
 

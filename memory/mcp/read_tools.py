@@ -26,7 +26,7 @@ from memory.mcp.answers import (
     TurnTold,
     WordTold,
 )
-from memory.mcp.interface import DIGITS, Caller, Effect, MemoryName, ProjectName, Refused, UserName, tool
+from memory.mcp.interface import DIGITS, Caller, Effect, MemoryName, ProjectName, UserName, tool
 from memory.models import Belief, Episode, Permission, Transition, Turn
 from memory.recall.cards import interval_of, read_card, read_episode_card, read_turn_card
 from memory.recall.prompt_lines import format_line, gather_context
@@ -94,9 +94,9 @@ def recall(
     `relevant` or not. What is not found is not remembered; that does not make it untrue.
     """
     if occurred_after and occurred_before and not occurred_after < occurred_before:
-        raise Refused(f"occurred_before: {WRONG_ORDER}")
+        raise InvalidRequest(f"occurred_before: {WRONG_ORDER}")
     if graph and as_of:
-        raise Refused(f"graph: {LINKS_ARE_OF_NOW}")
+        raise InvalidRequest(f"graph: {LINKS_ARE_OF_NOW}")
     question = RecallQuery(
         query=query, limit=limit, types=types or list(MemoryType), mode=mode, profile=profile,
         with_expired=include_expired, follows_links=graph, as_of=as_of, occurred_from=occurred_after,

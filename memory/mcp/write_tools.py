@@ -37,7 +37,7 @@ from memory.forgetting import bereft_in_sight, forget_belief, forget_episode
 from memory.ingest.corrections import correct_belief
 from memory.ingest.schemas import STORABLE, IngestContext, Rejected
 from memory.ingest.store import store_raw_episodes
-from memory.ledger.transactions import Author
+from memory.ledger.transactions import Author, NotFound
 from memory.mcp.answers import (
     BeliefTold,
     Corrected,
@@ -55,12 +55,11 @@ from memory.mcp.interface import (
     BeliefId,
     Caller,
     Effect,
+    InvalidRequest,
     MemoryId,
     MemoryName,
-    NothingThere,
     ProjectName,
     Reason,
-    Refused,
     UserName,
     tool,
 )
@@ -122,14 +121,14 @@ def save(
         return _remember(line, arrival)
     [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
-        raise Refused(outcome.detail)
+        raise InvalidRequest(outcome.detail)
     return Saved(id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=outcome.is_forgotten)
 
 
 def _remember(line: dict[str, Any], arrival: IngestContext) -> Saved:
     remembered = remember(line=line, arrival=arrival)
     if isinstance(remembered, Rejected):
-        raise Refused(remembered.detail)
+        raise InvalidRequest(remembered.detail)
     return Saved(
         id=remembered.episode_id,
         deduplicated=remembered.is_duplicate,
@@ -325,9 +324,9 @@ def tidy(
     it back.
     """
     if dry_run and what is not Tidying.PRUNE:
-        raise Refused("dry_run: Only prune can be tried without changing anything.")
+        raise InvalidRequest("dry_run: Only prune can be tried without changing anything.")
     if (pair is None) == (what in _PAIR_ACTIONS):
-        raise Refused("pair: It takes one to dismiss or reopen, and nothing else does.")
+        raise InvalidRequest("pair: It takes one to dismiss or reopen, and nothing else does.")
     if what is Tidying.PRUNE:
         return _prune(caller, dry_run)
     return _TIDY_ACTIONS[what](caller) if pair is None else _decide_pair(caller, what, pair)
@@ -363,7 +362,7 @@ def _decide_pair(caller: Caller, what: Tidying, pair: int) -> Tidied:
     count = _PAIR_ACTIONS[what](rivals=rivals)
     rival = rivals.first()
     if rival is None:
-        raise NothingThere(f"There is no pair {pair}. Numbers come from memory_find_contradictions.")
+        raise NotFound(f"There is no pair {pair}. Numbers come from memory_find_contradictions.")
     return Tidied(count=count, pair=_contradiction_answer(rival))
 
 

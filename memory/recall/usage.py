@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
+from memory.domain.errors import EngramError
 from memory.domain.policy import StrengthPolicy
 from memory.domain.scoring import grow_stability, retrieval_strength
 from memory.domain.taxonomy import Category, Knowledge, knowledge_of_belief
@@ -151,7 +152,7 @@ class Feedback(StrEnum):
     WRONG = "wrong"
 
 
-class NotACommitment(ValueError):
+class NotACommitment(EngramError, ValueError):
     """Something that nobody committed to cannot be done with."""
 
 

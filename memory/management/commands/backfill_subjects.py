@@ -3,14 +3,15 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.reflection import backfill_subjects
-from memory.management.command_line import command_actor, named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, command_actor, pluralize
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Read the subject of beliefs that have none off their statements; done again, it finds nothing to do."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,7 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         found = backfill_subjects(
-            workspace=named_workspace(workspace), actor=command_actor("backfill_subjects"), now=timezone.now()
+            workspace=find_workspace(name=workspace), actor=command_actor("backfill_subjects"), now=timezone.now()
         )
         if as_json:
             self.stdout.write(json.dumps(found))

@@ -6,16 +6,17 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from memory.domain.similarity import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.profiles import store_profile
 from memory.llm.registry import CallFailed, WrongDimensions, default_embedder
+from memory.management.command_line import ServiceCommand
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Fit on half of the labelled pairs, print the errors on the other half, and keep the profile if asked to."""
 
     help = "Fit the embedding model's profile on half of the labelled pairs and print the errors on the other half."

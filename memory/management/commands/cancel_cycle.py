@@ -3,15 +3,15 @@
 import getpass
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from memory.consolidation.finish import CycleEnded, cancel_cycle
+from memory.consolidation.finish import cancel_cycle
 from memory.domain.identity import Actor, ActorKind
-from memory.management.command_line import usage_error
+from memory.management.command_line import ServiceCommand, usage_error
 from memory.models import Cycle
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Cancel a queued or running cycle: what is complete is applied, the rest goes back."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -23,6 +23,4 @@ class Command(BaseCommand):
             cycle = cancel_cycle(cycle_id=options["id"], actor=actor)
         except Cycle.DoesNotExist:
             raise usage_error(f"There is no cycle {options['id']}.") from None
-        except CycleEnded as error:
-            raise CommandError(str(error), returncode=1) from None
         self.stdout.write(f"{cycle.pk} {cycle.state}" + ("; it ends soon." if cycle.finished_at is None else "."))

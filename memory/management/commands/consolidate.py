@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.cycle import BeliefsDisabled, describe_pause, find_first_failure, find_pause, open_cycle
+from memory.access import find_workspace
+from memory.consolidation.cycle import describe_pause, find_first_failure, find_pause, open_cycle
 from memory.consolidation.dry_run import DryRun, dry_run_cycle
 from memory.consolidation.finish import is_idle_after
 from memory.consolidation.schedule import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
-from memory.management.command_line import NoWorkerHint, exit_on_interrupt, named_workspace, pluralize
+from memory.management.command_line import NoWorkerHint, ServiceCommand, exit_on_interrupt, pluralize
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
 
 # What a cycle counts, in the order in which it happens: the noun, and what became of it.
@@ -36,7 +37,7 @@ _COUNTED = {
 }
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Open a consolidation cycle for a workspace; with --wait, wait for workers to end it."
 
     _last: Cycle | None = None
@@ -49,11 +50,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspace = named_workspace(options["workspace"])
-        try:
-            self._consolidate(workspace, options)
-        except BeliefsDisabled as error:
-            raise CommandError(str(error), returncode=1) from None
+        workspace = find_workspace(name=options["workspace"])
+        self._consolidate(workspace, options)
 
     def _consolidate(self, workspace: Workspace, options: dict[str, Any]) -> None:
         if options["dry_run"]:

@@ -4,17 +4,17 @@ import json
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memory.access import Viewer
-from memory.management.command_line import named_project, named_workspace, usage_error
+from memory.access import Viewer, find_workspace
+from memory.management.command_line import ServiceCommand, named_project, usage_error
 from memory.recall.prompt_lines import gather_context
 from memory.recall.query import RecallScope
 from memory.redaction.service import redact_name
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Print the beliefs, and the episodes near a query, that fit into so many tokens; they count as accessed."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             raise usage_error(f"--max-tokens: 1 to {most} is expected.")
         if not query.strip():
             raise usage_error("The query is empty.")
-        found = named_workspace(workspace)
+        found = find_workspace(name=workspace)
         scope = RecallScope(
             viewer=Viewer(workspace=found),
             project_id=named_project(workspace=found, slug=project).pk if project else None,

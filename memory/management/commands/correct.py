@@ -3,22 +3,17 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memory.consolidation.curation import BeliefText, InvalidStatement
-from memory.consolidation.cycle import BeliefsDisabled
-from memory.domain.lifecycle import IllegalTransitionError
-from memory.ingest.corrections import WasForgotten, correct_belief
-from memory.ledger.beliefs import EmbeddingUnavailable
-from memory.ledger.transactions import Author, NotFound
-from memory.management.command_line import command_actor, named_memory, usage_error
+from memory.consolidation.curation import BeliefText
+from memory.ingest.corrections import correct_belief
+from memory.ledger.transactions import Author
+from memory.management.command_line import ServiceCommand, command_actor, named_memory, usage_error
 from memory.models import Belief
 
-_FAILURES = (InvalidStatement, WasForgotten, EmbeddingUnavailable, NotFound, IllegalTransitionError, BeliefsDisabled)
 
-
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Correct a belief: the word of whoever runs this weighs as a curator's. With --statement that takes the "
         "belief's place. An id may be cut short as long as it names one belief only."
@@ -36,10 +31,7 @@ class Command(BaseCommand):
             raise usage_error(f"{id} is an episode: forget it, or correct the belief that came of it.")
         wording = BeliefText(statement=statement) if statement else None
         author = Author(actor=command_actor("correct"), reason=reason, now=timezone.now())
-        try:
-            reshaped = correct_belief(belief=belief, wording=wording, author=author)
-        except _FAILURES as error:
-            raise CommandError(str(error), returncode=1) from None
+        reshaped = correct_belief(belief=belief, wording=wording, author=author)
         made, changed = ([one.pk for one in beliefs] for beliefs in (reshaped.made, reshaped.changed))
         if as_json:
             self.stdout.write(json.dumps({"made": made, "changed": changed}))

@@ -3,11 +3,11 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memory.access import create_key
-from memory.management.command_line import named_project, named_workspace
+from memory.access import create_key, find_workspace
+from memory.management.command_line import ServiceCommand, named_project
 from memory.models import Permission
 
 
@@ -20,7 +20,7 @@ def read_permissions(text: str) -> list[Permission]:
         raise argparse.ArgumentTypeError(f"{text!r} has something other than {names}") from None
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create an API key. It is printed once, alone on the last line, and stored only as a hash."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,7 +39,7 @@ class Command(BaseCommand):
     def handle(
         self, *, workspace: str, permissions: list[Permission], projects: list[str], name: str, **options: Any
     ) -> None:
-        owner = named_workspace(workspace)
+        owner = find_workspace(name=workspace)
         limits = [named_project(workspace=owner, slug=slug) for slug in projects]
         _, text = create_key(workspace=owner, permissions=permissions, projects=limits, name=name, now=timezone.now())
         scope = f", projects: {', '.join(projects)}" if projects else ""

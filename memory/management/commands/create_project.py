@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memory.access import create_project
-from memory.management.command_line import fail_on_invalid, named_workspace
+from memory.access import create_project, find_workspace
+from memory.management.command_line import ServiceCommand, fail_on_invalid
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create a project: a named body of work in a workspace, with an optional folder on disk."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--path", type=Path, help="the project's folder")
 
     def handle(self, *, workspace: str, slug: str, path: Path | None, **options: Any) -> None:
-        owner = named_workspace(workspace)
+        owner = find_workspace(name=workspace)
         folder = str(path.expanduser().resolve()) if path else ""
         with fail_on_invalid():
             project = create_project(workspace=owner, slug=slug, path=folder, now=timezone.now())

@@ -4,16 +4,16 @@ import shlex
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils import timezone
 
 from memory.access import create_workspace
-from memory.management.command_line import fail_on_invalid, usage_error
+from memory.management.command_line import ServiceCommand, fail_on_invalid, usage_error
 from memory.models import Membership, Role
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create a workspace: a tenant with memories of its own."
 
     def add_arguments(self, parser: CommandParser) -> None:

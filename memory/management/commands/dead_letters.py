@@ -3,15 +3,16 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from memory.access import find_workspace
 from memory.consolidation.episode_states import list_dead_letters, retry_dead_letters
 from memory.facts.job import list_failed, retry_failed
 from memory.ingest.scheduling import list_dead_turns, retry_dead_turns
-from memory.management.command_line import named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "List a workspace's dead letters (what failed too often); with --retry, let them take part again."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,7 +36,7 @@ class Command(BaseCommand):
 
 
 def _episodes(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    letters = list_dead_letters(workspace_id=named_workspace(options["workspace"]).pk)
+    letters = list_dead_letters(workspace_id=find_workspace(name=options["workspace"]).pk)
     if options["ids"]:
         letters = letters.filter(pk__in=options["ids"])
     rows = [
@@ -47,7 +48,7 @@ def _episodes(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
 
 def _remembered(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
     """List texts by their episodes."""
-    failed = list_failed(workspace_id=named_workspace(options["workspace"]).pk)
+    failed = list_failed(workspace_id=find_workspace(name=options["workspace"]).pk)
     if options["ids"]:
         failed = failed.filter(episode__in=options["ids"])
     rows = [{"id": row.episode_id, "reason": row.state_reason, "dead_at": f"{row.due_at:%F %T} UTC"} for row in failed]
@@ -56,7 +57,7 @@ def _remembered(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
 
 def _turns(options: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
     """List turns by their numbers in the database."""
-    turns = list_dead_turns(workspace_id=named_workspace(options["workspace"]).pk)
+    turns = list_dead_turns(workspace_id=find_workspace(name=options["workspace"]).pk)
     if options["ids"]:
         turns = turns.filter(pk__in=[int(key) for key in options["ids"] if key.isdecimal()])
     rows = [

@@ -6,22 +6,22 @@ import sys
 from collections import defaultdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.rebuild import CycleIsOpen
+from memory.access import find_workspace
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.management.command_line import named_memory, named_workspace, pluralize, usage_error
+from memory.management.command_line import ServiceCommand, named_memory, pluralize, usage_error
 from memory.models import Belief, Episode, Workspace
 from memory.redaction.service import redact_name
 
 WAIT_SECONDS = 60.0
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Erase memories for good: their text, vectors, history, and all that models said about them. Beliefs that may "
         "quote an episode go with it; what else they were made of is consolidated anew. Name ids, or a workspace and "
@@ -50,10 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, *, ids: list[str], scrub: bool, wait: float, as_json: bool, **options: Any) -> None:
         _check_usage(ids, options, scrub=scrub)
-        try:
-            done = _erase(ids, **options)  # one for each workspace
-        except CycleIsOpen as error:
-            raise CommandError(str(error), returncode=1) from None
+        done = _erase(ids, **options)  # one for each workspace
         if scrub:
             _scrub(wait, show=not as_json)
         self._show(done, is_scrubbed=scrub, as_json=as_json)
@@ -86,7 +83,7 @@ def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: b
     actor = Actor(kind=ActorKind.COMMAND, name=f"erase of {getpass.getuser()}")
     if workspace is None:
         return _erase_named(ids, actor)
-    place = named_workspace(workspace)
+    place = find_workspace(name=workspace)
     if is_all:
         return [erase_workspace(workspace=place, actor=actor)]
     name = redact_name(user or "").text

@@ -8,19 +8,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from memory.consolidation.rebuild import CycleIsOpen
+from memory.access import find_workspace
 from memory.export.exporter import export_workspace
-from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
+from memory.management.command_line import ServiceCommand, exit_on_interrupt, pluralize, usage_error
 from memory.models import Workspace
 from memory.redaction.service import redact_name
 
 _STDOUT = "-"
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Write a workspace's memory to a file of JSON Lines, vectors included: all that `import_workspace` needs to "
         "have it somewhere else as it is here. Nobody but you may read the file. It is refused while a cycle is open."
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *, file: str, workspace: str, user: str | None, as_json: bool, **options: Any) -> None:
         if user == "":
             raise usage_error("--user: what belongs to nobody in particular is not one user's.")
-        place = named_workspace(workspace)
+        place = find_workspace(name=workspace)
         out = nullcontext(sys.stdout.buffer) if file == _STDOUT else _new_file(Path(file))
         with exit_on_interrupt(out=self.stderr, message=lambda: "Stopped. No file was left."), out as stream:
             rows = _write(place, stream, user=user, show=not as_json)
@@ -47,14 +47,11 @@ class Command(BaseCommand):
 def _write(workspace: Workspace, stream: IO[bytes], *, user: str | None, show: bool) -> int:
     rows = 0
     with tqdm(unit="row", desc=workspace.name, disable=not (show and sys.stderr.isatty()), leave=False) as bar:
-        try:
-            for block in export_workspace(workspace=workspace, user=None if user is None else redact_name(user).text):
-                stream.write(block.data)
-                rows += block.rows
-                bar.total = block.of
-                bar.update(block.rows)
-        except CycleIsOpen as error:
-            raise CommandError(str(error), returncode=1) from None
+        for block in export_workspace(workspace=workspace, user=None if user is None else redact_name(user).text):
+            stream.write(block.data)
+            rows += block.rows
+            bar.total = block.of
+            bar.update(block.rows)
     return rows
 
 

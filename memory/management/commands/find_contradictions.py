@@ -5,10 +5,11 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.contradictions import (
     believed_candidates,
     check_contradiction_candidates,
@@ -17,11 +18,11 @@ from memory.facts.contradictions import (
     list_contradiction_candidates,
     reopen_contradiction_candidates,
 )
-from memory.management.command_line import fail_if_busy, named_workspace, pluralize, usage_error
+from memory.management.command_line import ServiceCommand, pluralize, usage_error
 from memory.models import Rival, Workspace
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "List pairs of beliefs that may contradict each other, for curators; with --check a model is asked first about "
         "those that nobody was asked about. No belief is changed."
@@ -37,14 +38,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, limit: int | None, as_json: bool, **options: Any) -> None:
-        place = named_workspace(workspace)
+        place = find_workspace(name=workspace)
         for settle, numbers in (
             (dismiss_contradiction_candidates, options["dismiss"]),
             (reopen_contradiction_candidates, options["reopen"]),
         ):
             settle(rivals=_named(place, numbers or []))
-        with fail_if_busy():
-            find_contradiction_candidates(workspace=place, now=timezone.now(), most=limit)
+        find_contradiction_candidates(workspace=place, now=timezone.now(), most=limit)
         stopped = _check(place, limit, again=options["again"]) if options["check"] else ""
         rivals = list(list_contradiction_candidates(workspace=place)[:limit])
         if as_json:

@@ -4,18 +4,17 @@ import getpass
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, ActorKind
-from memory.domain.lifecycle import IllegalTransitionError
 from memory.forgetting import Forgotten, forget_belief, forget_episode
-from memory.ledger.transactions import NotFound
-from memory.management.command_line import named_memory, pluralize
+from memory.management.command_line import ServiceCommand, named_memory, pluralize
 from memory.models import Belief
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Forget episodes or beliefs: they are recalled and counted no more. An id may be cut short as long as it names "
         "one memory only. `erase` removes what is to leave no trace."
@@ -36,8 +35,8 @@ class Command(BaseCommand):
                     forgotten = forget_belief(belief=memory, even_pinned=True, **told)
                 else:
                     forgotten = forget_episode(episode=memory, **told)
-            except (IllegalTransitionError, NotFound) as error:
-                raise CommandError(f"{memory.pk}: {error}", returncode=1) from None
+            except EngramError as error:
+                raise CommandError(f"{memory.pk}: {error}", returncode=error.exit_status) from None
             self.stdout.write(json.dumps(_as_json(forgotten)) if as_json else _told(forgotten))
 
 

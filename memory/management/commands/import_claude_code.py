@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from memory.ingest.conversation_formats import ImportItem, list_transcripts, read_transcript
-from memory.management.command_line import usage_error
+from memory.management.command_line import ServiceCommand, usage_error
 from memory.management.importing import add_import_arguments, existing_path, run_import
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Import the transcripts (*.jsonl) in a folder and below it, as Claude Code keeps them, usually in "
         "~/.claude/projects. What person and agent said comes in; tools, thoughts, attachments and helpers are left "

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from memory.ingest.conversation_files import ConversationFile, NoConversations
-from memory.management.command_line import usage_error
+from memory.management.command_line import ServiceCommand, usage_error
 from memory.management.importing import add_import_arguments, existing_path, run_import
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Import conversations from a file with one turn a line (JSON Lines), or from what ChatGPT or Claude export: "
         "the archive, the folder, or the conversations.json in it. Of exports, what tools and systems say, thoughts "

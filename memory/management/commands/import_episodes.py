@@ -6,19 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
+from memory.access import find_workspace
 from memory.ingest.json_lines import ImportReport, read_batches, read_file, replay_lines, store_file_lines
 from memory.ingest.schemas import IngestContext, is_slug
-from memory.management.command_line import NoWorkerHint, exit_on_interrupt, named_workspace, pluralize, usage_error
+from memory.management.command_line import NoWorkerHint, ServiceCommand, exit_on_interrupt, pluralize, usage_error
 from memory.models import Cycle
 
 _INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Import episodes from a file with one JSON object a line. Importing it again adds nothing, so that an import "
         "that was broken off is simply repeated. A text that is longer than an episode may be becomes several, and "
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         self, *, file: Path, workspace: str, project: str | None, replay: bool, as_json: bool, **options: Any
     ) -> None:
         arrival = IngestContext(
-            workspace=named_workspace(workspace),
+            workspace=find_workspace(name=workspace),
             now=timezone.now(),
             default_project=_checked_project(project),
             file_name=file.name,

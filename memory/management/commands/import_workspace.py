@@ -6,20 +6,21 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
+from memory.access import find_workspace
+from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, ActorKind
-from memory.export.file_format import BrokenFile
-from memory.export.importer import IdTaken, ImportResult, WorkspaceNotEmpty, import_workspace
-from memory.management.command_line import exit_on_interrupt, named_workspace, pluralize, usage_error
+from memory.export.importer import ImportResult, import_workspace
+from memory.management.command_line import ServiceCommand, exit_on_interrupt, pluralize, usage_error
 from memory.models import Workspace
 
 _STOPPED = "Stopped. Nothing was read."
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Read a file of `export_workspace` into a workspace that has no memories: all of it, or nothing. Make the "
         "workspace with create_workspace first."
@@ -31,14 +32,16 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, file: Path, workspace: str, as_json: bool, **options: Any) -> None:
-        place = named_workspace(workspace)
+        place = find_workspace(name=workspace)
         try:
             with file.open("rb") as stream, exit_on_interrupt(out=self.stderr, message=lambda: _STOPPED):
                 done = _read(place, stream, size=file.stat().st_size, show=not as_json)
         except OSError as error:
             raise usage_error(f"{file}: {error.strerror}") from None
-        except (BrokenFile, IdTaken, WorkspaceNotEmpty) as error:
-            raise CommandError(f"{str(error).removesuffix('.')}. Nothing was read.", returncode=1) from None
+        except EngramError as error:
+            raise CommandError(
+                f"{str(error).removesuffix('.')}. Nothing was read.", returncode=error.exit_status
+            ) from None
         self.stdout.write(json.dumps(done.counts) if as_json else _told(done))
 
 

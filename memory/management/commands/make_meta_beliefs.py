@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memory.consolidation.cycle import BeliefsDisabled
+from memory.access import find_workspace
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
-from memory.ledger.transactions import Author, WorkspaceBusy
-from memory.management.command_line import command_actor, named_workspace, pluralize
+from memory.ledger.transactions import Author
+from memory.management.command_line import ServiceCommand, command_actor, pluralize
 from memory.models import Belief
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Ask a model what the largest groups of like beliefs come down to, five at most, and make a belief of each on "
         "the united evidence. A group that a belief is about already is left alone; rules make none."
@@ -26,10 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         author = Author(actor=command_actor("make_meta_beliefs"), reason=META_REASON, now=timezone.now())
-        try:
-            done = make_meta_beliefs(workspace=named_workspace(workspace), author=author)
-        except (BeliefsDisabled, WorkspaceBusy) as error:
-            raise CommandError(str(error), returncode=1) from None
+        done = make_meta_beliefs(workspace=find_workspace(name=workspace), author=author)
         self._tell(done.made, as_json=as_json)
         if done.unanswered:
             raise CommandError(done.unanswered, returncode=1)

@@ -3,15 +3,15 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from memory.access import UNKNOWN_KEY, find_key
-from memory.management.command_line import usage_error
+from memory.management.command_line import ServiceCommand, usage_error
 
 VARIABLE = "ENGRAM_API_KEY"
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Serve Engram's tools to an agent over standard input and output (Model Context Protocol). Clients start it "
         f"themselves. What it may do is what the key may, of --key or {VARIABLE}."

@@ -4,14 +4,15 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.reflection import propose_merges
-from memory.management.command_line import fail_if_busy, named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Have the next cycle ask whether beliefs that are near enough, and that no rule tells apart, are one. Its gate "
         "decides, and a model; nothing is merged here."
@@ -22,8 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        with fail_if_busy():
-            proposed = propose_merges(workspace=named_workspace(workspace), now=timezone.now())
+        proposed = propose_merges(workspace=find_workspace(name=workspace), now=timezone.now())
         if as_json:
             self.stdout.write(json.dumps([asdict(pair) for pair in proposed]))
             return

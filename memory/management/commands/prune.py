@@ -4,15 +4,16 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.reflection import list_prunable
 from memory.facts.reflection import prune as prune_faded
-from memory.management.command_line import command_actor, named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, command_actor, pluralize
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Prune beliefs of whose confidence less than 0.05 is left: never a pinned, published or well evidenced one. A "
         "curator can restore what was pruned."
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, workspace: str, dry_run: bool, as_json: bool, **options: Any) -> None:
-        found, now = named_workspace(workspace), timezone.now()
+        found, now = find_workspace(name=workspace), timezone.now()
         if dry_run:
             faded = list_prunable(workspace=found, now=now)
         else:

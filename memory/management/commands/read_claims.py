@@ -6,18 +6,19 @@ from argparse import ArgumentTypeError
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
+from memory.access import find_workspace
 from memory.claims import CatchUpResult, catch_up_claims
 from memory.llm.call_log import DailyCapReached
 from memory.llm.registry import CallFailed
-from memory.management.command_line import named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Read the episodes that wait in the pool, and the facts of conversations, into claims where nobody has; what "
         "is settled stays as it is. Killed and started again, it goes on where it was."
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspace = named_workspace(options["workspace"])
+        workspace = find_workspace(name=options["workspace"])
         try:
             found = self._read(workspace, most=options["limit"], show=not options["json"])
         except (CallFailed, DailyCapReached) as error:

@@ -4,17 +4,18 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.management.base import CommandParser, OutputWrapper
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 from tqdm import tqdm
 
-from memory.consolidation.rebuild import BeliefDifference, CycleIsOpen, RebuildResult, RowDifference, rebuild_beliefs
-from memory.management.command_line import named_workspace, pluralize
+from memory.access import find_workspace
+from memory.consolidation.rebuild import BeliefDifference, RebuildResult, RowDifference, rebuild_beliefs
+from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Make a workspace's beliefs again from its recorded cycles, without asking a model, and set right what differs."
     )
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspace = named_workspace(options["workspace"])
+        workspace = find_workspace(name=options["workspace"])
         rebuilt = self._rebuild(workspace, is_dry_run=options["dry_run"], show=not options["json"])
         write_rebuilt(rebuilt, out=self.stdout, as_json=options["json"], is_dry_run=options["dry_run"])
 
@@ -36,10 +37,7 @@ class Command(BaseCommand):
                 bar.total = total
                 bar.update()
 
-            try:
-                return rebuild_beliefs(workspace=workspace, now=timezone.now(), is_dry_run=is_dry_run, on_cycle=step)
-            except CycleIsOpen as error:
-                raise CommandError(str(error), returncode=1) from None
+            return rebuild_beliefs(workspace=workspace, now=timezone.now(), is_dry_run=is_dry_run, on_cycle=step)
 
 
 _FOLLOWS = {"statement_hash"}  # tells nothing that another column does not

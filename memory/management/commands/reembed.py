@@ -6,21 +6,22 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from memory.access import find_workspace
 from memory.llm.call_log import DailyCapReached
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.registry import CallFailed, Embedder, WrongDimensions, default_embedder
 from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace
-from memory.management.command_line import named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
 from memory.search.plan import IndexBuilderBusy, keep_indexes_after_others
 
 WAIT_SECONDS = 600.0
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Move a workspace's vectors to the embedding model that the settings name. Recall and cycles go on meanwhile; "
         "killed and started again, it goes on where it was."
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        workspace = named_workspace(options["workspace"])
+        workspace = find_workspace(name=options["workspace"])
         try:
             model = default_embedder()
         except (ModelUnavailable, WrongDimensions) as error:

@@ -5,14 +5,15 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.reflection import Reflection, reflect
-from memory.management.command_line import fail_if_busy, named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Report beliefs that may say the same, and beliefs that have faded; nothing is changed."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -21,8 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
         most = settings.POLICY.reflection.pairs
-        with fail_if_busy():
-            reflection = reflect(workspace=named_workspace(workspace), now=timezone.now(), most=most)
+        reflection = reflect(workspace=find_workspace(name=workspace), now=timezone.now(), most=most)
         if as_json:
             self.stdout.write(json.dumps(asdict(reflection)))
         else:

@@ -3,17 +3,18 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from memory.access import find_workspace
 from memory.facts.remember import Remembered, remember
 from memory.ingest.schemas import IngestContext, Rejected
-from memory.management.command_line import command_actor, named_workspace
+from memory.management.command_line import ServiceCommand, command_actor
 
 _FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Store a text, and let its facts meet what is believed: at once where a model answers, else by a worker. The "
         "same text again tells how far it has come."
@@ -28,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *, text: str, workspace: str, as_json: bool, **options: Any) -> None:
         arrival = IngestContext(
-            workspace=named_workspace(workspace), now=timezone.now(), actor=command_actor("remember")
+            workspace=find_workspace(name=workspace), now=timezone.now(), actor=command_actor("remember")
         )
         line = {"text": text} | {field: options[field] for field in _FIELDS if options[field] is not None}
         outcome = remember(line=line, arrival=arrival)

@@ -4,22 +4,20 @@ import getpass
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from memory.consolidation.undo import (
-    CannotBeUndone,
-    CycleNotUndone,
     release_quarantined,
     select_quarantined,
     undo_cycle,
 )
 from memory.domain.identity import Actor, ActorKind
-from memory.management.command_line import pluralize, usage_error
+from memory.management.command_line import ServiceCommand, pluralize, usage_error
 from memory.models import Cycle
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Take back all that a cycle did, and hold its episodes; with --release, let the episodes of a cycle that was "
         "undone take part again."
@@ -36,8 +34,6 @@ class Command(BaseCommand):
             done = _release(options["id"]) if options["release"] else _undo(options["id"], options["reason"])
         except Cycle.DoesNotExist:
             raise usage_error(f"There is no cycle {options['id']}.") from None
-        except (CannotBeUndone, CycleNotUndone) as error:
-            raise CommandError(str(error), returncode=1) from None
         self.stdout.write(json.dumps({"id": options["id"], **done}) if options["json"] else _told(options["id"], done))
 
 

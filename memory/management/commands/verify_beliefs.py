@@ -3,15 +3,16 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
+from memory.access import find_workspace
 from memory.ledger.confidence import Drift, find_drift
-from memory.management.command_line import named_workspace, pluralize
+from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Recompute α and β of every belief from its evidence rows and report drift (exit 1 if there is any)."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         named = options["workspace"]
-        workspaces = [named_workspace(named)] if named else list(Workspace.objects.order_by("pk"))
+        workspaces = [find_workspace(name=named)] if named else list(Workspace.objects.order_by("pk"))
         checked, drifts = 0, list[Drift]()
         for workspace in workspaces:
             count, found = find_drift(workspace=workspace)
