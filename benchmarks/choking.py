@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.people import UNJUDGEABLE, UNREADABLE
-from memory.llm.registry import CallFailed, Completion, FailureKind
 from memory.llm.requests import Request
+from memory.llm.types import CallFailed, Completion, FailureKind
 
 Complete = Callable[..., Completion]
 Embed = Callable[..., NDArray[np.float32]]

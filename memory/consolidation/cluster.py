@@ -39,7 +39,8 @@ from memory.domain.lifecycle import OWN_ERRORS, BeliefStatus, ConsolidationState
 from memory.language.subjects import Timeframe
 from memory.ledger.beliefs import hash_statement
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import Embedder, language_model
+from memory.llm.registry import language_model
+from memory.llm.types import Embedder
 from memory.models import (
     Basis,
     Claim,

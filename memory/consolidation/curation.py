@@ -41,7 +41,7 @@ from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, change_status, lock_existing_beliefs, lock_workspace
 from memory.llm.call_log import CallScope, DailyCapReached
 from memory.llm.embeddings import embed_for_workspace, embedder_of
-from memory.llm.registry import CallFailed
+from memory.llm.types import CallFailed
 from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Workspace
 from memory.models.beliefs import Timeframe
 

@@ -34,8 +34,9 @@ from memory.ledger.beliefs import parse_claim_key
 from memory.llm.call_log import CallScope, find_replies
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import estimate_request, estimate_tokens
-from memory.llm.registry import cost_of, language_model
+from memory.llm.registry import language_model
 from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedBelief
+from memory.llm.types import cost_of
 from memory.models import ClusterJob, Episode, JobKind, Workspace
 from memory.search.vectors import Vectors
 

@@ -40,10 +40,11 @@ from memory.domain.policy import BudgetPolicy, holds_a_call, step_seconds
 from memory.language.sentences import strip_echo
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import ClaimsReply
 from memory.llm.requests import ClaimsRequest
 from memory.llm.runner import FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import CallFailed, Embedder, FailureKind
 from memory.models import Claim, Cycle, CycleStep, Episode
 from memory.models.episodes import EpisodeQuerySet
 from memory.search.vectors import store_claim_vectors, store_episode_vectors

@@ -26,9 +26,10 @@ from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
 from memory.domain.policy import step_seconds
 from memory.ledger.beliefs import passes_guard
-from memory.llm.registry import CallFailed, FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.requests import SynthesisRequest
 from memory.llm.runner import FailedRequest
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import Blame, CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall, StructuralJob
 
 log = structlog.get_logger(__name__)

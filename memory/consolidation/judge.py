@@ -48,10 +48,10 @@ from memory.ledger.beliefs import (
 )
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
-from memory.llm.registry import Embedder
 from memory.llm.replies import Synthesis, Verdicts
 from memory.llm.requests import ClassificationRequest, SynthesisRequest
 from memory.llm.runner import ModelAnswer, ModelRequest
+from memory.llm.types import Embedder
 from memory.models import Basis, Belief, ClusterJob, ClusterMember, JobKind, JobVerdict
 from memory.models.fields import insert_new
 from memory.search.vectors import Vectors

@@ -32,9 +32,10 @@ from memory.llm.call_log import (
 )
 from memory.llm.embeddings import embed_for_workspace, embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
-from memory.llm.registry import CallFailed, Embedder, FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.requests import Purpose
 from memory.llm.runner import BACKOFF_SECONDS, FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import CallFailed, Embedder, FailureKind
 from memory.models import Basis, ChildVerdict, ClusterJob, Evidence, JobVerdict, StructuralJob
 from memory.signals import is_shutting_down
 

@@ -37,7 +37,8 @@ from memory.ledger.beliefs import (
     supports_by_guard,
 )
 from memory.ledger.gates import is_closed
-from memory.llm.registry import Embedder, language_model
+from memory.llm.registry import language_model
+from memory.llm.types import Embedder
 from memory.models import Belief, Claim
 from memory.search.vectors import Vectors
 

@@ -27,10 +27,11 @@ from memory.ledger.beliefs import BeliefSource, read_beliefs_with_vectors
 from memory.ledger.transactions import lock_workspace, scan_lock
 from memory.llm.call_log import CallBudget, CallScope, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import FailureKind, LanguageModel, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import FailureKind, LanguageModel
 from memory.models import Belief, Rival, RivalState, Workspace
 from memory.models.beliefs import RivalQuerySet
 

@@ -24,10 +24,11 @@ from memory.consolidation.jobs import keep_renewed
 from memory.domain.policy import CALL_SECONDS
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
-from memory.llm.registry import CallFailed, FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import Reply
 from memory.llm.requests import EpisodeText, Request
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import Episode, Remembrance, RemembranceState, Workspace
 from memory.search.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from memory.signals import remembrance_ready

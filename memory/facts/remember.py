@@ -68,9 +68,10 @@ from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.transactions import NotFound, lock_workspace
 from memory.llm.call_log import CallBudget, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import ClaimsReply, Contradiction, StatedFacts
 from memory.llm.requests import ContradictionRequest, RememberRequest
+from memory.llm.types import FailureKind
 from memory.models import (
     Claim,
     Episode,

@@ -43,7 +43,7 @@ from memory.ingest.turn_facts import (
     to_said_turn,
 )
 from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
-from memory.llm.registry import FailureKind
+from memory.llm.types import FailureKind
 from memory.maintenance.maintain import count_extraction
 from memory.models import Conversation, Episode, PauseReason, Turn
 from memory.signals import is_shutting_down

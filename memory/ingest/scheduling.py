@@ -23,7 +23,7 @@ from memory.domain.taxonomy import Role
 from memory.language.explicit_requests import Signal
 from memory.language.sentences import strip_echo
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import Embedder
+from memory.llm.types import Embedder
 from memory.models import Conversation, Turn, Workspace
 from memory.search.vectors import nearest_episode_cosines
 from memory.signals import turns_due

@@ -50,7 +50,7 @@ from memory.ingest.schemas import (
 from memory.language.sentences import strip_echo
 from memory.language.words import detect_language
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import CallFailed, Embedder
+from memory.llm.types import CallFailed, Embedder
 from memory.models import Episode, EpisodeEmbedding, Source
 from memory.models.fields import new_episode_id
 from memory.redaction.service import redact_lines

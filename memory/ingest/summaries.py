@@ -37,10 +37,11 @@ from memory.llm.call_log import (
     RetryLater,
     link_episodes,
 )
-from memory.llm.registry import CallFailed, FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
 from memory.llm.runner import ModelAnswer, ModelRequest, always, run_requests
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import Conversation, Episode, ModelCall, Source, Turn
 from memory.signals import is_shutting_down
 

@@ -37,10 +37,11 @@ from memory.language.traits import read_confidence
 from memory.language.words import detect_language
 from memory.llm.call_log import CallBudget, CallScope, link_episodes
 from memory.llm.prompts import LONGEST_TEXT
-from memory.llm.registry import FailureKind, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import Facts
 from memory.llm.requests import FactsRequest, TurnText
 from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, always, run_requests
+from memory.llm.types import FailureKind
 from memory.models import Conversation, ModelCall, Source, Turn, TurnEpisode
 from memory.models.fields import insert_new
 

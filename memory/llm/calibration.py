@@ -15,7 +15,7 @@ from memory.domain.policy import Policy
 from memory.domain.similarity import PairLabel, Profile, fit_profile
 from memory.language.analysis import SpokenText
 from memory.language.guard import check_polarity
-from memory.llm.registry import Embedder
+from memory.llm.types import Embedder
 
 
 def calibrate(*, embedder: Embedder, pairs: Sequence[LabelledPair], policy: Policy) -> CalibrationReport:

@@ -21,9 +21,9 @@ from django.db.models.functions import Now, TruncDay
 
 from memory.domain.policy import BudgetPolicy
 from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
-from memory.llm.registry import CallFailed, Completion, FailureKind, LanguageModel, cost_of
 from memory.llm.replies import LONGEST_REPLY, MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request
+from memory.llm.types import CallFailed, Completion, FailureKind, LanguageModel, cost_of
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from memory.models.audit import PURPOSE_RECALL
 from memory.models.fields import insert_new

@@ -38,7 +38,9 @@ from memory.llm.onnx_models import (
     pair_classifier,
 )
 from memory.llm.profiles import load_profile
-from memory.llm.registry import (
+from memory.llm.replies import Contradiction, EpisodeVerdict, Reply, Verdicts, write_reply
+from memory.llm.requests import ClassificationRequest, ContradictionRequest, Purpose, Request
+from memory.llm.types import (
     DIMENSIONS,
     CallFailed,
     Completion,
@@ -49,8 +51,6 @@ from memory.llm.registry import (
     reject_blank,
     unit_rows,
 )
-from memory.llm.replies import Contradiction, EpisodeVerdict, Reply, Verdicts, write_reply
-from memory.llm.requests import ClassificationRequest, ContradictionRequest, Purpose, Request
 
 
 class LocalEmbedder:

@@ -38,7 +38,7 @@ from memory.language.third_person import person_of
 from memory.language.traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
 from memory.language.verdicts import judge_by_rules
 from memory.llm.profiles import load_profile
-from memory.llm.registry import Completion, Embedded, reject_blank, static_embedder, unit_rows
+from memory.llm.registry import static_embedder
 from memory.llm.replies import (
     OTHER,
     ClaimsReply,
@@ -75,6 +75,7 @@ from memory.llm.requests import (
     SynthesisRequest,
     TurnText,
 )
+from memory.llm.types import Completion, Embedded, reject_blank, unit_rows
 
 OFFLINE_MODEL = "offline-rules-2"
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memory.llm.registry import CallFailed, FailureKind, cost_of
 from memory.llm.replies import Items, MalformedReply, explain_fault
+from memory.llm.types import CallFailed, FailureKind, cost_of
 
 if TYPE_CHECKING:
     import openai

@@ -28,7 +28,9 @@ from memory.llm.openai_client import (
 )
 from memory.llm.profiles import load_profile
 from memory.llm.prompts import Prompt, build_prompt, estimate_tokens, reply_tokens
-from memory.llm.registry import (
+from memory.llm.replies import LONGEST_REPLY, MalformedReply, reply_schema, validate_reply
+from memory.llm.requests import Purpose, Request
+from memory.llm.types import (
     DIMENSIONS,
     FEWEST_DIMENSIONS,
     CallFailed,
@@ -39,8 +41,6 @@ from memory.llm.registry import (
     reject_blank,
     unit_rows,
 )
-from memory.llm.replies import LONGEST_REPLY, MalformedReply, reply_schema, validate_reply
-from memory.llm.requests import Purpose, Request
 
 
 class OpenAIModel:

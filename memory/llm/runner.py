@@ -31,9 +31,9 @@ from memory.llm.call_log import (
     reserve_calls,
     settle_calls,
 )
-from memory.llm.registry import CallFailed, Completion, FailureKind, LanguageModel
 from memory.llm.replies import Reply
 from memory.llm.requests import Request, halve_request
+from memory.llm.types import CallFailed, Completion, FailureKind, LanguageModel
 from memory.redaction.service import redact_all
 
 log = structlog.get_logger(__name__)

@@ -30,7 +30,7 @@ from memory.language.subjects import same_name
 from memory.language.traits import confirms
 from memory.ledger.transactions import change_episode_status, lock_workspace
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import CallFailed
+from memory.llm.types import CallFailed
 from memory.models import Edge, Entity, Episode, Mention
 from memory.search.vectors import nearest_older_episodes
 

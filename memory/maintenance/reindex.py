@@ -20,7 +20,7 @@ from memory.consolidation.model_calls import embed_with_retries
 from memory.language.sentences import strip_echo
 from memory.ledger.transactions import lock_workspace
 from memory.llm.call_log import CallScope
-from memory.llm.registry import CallFailed, Embedder, FailureKind, WrongDimensions
+from memory.llm.types import CallFailed, Embedder, FailureKind, WrongDimensions
 from memory.models import Belief, BeliefEmbedding, Claim, ClaimEmbedding, Cycle, Episode, EpisodeEmbedding, Workspace
 from memory.search.vectors import Vectors, store_belief_vectors, store_claim_vectors, store_episode_vectors
 

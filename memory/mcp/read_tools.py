@@ -26,7 +26,7 @@ from memory.mcp.answers import (
     TurnTold,
     WordTold,
 )
-from memory.mcp.interface import DIGITS, Caller, Effect, MemoryName, ProjectName, UserName, tool
+from memory.mcp.interface import DIGITS, Caller, Effect, InvalidRequest, MemoryName, ProjectName, UserName, tool
 from memory.models import Belief, Episode, Permission, Transition, Turn
 from memory.recall.cards import interval_of, read_card, read_episode_card, read_turn_card
 from memory.recall.prompt_lines import format_line, gather_context

@@ -27,7 +27,7 @@ from memory.language.queries import TimeAsked, read_time_asked
 from memory.language.sentences import strip_echo
 from memory.llm.call_log import DailyCapReached
 from memory.llm.embeddings import embed_query
-from memory.llm.registry import CallFailed, Embedder
+from memory.llm.types import CallFailed, Embedder
 from memory.models import Source
 from memory.models.fields import TEXT_CONFIGURATIONS
 from memory.recall.query import MemoryType, RecallScope, search_scope_of

@@ -23,7 +23,7 @@ from memory.domain.similarity import Profile
 from memory.domain.taxonomy import knowledge_of_belief, knowledge_of_episode
 from memory.history import beliefs_as_of
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import Embedder
+from memory.llm.types import Embedder
 from memory.recall.candidates import Candidates, add_buffered_turns, find_candidates, follow_links
 from memory.recall.query import (
     BELOW_THE_LAST,

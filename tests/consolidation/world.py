@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from memory.domain.evidence import Verdict
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift, recompute_beliefs
-from memory.llm.registry import DIMENSIONS, default_embedder
+from memory.llm.registry import default_embedder
+from memory.llm.types import DIMENSIONS
 from memory.models import (
     Basis,
     Belief,

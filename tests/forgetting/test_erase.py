@@ -14,7 +14,7 @@ from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_work
 from memory.forgetting import forget_belief, forget_episode
 from memory.ingest.schemas import Rejected, Stored
 from memory.llm.call_log import settle_call
-from memory.llm.registry import Completion
+from memory.llm.types import Completion
 from memory.models import (
     Belief,
     BeliefEvent,

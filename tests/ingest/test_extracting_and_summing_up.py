@@ -9,7 +9,7 @@ from memory.domain.taxonomy import ConversationTurn
 from memory.ingest import extract, summaries
 from memory.ingest.summaries import summarize_due_stretches
 from memory.llm.call_log import DailyCapReached, OutOfBudget, RetryLater
-from memory.llm.registry import CallFailed, FailureKind
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import Conversation, Episode, Workspace
 from tests.ingest.reading import HIGH, Reader, conversation, end_waits, facts_of, read, say, states, wake
 

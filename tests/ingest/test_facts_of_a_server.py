@@ -10,7 +10,7 @@ from memory.ingest.schemas import IngestContext, Stored
 from memory.ingest.summaries import summarize_stretch
 from memory.ingest.turn_facts import extraction_budget
 from memory.llm.openai_models import DIALECTS
-from memory.llm.registry import CallFailed
+from memory.llm.types import CallFailed
 from memory.models import Episode, ModelCall, Workspace
 from tests import factories
 from tests.factories import NOW

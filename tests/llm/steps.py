@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory.llm.call_log import CallBudget, CallScope
-from memory.llm.registry import LanguageModel
 from memory.llm.replies import Verdicts
 from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import LanguageModel
 from tests.llm.asking import classification
 
 

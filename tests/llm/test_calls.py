@@ -8,8 +8,8 @@ import pytest
 
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.offline import OfflineModel
-from memory.llm.registry import FailureKind
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
+from memory.llm.types import FailureKind
 from memory.models import CallOutcome, ModelCall, ModelCallEpisode, Workspace
 from tests.llm.asking import synthesis
 from tests.llm.steps import Step, batch

@@ -11,8 +11,8 @@ from pytest_django import Settings
 
 from memory.llm import runner
 from memory.llm.call_log import RetryLater, Settlement, settle_calls
-from memory.llm.registry import Completion
 from memory.llm.requests import Request
+from memory.llm.types import Completion
 from memory.models import ModelCall, Workspace
 from tests.llm.steps import Step, batch
 from tests.model_server import ModelServer

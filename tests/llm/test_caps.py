@@ -22,7 +22,7 @@ from memory.llm.call_log import (
     spent_today,
 )
 from memory.llm.openai_models import OpenAIModel
-from memory.llm.registry import CallFailed, FailureKind
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import ModelCall, Workspace
 from tests.llm.asking import classification
 from tests.llm.steps import Step, batch

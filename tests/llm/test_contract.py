@@ -7,9 +7,9 @@ import pytest
 from memory.language.clauses import EVIDENCE
 from memory.llm.local import LocalVerdicts
 from memory.llm.offline import OfflineModel
-from memory.llm.registry import LanguageModel
 from memory.llm.replies import ClaimsReply, Facts, StatedClaim, Summary, Synthesis, Verdicts, validate_reply
 from memory.llm.requests import ClaimsRequest, MessageText, Purpose
+from memory.llm.types import LanguageModel
 from tests.llm.asking import classification, facts, message, reading, summary, synthesis
 from tests.llm.conftest import openai_model
 from tests.llm.tiny_pairs import make_classifier

@@ -18,15 +18,8 @@ from memory.llm.offline import LONGEST_TOKENS, StaticEmbedder
 from memory.llm.openai_client import BATCH_TEXTS
 from memory.llm.openai_models import LONGEST_CHARACTERS, OpenAIEmbedder
 from memory.llm.profiles import load_profile, store_profile
-from memory.llm.registry import (
-    DIMENSIONS,
-    CallFailed,
-    Embedder,
-    FailureKind,
-    WrongDimensions,
-    default_embedder,
-    preload_models,
-)
+from memory.llm.registry import default_embedder, preload_models
+from memory.llm.types import DIMENSIONS, CallFailed, Embedder, FailureKind, WrongDimensions
 from tests.llm.tiny_onnx import make_folder
 from tests.model_server import ModelServer
 from tests.model_server_acts import Act, html, refuse, stall, truncated_json

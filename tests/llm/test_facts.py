@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from memory.llm.prompts import reply_tokens
-from memory.llm.registry import FailureKind
 from memory.llm.replies import Facts, MalformedReply, validate_reply
 from memory.llm.requests import halve_request
 from memory.llm.runner import ModelRequest
+from memory.llm.types import FailureKind
 from tests.llm.asking import facts
 from tests.llm.steps import Step
 from tests.model_server import ModelServer

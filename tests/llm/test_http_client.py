@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from memory.llm.openai_client import LONGEST_WAIT_SECONDS, preload
 from memory.llm.openai_models import OpenAIEmbedder, OpenAIModel
-from memory.llm.registry import DIMENSIONS, CallFailed, FailureKind
+from memory.llm.types import DIMENSIONS, CallFailed, FailureKind
 from tests.llm.asking import classification
 from tests.model_server import ModelServer
 from tests.model_server_acts import Act, refuse

@@ -7,10 +7,10 @@ import pytest
 
 from memory.llm.offline import OfflineModel
 from memory.llm.prompts import build_prompt
-from memory.llm.registry import FailureKind
 from memory.llm.replies import Facts, ToldFact, Verdicts
 from memory.llm.requests import FactsRequest, Request
 from memory.llm.runner import ModelRequest
+from memory.llm.types import FailureKind
 from tests.injections import PLANTED
 from tests.llm.asking import classification, facts, summary, turn
 from tests.llm.steps import Step

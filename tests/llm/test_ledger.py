@@ -10,7 +10,7 @@ from pytest_django import Settings
 from memory.llm.call_log import CallScope, DailyCapReached, abandon_calls, find_replies, reserve_calls, settle_call
 from memory.llm.offline import OfflineModel
 from memory.llm.openai_models import OpenAIModel
-from memory.llm.registry import CallFailed, FailureKind, cost_of
+from memory.llm.types import CallFailed, FailureKind, cost_of
 from memory.models import ModelCall, Workspace
 from tests.llm.asking import classification
 

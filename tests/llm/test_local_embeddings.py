@@ -15,7 +15,8 @@ from memory import checks
 from memory.llm import registry
 from memory.llm.local import LocalEmbedder, Prefixes, prefixes_of
 from memory.llm.onnx_models import MAX_TOKENS, ModelUnavailable
-from memory.llm.registry import Embedder, WrongDimensions, default_embedder, local_embedder, preload_models
+from memory.llm.registry import default_embedder, local_embedder, preload_models
+from memory.llm.types import Embedder, WrongDimensions
 from tests.llm.tiny_onnx import LENGTH, SPECIAL, WHOLE, WORDS, make_folder, table
 
 ROOT = Path(__file__).resolve().parents[2]

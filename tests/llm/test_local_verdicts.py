@@ -8,7 +8,7 @@ from pytest_django import Settings
 from memory import checks
 from memory.domain.evidence import Verdict
 from memory.llm.offline import OFFLINE_MODEL
-from memory.llm.registry import CallFailed, FailureKind, LanguageModel, language_model
+from memory.llm.registry import language_model
 from memory.llm.replies import Contradiction, Synthesis, Verdicts
 from memory.llm.requests import (
     ClassificationRequest,
@@ -17,6 +17,7 @@ from memory.llm.requests import (
     Purpose,
     StatedBelief,
 )
+from memory.llm.types import CallFailed, FailureKind, LanguageModel
 from memory.models import JobVerdict, ModelCall
 from tests import factories
 from tests.consolidation.inline import run_cycle

@@ -9,8 +9,8 @@ import pytest
 from pytest_django import Settings
 
 from memory.llm.openai_models import OpenAIModel
-from memory.llm.registry import CallFailed, FailureKind
 from memory.llm.requests import ClassificationRequest
+from memory.llm.types import CallFailed, FailureKind
 from tests.llm.asking import classification, synthesis
 from tests.llm.conftest import openai_model
 from tests.model_server import ModelServer

@@ -6,9 +6,9 @@ import pytest
 
 from memory.language.subjects import Timeframe
 from memory.llm.offline import OfflineModel
-from memory.llm.registry import LanguageModel
 from memory.llm.replies import Division, MalformedReply, Synthesis, Union, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request, hash_request
+from memory.llm.types import LanguageModel
 from tests.llm.asking import merge, revision, split
 from tests.llm.conftest import openai_model
 from tests.model_server import ModelServer

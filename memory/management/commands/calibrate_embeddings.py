@@ -12,7 +12,8 @@ from memory.domain.similarity import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.profiles import store_profile
-from memory.llm.registry import CallFailed, WrongDimensions, default_embedder
+from memory.llm.registry import default_embedder
+from memory.llm.types import CallFailed, WrongDimensions
 from memory.management.command_line import ServiceCommand
 
 

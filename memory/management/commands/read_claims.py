@@ -13,7 +13,7 @@ from tqdm import tqdm
 from memory.access import find_workspace
 from memory.claims import CatchUpResult, catch_up_claims
 from memory.llm.call_log import DailyCapReached
-from memory.llm.registry import CallFailed
+from memory.llm.types import CallFailed
 from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
 

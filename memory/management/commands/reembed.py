@@ -12,7 +12,8 @@ from tqdm import tqdm
 from memory.access import find_workspace
 from memory.llm.call_log import DailyCapReached
 from memory.llm.onnx_models import ModelUnavailable
-from memory.llm.registry import CallFailed, Embedder, WrongDimensions, default_embedder
+from memory.llm.registry import default_embedder
+from memory.llm.types import CallFailed, Embedder, WrongDimensions
 from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace
 from memory.management.command_line import ServiceCommand, pluralize
 from memory.models import Workspace
