@@ -42,7 +42,7 @@ class Drawn:
 @cache
 def vocabulary() -> tuple[str, ...]:
     """Return some 7,000 words, common ones first, as the shipped model's tokenizer orders them."""
-    from memory.llm.registry import static_embedder
+    from memory.llm.offline import static_embedder
 
     words: dict[str, int] = static_embedder()._tokenizer.get_vocab()  # type: ignore[attr-defined]
     whole = [word[1:] for word in sorted(words, key=lambda word: words[word]) if word.startswith("▁")]

@@ -22,7 +22,7 @@ class HybridSql:
     def __init__(self, *, scope: Scope) -> None:
         from django.db import connection
 
-        from memory.llm.registry import static_embedder
+        from memory.llm.offline import static_embedder
 
         facts = connection.settings_dict
         self._scope, self._model = scope, static_embedder()

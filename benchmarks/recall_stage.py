@@ -54,7 +54,7 @@ def clear() -> None:
 
 def fill(*, name: str, drawn: Sequence[Drawn], shares: Sequence[float] = ()) -> list[Scope]:
     """Store memories in a workspace of their own; return its scope and one for each project with such a share of it."""
-    from memory.llm.registry import static_embedder
+    from memory.llm.offline import static_embedder
     from memory.models import Permission
     from tests import factories
 
@@ -98,7 +98,7 @@ def settle() -> None:
 def _store_episodes(workspace: "Workspace", project_id: int, drawn: Sequence[Drawn]) -> None:
     from pgvector import HalfVector
 
-    from memory.llm.registry import static_embedder
+    from memory.llm.offline import static_embedder
     from memory.search.prepared import raw_cursor
 
     model = static_embedder()
@@ -136,7 +136,7 @@ def _episode(key: str, one: Drawn, number: int) -> dict[str, Any]:
 
 
 def _store_beliefs(workspace: "Workspace", drawn: Sequence[Drawn]) -> None:
-    from memory.llm.registry import static_embedder
+    from memory.llm.offline import static_embedder
     from memory.models import Belief
     from memory.search.vectors import store_belief_vectors
 

@@ -78,7 +78,7 @@ def measure(files: Sequence[Path], *, script: str, is_served: bool, is_replay: b
     from django.conf import settings
 
     from benchmarks.quality.scripted_models import SCRIPTS
-    from memory.llm.registry import static_embedder
+    from memory.llm.offline import static_embedder
     from tests.model_server import ModelServer
     from tests.model_server_vectors import offline_vectors
 

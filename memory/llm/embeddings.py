@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from memory.domain.similarity import Profile
 from memory.llm.call_log import NOBODY_WAITS, CallScope, check_recall_cap, release_connection, reserve_rows
+from memory.llm.offline import static_embedder
 from memory.llm.onnx_models import file_with, weights_in
 from memory.llm.profiles import load_profile
 from memory.llm.prompts import estimate_tokens, reserve_tokens
-from memory.llm.registry import default_embedder, local_embedder, models_folder, remote_embedder, static_embedder
+from memory.llm.registry import default_embedder, local_embedder, models_folder, remote_embedder
 from memory.llm.runner import redact_texts
 from memory.llm.types import CallFailed, Embedded, Embedder, FailureKind, WrongDimensions, cost_of
 from memory.models import CallOutcome, ModelCall, Workspace

@@ -4,11 +4,13 @@
 text.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, assert_never
@@ -38,7 +40,6 @@ from memory.language.third_person import person_of
 from memory.language.traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
 from memory.language.verdicts import judge_by_rules
 from memory.llm.profiles import load_profile
-from memory.llm.registry import static_embedder
 from memory.llm.replies import (
     OTHER,
     ClaimsReply,
@@ -75,7 +76,7 @@ from memory.llm.requests import (
     SynthesisRequest,
     TurnText,
 )
-from memory.llm.types import Completion, Embedded, reject_blank, unit_rows
+from memory.llm.types import Completion, Embedded, Embedder, reject_blank, unit_rows
 
 OFFLINE_MODEL = "offline-rules-2"
 
@@ -417,3 +418,9 @@ def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, load_file(folder / _TABLE_FILE)["embedding.weight"].astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def static_embedder() -> Embedder:
+    """Return the static model that ships with the project; the offline rules use it whatever the settings name."""
+    return StaticEmbedder()

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 
+from memory.llm.offline import static_embedder
 from memory.llm.types import Embedder, LanguageModel
 
 log = structlog.get_logger(__name__)
@@ -69,14 +70,6 @@ def default_embedder() -> Embedder:
         case "local":
             return local_embedder(settings.ENGRAM_EMBEDDING_MODEL)
     raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, local, openai")
-
-
-@lru_cache(maxsize=1)
-def static_embedder() -> Embedder:
-    """Return the static model that ships with the project; the offline rules use it whatever the settings name."""
-    from memory.llm.offline import StaticEmbedder
-
-    return StaticEmbedder()
 
 
 def remote_embedder(model: str) -> Embedder:

@@ -17,7 +17,8 @@ from pytest_django import Settings
 from memory.consolidation.cycle import open_cycle
 from memory.ingest.store import embed_changed_episodes, embed_episodes
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import local_embedder, static_embedder
+from memory.llm.offline import static_embedder
+from memory.llm.registry import local_embedder
 from memory.llm.types import Embedded, Embedder
 from memory.maintenance import reindex
 from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace

@@ -10,7 +10,7 @@ from memory.domain.taxonomy import Category, ExtractedFact, Role, Tier, tier_of
 from memory.language.facts import find_facts
 from memory.language.subjects import find_entities, normalise_entity
 from memory.language.synthesis import summarize_sentences
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 
 
 def _told(text: str, *, speaker: str = "Mara", role: Role = Role.USER) -> list[ExtractedFact]:

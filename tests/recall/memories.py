@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Viewer
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 from memory.models import Belief, Episode, Project, Workspace
 from memory.recall.query import Recalled, RecallQuery, RecallScope
 from memory.recall.recall import recall

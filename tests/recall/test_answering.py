@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from memory.language.clauses import Mode
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.episodes import ClaimEmbedding
 from memory.models.fields import VectorKind

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 from memory.models import Project, Workspace
 from memory.models.fields import VectorKind
 from memory.search.hybrid import ContextShares, search_episodes

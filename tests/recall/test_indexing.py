@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 from memory.models import EpisodeEmbedding, Workspace
 from memory.models.fields import VectorKind
 from memory.search.plan import IndexBuilderBusy, keep_indexes, keep_indexes_after_others, wanted_indexes

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.llm.registry import static_embedder
+from memory.llm.offline import static_embedder
 from memory.models import Source, Workspace
 from memory.recall.query import MemoryType
 from tests import factories
