@@ -121,7 +121,7 @@ def _server_version() -> str:
 # Migrations fill these by themselves, and processes that only run leave signs of life.
 _FILLED_BY_THEMSELVES = {
     "django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions",
-    "memory_heartbeat", "memory_tally",
+    "memory_heartbeat", "memory_metriccounter",
 }  # fmt: skip
 _EMPTY_THE_SCHEMA = (Path(__file__).parent / "empty_schema.sql").read_bytes()
 

@@ -20,7 +20,7 @@ from django.db.transaction import TransactionManagementError
 from memory.domain.evidence import EvidenceRow, Verdict
 from memory.domain.identity import Actor
 from memory.domain.lifecycle import EpisodeStatus
-from memory.models import Belief, BeliefEvent, Evidence, Lineage, Transition, UndoneEvidence, UndoneLineage
+from memory.models import Belief, BeliefEvent, Evidence, Lineage, RevokedEvidence, RevokedLineage, Transition
 from memory.models.audit import RECORDED_COLUMNS
 from memory.models.episodes import EpisodeQuerySet
 
@@ -98,7 +98,7 @@ def evidence_as_of(*, belief_id: str, at: datetime) -> CurrentAndUndoneRows:
     An episode speaks once: what it says by a row that is there counts before what was undone.
     """
     rows = Evidence.objects.filter(belief=belief_id, created_at__lte=at)
-    undone = UndoneEvidence.objects.filter(belief=belief_id, created_at__lte=at, undone_at__gt=at)
+    undone = RevokedEvidence.objects.filter(belief=belief_id, created_at__lte=at, undone_at__gt=at)
     undone = undone.exclude(episode__in=rows.values("episode"))
     statuses = dict([*rows.values_list(*_STATUS_COLUMNS), *undone.values_list(*_STATUS_COLUMNS)])
     statuses.update(_statuses_as_of(episodes=list(statuses), at=at))
@@ -108,7 +108,7 @@ def evidence_as_of(*, belief_id: str, at: datetime) -> CurrentAndUndoneRows:
 
 def lineage_as_of(*, at: datetime) -> CurrentAndUndoneRows:
     """Return the rows of all lineage that stood at a time, those that were undone since among them."""
-    undone = UndoneLineage.objects.filter(created_at__lte=at, undone_at__gt=at)
+    undone = RevokedLineage.objects.filter(created_at__lte=at, undone_at__gt=at)
     return Lineage.objects.filter(created_at__lte=at), undone
 
 

@@ -38,10 +38,10 @@ from memory.models import (
     Entity,
     Episode,
     Heartbeat,
+    MetricCounter,
     ModelCall,
     Redaction,
-    Remembrance,
-    Tally,
+    RememberJob,
     Turn,
 )
 from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL, REDELIVERIES, REDELIVERY_REASONS
@@ -88,7 +88,7 @@ def render_metrics(*, tasks: Sequence[str]) -> bytes:
 
 def count_redelivery(*, task: str, reason: str) -> None:
     """Count a message that a worker was given again."""
-    Tally.objects.add(name=REDELIVERIES, label=f"{task} {reason}")
+    MetricCounter.objects.add(name=REDELIVERIES, label=f"{task} {reason}")
 
 
 def _cycles() -> Iterator[Metric]:
@@ -179,9 +179,9 @@ def _memory() -> Iterator[Metric]:
     yield GaugeMetricFamily("engram_dead_letters", "Episodes that failed too often and wait for a person", value=dead)
     age = pending.aggregate(age=Extract(Now() - Min("created_at"), "epoch"))["age"]
     yield GaugeMetricFamily("engram_oldest_pending_seconds", "Age of the oldest pending episode", value=age or 0.0)
-    queued = Remembrance.objects.queued().count()
+    queued = RememberJob.objects.queued().count()
     yield GaugeMetricFamily("engram_queued_remembrances", "Texts that wait to be remembered", value=queued)
-    failed = Remembrance.objects.failed().count()
+    failed = RememberJob.objects.failed().count()
     yield GaugeMetricFamily("engram_failed_remembrances", "Texts that were left to consolidation", value=failed)
     held = dict(Belief.objects.order_by().values_list("status").annotate(count=Count("*")))
     beliefs = GaugeMetricFamily("engram_beliefs", "Beliefs", labels=["status"])
@@ -238,7 +238,7 @@ def _edges_by_kind() -> dict[str, int]:
 
 
 def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:
-    counted = dict(Tally.objects.filter(name=REDELIVERIES).values_list("label", "count"))
+    counted = dict(MetricCounter.objects.filter(name=REDELIVERIES).values_list("label", "count"))
     family = CounterMetricFamily(
         "engram_redeliveries", "Messages that workers were given again", labels=["task", "reason"]
     )

@@ -18,7 +18,19 @@ from memory.llm.embeddings import embedder_of
 from memory.llm.onnx_models import ModelUnavailable, reranker_name
 from memory.llm.registry import language_model
 from memory.llm.requests import Purpose
-from memory.models import Box, Cycle, Edge, Entity, Episode, Pause, PauseReason, Redaction, Remembrance, Turn, Workspace
+from memory.models import (
+    Box,
+    Cycle,
+    Edge,
+    Entity,
+    Episode,
+    PauseReason,
+    Redaction,
+    RememberJob,
+    Turn,
+    Workspace,
+    WorkspacePause,
+)
 from memory.models.episodes import PENDING_STATES
 from memory.models.fields import count_about
 from memory.models.tenancy import WorkspaceQuerySet
@@ -97,7 +109,7 @@ class Status:
     redactions: Mapping[str, int] | None
     last_cycle: Cycle | None
     next_cycle_at: datetime | None
-    pause: Pause | None
+    pause: WorkspacePause | None
     budget: SpendingStatus | None
     models: ModelsInUse
 
@@ -131,7 +143,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
 
 
 def next_cycle_at(
-    *, workspace: Workspace, last: Cycle | None, now: datetime, pause: Pause | None = None
+    *, workspace: Workspace, last: Cycle | None, now: datetime, pause: WorkspacePause | None = None
 ) -> datetime | None:
     """Return when the next cycle starts by itself; None while nothing waits (B7) or beliefs are off (B22).
 
@@ -161,7 +173,7 @@ def _count_by(rows: WorkspaceQuerySet, column: str) -> dict[str, int]:
 
 def _remember_counts(viewer: Viewer) -> RememberCounts:
     """Count the texts of the viewer's projects that wait to be remembered, or were given up."""
-    texts = Remembrance.objects.for_workspace(viewer.workspace)
+    texts = RememberJob.objects.for_workspace(viewer.workspace)
     if viewer.projects is not None:
         texts = texts.filter(episode__project__in=viewer.projects)
     return RememberCounts(queued=texts.queued().count(), failed=texts.failed().count())
@@ -182,7 +194,7 @@ def read_redactions(*, workspace: Workspace) -> dict[str, int]:
     return dict(Redaction.objects.for_workspace(workspace).order_by("kind").values_list("kind", "count"))
 
 
-def _spending(workspace: Workspace, pause: Pause | None) -> SpendingStatus:
+def _spending(workspace: Workspace, pause: WorkspacePause | None) -> SpendingStatus:
     spent = spent_today(workspace_id=workspace.pk)
     return SpendingStatus(
         is_cap_reached=(pause is not None and pause.reason == PauseReason.CAP)

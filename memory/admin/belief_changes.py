@@ -33,10 +33,10 @@ from memory.models import (
     Belief,
     BeliefEvent,
     ChildVerdict,
+    ContradictionCandidate,
     Cycle,
     Episode,
     ModelCall,
-    Rival,
     Role,
     StructuralChild,
     StructuralJob,
@@ -243,8 +243,8 @@ class TransitionAdmin(ReadOnlyAdmin[Transition]):
         return words_of_reason(row.reason)
 
 
-@admin.register(Rival)
-class RivalAdmin(ReadOnlyAdmin[Rival]):
+@admin.register(ContradictionCandidate)
+class RivalAdmin(ReadOnlyAdmin[ContradictionCandidate]):
     """Pairs of which both are believed, but for what is only alike; what is said of them here changes neither."""
 
     actions = ("dismiss", "reopen")
@@ -260,47 +260,49 @@ class RivalAdmin(ReadOnlyAdmin[Rival]):
         ("created_at", "workspace"),
     )  # fmt: skip
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Rival]:
-        standing = Rival.objects.standing().suspected().values("pk")
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ContradictionCandidate]:
+        standing = ContradictionCandidate.objects.standing().suspected().values("pk")
         pairs = super().get_queryset(request).filter(pk__in=standing).select_related("first", "second", "workspace")
         return pairs.defer("first__search", "second__search")
 
     @admin.display(description="alike", ordering="similarity")
-    def alike(self, pair: Rival) -> str:
+    def alike(self, pair: ContradictionCandidate) -> str:
         return f"{pair.similarity:.2f}"
 
     @admin.display(description="state", ordering="state")
-    def state_badge(self, pair: Rival) -> SafeString:
+    def state_badge(self, pair: ContradictionCandidate) -> SafeString:
         return badge(pair.state)
 
     @admin.display(description="belief")
-    def one(self, pair: Rival) -> SafeString | str:
+    def one(self, pair: ContradictionCandidate) -> SafeString | str:
         return link_to(Belief, pair.first_id, text=pair.first.statement[:160])
 
     @admin.display(description="other belief")
-    def other(self, pair: Rival) -> SafeString | str:
+    def other(self, pair: ContradictionCandidate) -> SafeString | str:
         return link_to(Belief, pair.second_id, text=pair.second.statement[:160])
 
     @admin.display(description="call")
-    def call_link(self, pair: Rival) -> SafeString | str:
+    def call_link(self, pair: ContradictionCandidate) -> SafeString | str:
         return link_to(ModelCall, pair.call_id)
 
     def has_curate_permission(self, request: HttpRequest) -> bool:
         return bool(workspaces_of(request, at_least=Role.CURATOR))
 
     @admin.action(description="Dismiss: take off the list for good", permissions=["curate"])
-    def dismiss(self, request: HttpRequest, pairs: models.QuerySet[Rival]) -> None:
+    def dismiss(self, request: HttpRequest, pairs: models.QuerySet[ContradictionCandidate]) -> None:
         """Take the chosen pairs off the list, as far as they are the person's to judge."""
         self._settle(request, pairs, dismiss_contradiction_candidates, "dismissed")
 
     @admin.action(description="Open again: the next check asks about them", permissions=["curate"])
-    def reopen(self, request: HttpRequest, pairs: models.QuerySet[Rival]) -> None:
+    def reopen(self, request: HttpRequest, pairs: models.QuerySet[ContradictionCandidate]) -> None:
         """Let the next check ask about the chosen pairs, as far as they are the person's to judge."""
         self._settle(request, pairs, reopen_contradiction_candidates, "opened again")
 
-    def _settle(self, request: HttpRequest, pairs: models.QuerySet[Rival], act: Callable[..., int], what: str) -> None:
+    def _settle(
+        self, request: HttpRequest, pairs: models.QuerySet[ContradictionCandidate], act: Callable[..., int], what: str
+    ) -> None:
         mine = list(member_rows(pairs, request=request, at_least=Role.CURATOR))
-        done = act(rivals=Rival.objects.filter(pk__in=[pair.pk for pair in mine]))
+        done = act(rivals=ContradictionCandidate.objects.filter(pk__in=[pair.pk for pair in mine]))
         for pair in mine:
             self.log_change(request, pair, [{"changed": {"name": what}}])
         self.message_user(request, f"{done} of {pairs.count()} {what}.", messages.SUCCESS)

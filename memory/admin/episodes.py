@@ -27,7 +27,7 @@ from memory.consolidation.episode_states import retry_dead_letters
 from memory.consolidation.undo import release_quarantined
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns
-from memory.models import Belief, Claim, Conversation, Episode, Evidence, RememberedFact, Remembrance, Role, Turn
+from memory.models import Belief, Claim, Conversation, Episode, Evidence, RememberedFact, RememberJob, Role, Turn
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ class ConversationAdmin(ReadOnlyAdmin[Conversation]):
         self.message_user(request, f"{retry_dead_turns(turns=mine)} to be read again.", messages.SUCCESS)
 
 
-class FactsOfRemembrance(ReadOnlyInline[RememberedFact, Remembrance]):
+class FactsOfRemembrance(ReadOnlyInline[RememberedFact, RememberJob]):
     model = RememberedFact
     fields = ("number", "text", "outcome_badge", "of_belief", "rival_outcome")
     ordering = ("number",)
@@ -336,8 +336,8 @@ class FactsOfRemembrance(ReadOnlyInline[RememberedFact, Remembrance]):
         return link_to(Belief, fact.belief_id)
 
 
-@admin.register(Remembrance)
-class RemembranceAdmin(ReadOnlyAdmin[Remembrance]):
+@admin.register(RememberJob)
+class RemembranceAdmin(ReadOnlyAdmin[RememberJob]):
     """A text, with how far it has come; the newest first."""
 
     actions = ("retry",)
@@ -353,28 +353,28 @@ class RemembranceAdmin(ReadOnlyAdmin[Remembrance]):
         ("Work", {"fields": (("claims", "failures"), ("due_at", "leased_until"), ("created_at", "done_at"))}),
     )
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Remembrance]:
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[RememberJob]:
         rows = super().get_queryset(request).select_related("episode", "workspace")
         return rows.defer("episode__search")
 
     @admin.display(description="text")
-    def told(self, row: Remembrance) -> str:
+    def told(self, row: RememberJob) -> str:
         return row.episode.text[:120]
 
     @admin.display(description="episode")
-    def of_episode(self, row: Remembrance) -> SafeString | str:
+    def of_episode(self, row: RememberJob) -> SafeString | str:
         return link_to(Episode, row.episode_id, text=row.episode.text)
 
     @admin.display(description="state", ordering="state")
-    def state_badge(self, row: Remembrance) -> SafeString:
+    def state_badge(self, row: RememberJob) -> SafeString:
         return badge(row.state)
 
     def has_curate_permission(self, request: HttpRequest) -> bool:
         return bool(workspaces_of(request, at_least=Role.CURATOR))
 
     @admin.action(description="Try the chosen failed ones again", permissions=["curate"])
-    def retry(self, request: HttpRequest, remembrances: models.QuerySet[Remembrance]) -> None:
+    def retry(self, request: HttpRequest, remembrances: models.QuerySet[RememberJob]) -> None:
         """Let failed texts of workspaces that the person curates be tried again, and say how many there were."""
-        chosen = Remembrance.objects.filter(pk__in=remembrances)
+        chosen = RememberJob.objects.filter(pk__in=remembrances)
         mine = member_rows(chosen, request=request, at_least=Role.CURATOR)
         self.message_user(request, f"{retry_failed(remembrances=mine)} to be tried again.", messages.SUCCESS)

@@ -28,7 +28,7 @@ from memory.facts.contradictions import (
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
 from memory.facts.reflection import DuplicatePair, backfill_subjects, list_prunable, propose_merges, prune, reflect
 from memory.ledger.transactions import Author
-from memory.models import Permission, Rival, RivalState, Workspace
+from memory.models import ContradictionCandidate, ContradictionState, Permission, Workspace
 
 MAX_LISTED = 1_000
 DEFAULT_LISTED = 100
@@ -273,7 +273,7 @@ class ContradictionQuery(StrictSerializer):
     """Which are listed, and how many."""
 
     state = serializers.ChoiceField(
-        RivalState.choices, required=False, help_text="Those in this state, instead of those to look at."
+        ContradictionState.choices, required=False, help_text="Those in this state, instead of those to look at."
     )
     limit = serializers.IntegerField(default=DEFAULT_LISTED, min_value=1, max_value=MAX_LISTED)
 
@@ -302,7 +302,7 @@ class SideSerializer(serializers.Serializer[Any]):
     statement = serializers.CharField()
 
 
-class ContradictionSerializer(serializers.ModelSerializer[Rival]):
+class ContradictionSerializer(serializers.ModelSerializer[ContradictionCandidate]):
     """Two beliefs of one project, user and language that may contradict each other."""
 
     beliefs = serializers.SerializerMethodField()
@@ -312,12 +312,12 @@ class ContradictionSerializer(serializers.ModelSerializer[Rival]):
     )
 
     class Meta:
-        model = Rival
+        model = ContradictionCandidate
         fields = ("id", "beliefs", "similarity", "state", "reason", "checked_at")
         read_only_fields = fields
 
     @extend_schema_field(SideSerializer(many=True))
-    def get_beliefs(self, rival: Rival) -> list[dict[str, str]]:
+    def get_beliefs(self, rival: ContradictionCandidate) -> list[dict[str, str]]:
         return [{"id": one.pk, "statement": one.statement} for one in (rival.first, rival.second)]
 
 
@@ -397,7 +397,7 @@ class ContradictionsView(APIView):
 
 
 def _list_contradictions(workspace: Workspace, most: int, state: str | None = None) -> dict[str, Any]:
-    rivals = list_contradiction_candidates(workspace=workspace, state=RivalState(state) if state else None)
+    rivals = list_contradiction_candidates(workspace=workspace, state=ContradictionState(state) if state else None)
     unasked = believed_candidates(workspace=workspace).only_alike().count()
     return {"total": rivals.count(), "unasked": unasked, "pairs": rivals[:most]}
 

@@ -25,7 +25,17 @@ from memory.domain.policy import BudgetPolicy, holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
 from memory.llm.call_log import CAP_REASONS
 from memory.llm.registry import fingerprint_models
-from memory.models import CallOutcome, ClusterJob, Cycle, CycleStep, ModelCall, Pause, PauseReason, Trigger, Workspace
+from memory.models import (
+    CallOutcome,
+    ClusterJob,
+    Cycle,
+    CycleStep,
+    ModelCall,
+    PauseReason,
+    Trigger,
+    Workspace,
+    WorkspacePause,
+)
 from memory.signals import cycle_ready
 
 log = structlog.get_logger(__name__)
@@ -248,13 +258,13 @@ class StepRun:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def find_pause(*, workspace: Workspace) -> Pause | None:
+def find_pause(*, workspace: Workspace) -> WorkspacePause | None:
     """Return why a workspace rests, None if it does not; changed settings or caps end a pause at once."""
-    pause: Pause | None = Pause.objects.in_force().filter(workspace=workspace).first()
+    pause: WorkspacePause | None = WorkspacePause.objects.in_force().filter(workspace=workspace).first()
     return pause if pause and not is_pause_outdated(pause=pause, workspace=workspace) else None
 
 
-def is_pause_outdated(*, pause: Pause, workspace: Workspace) -> bool:
+def is_pause_outdated(*, pause: WorkspacePause, workspace: Workspace) -> bool:
     """Tell whether what led to a pause has been changed since."""
     return pause.fingerprint != _pause_fingerprint(PauseReason(pause.reason), workspace)
 
@@ -262,7 +272,7 @@ def is_pause_outdated(*, pause: Pause, workspace: Workspace) -> bool:
 def find_paused_workspaces(*, workspaces: Iterable[Workspace]) -> set[int]:
     """Return which of some workspaces rest, by their numbers."""
     by_id = {workspace.pk: workspace for workspace in workspaces}
-    pauses = Pause.objects.in_force().filter(workspace__in=by_id)
+    pauses = WorkspacePause.objects.in_force().filter(workspace__in=by_id)
     return {
         pause.workspace_id
         for pause in pauses
@@ -272,11 +282,11 @@ def find_paused_workspaces(*, workspaces: Iterable[Workspace]) -> set[int]:
 
 def end_pause(*, workspace_id: int) -> bool:
     """End a workspace's pause, as a person asks; false if it did not rest."""
-    deleted, _ = Pause.objects.for_workspace(workspace_id).delete()
+    deleted, _ = WorkspacePause.objects.for_workspace(workspace_id).delete()
     return deleted > 0
 
 
-def describe_pause(pause: Pause) -> str:
+def describe_pause(pause: WorkspacePause) -> str:
     """Say in one line why a workspace rests."""
     return f"{pause.get_reason_display()}{f' ({pause.detail})' if pause.detail else ''}"
 
@@ -337,9 +347,9 @@ def _pause_after_cycle(cycle: Cycle, reason: PauseReason, detail: str) -> None:
 
 def pause_workspace(*, workspace_id: int, reason: PauseReason, detail: str, **about: object) -> None:
     """Write down that a workspace rests, and for how long by the database's clock; `about` is for the log."""
-    before = Pause.objects.select_for_update().filter(workspace=workspace_id).first()
+    before = WorkspacePause.objects.select_for_update().filter(workspace=workspace_id).first()
     failures = (before.failures if before else 0) + int(reason != PauseReason.CAP)
-    Pause.objects.update_or_create(
+    WorkspacePause.objects.update_or_create(
         workspace_id=workspace_id,
         defaults={
             "reason": reason,

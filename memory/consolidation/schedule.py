@@ -54,10 +54,10 @@ from memory.models import (
     Episode,
     Heartbeat,
     ModelCall,
-    Pause,
     StructuralJob,
     Trigger,
     Workspace,
+    WorkspacePause,
 )
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.search.prepared import run_prepared
@@ -152,7 +152,7 @@ def open_cycles_after_pause(*, now: datetime) -> list[str]:
 
     Whatever comes of the cycle ends the pause or moves it on, so that none is tried twice.
     """
-    pauses = Pause.objects.select_related("workspace").filter(workspace__in=Workspace.objects.open_to_cycles())
+    pauses = WorkspacePause.objects.select_related("workspace").filter(workspace__in=Workspace.objects.open_to_cycles())
     pauses = pauses.annotate(is_over=ExpressionWrapper(Q(until__lte=Now()), output_field=BooleanField()))
     pending = Episode.objects.pending().filter(workspace=OuterRef("workspace"))
     unfinished = StructuralJob.objects.carried_over().filter(workspace=OuterRef("workspace"))

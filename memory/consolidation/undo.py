@@ -38,11 +38,11 @@ from memory.models import (
     JobVerdict,
     Lineage,
     LineageKind,
+    RevokedEvidence,
+    RevokedLineage,
     StructuralJob,
     StructuralKind,
     Transition,
-    UndoneEvidence,
-    UndoneLineage,
 )
 from memory.models.cycles import UNDONE
 from memory.redaction.service import redact_for
@@ -67,8 +67,8 @@ def undo_cycle(*, cycle_id: str, actor: Actor, now: datetime, reason: str = "") 
     standings = read_status_origins(cycle=cycle, beliefs=beliefs)
     before = _read_before(cycle, touched, standings)
     held = quarantine_episodes(cycle=cycle)
-    evidence = _move_to_undone(Evidence.objects.filter(cycle=cycle), UndoneEvidence, now)
-    lineage = _move_to_undone(Lineage.objects.filter(cycle=cycle), UndoneLineage, now)
+    evidence = _move_to_undone(Evidence.objects.filter(cycle=cycle), RevokedEvidence, now)
+    lineage = _move_to_undone(Lineage.objects.filter(cycle=cycle), RevokedLineage, now)
     _refuse_open_jobs(cycle)
     for belief in beliefs:
         undoing.set_back(belief, standings[belief.pk], before.get(belief.pk), is_born=belief.pk in touched.born)

@@ -19,14 +19,14 @@ from memory.erasure.references import References
 from memory.models import (
     CallOutcome,
     ChildVerdict,
+    ContradictionCandidate,
     Episode,
     Evidence,
     JobVerdict,
     ModelCall,
-    Rival,
+    ShownMemory,
     StructuralChild,
     StructuralJob,
-    Surfaced,
     TextStatistics,
     Workspace,
 )
@@ -37,7 +37,7 @@ ERASED = "erased"  # why a structural job came to nothing, and what became of a 
 _BATCH = 1000
 # What undoing put aside names no call: it is found by the verdict that it came of.
 _UNDONE_REASONS = """
-UPDATE memory_undoneevidence u SET reason = '' WHERE u.reason <> '' AND (
+UPDATE memory_revokedevidence u SET reason = '' WHERE u.reason <> '' AND (
     EXISTS (SELECT FROM memory_jobverdict v JOIN memory_clusterjob j ON j.id = v.job_id
             WHERE v.episode_id = u.episode_id AND j.cycle_id = u.cycle_id AND v.call_id = ANY(%(calls)s))
     OR EXISTS (SELECT FROM memory_childverdict v JOIN memory_structuralchild c ON c.id = v.child_id
@@ -94,18 +94,19 @@ def anonymize_calls(*, calls: Collection[int]) -> None:
     ledger = ModelCall.objects.filter(pk__in=calls)
     ledger.filter(outcome__in=(CallOutcome.OPEN, CallOutcome.ABANDONED)).update(outcome=CallOutcome.TIMEOUT)
     ledger.update(reply="", error="", input_hash="")
-    for table in (Evidence, JobVerdict, ChildVerdict, Rival):
+    for table in (Evidence, JobVerdict, ChildVerdict, ContradictionCandidate):
         table._default_manager.filter(call__in=calls).exclude(reason="").update(reason="")
 
 
 # The database keeps the commonest words and values of columns for its planner.
 _TABLES = (
     "memory_episode", "memory_belief", "memory_beliefevent", "memory_transition", "memory_evidence",
-    "memory_undoneevidence", "memory_modelcall", "memory_clusterjob", "memory_jobverdict", "memory_structuraljob",
-    "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_surfaced", "memory_conversation",
+    "memory_revokedevidence", "memory_modelcall", "memory_clusterjob", "memory_jobverdict", "memory_structuraljob",
+    "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_shownmemory",
+    "memory_conversation",
     "memory_turn", "django_admin_log",
     "memory_entity", "memory_mention", "memory_box", "memory_boxmember", "memory_edge",
-    "memory_remembrance", "memory_rememberedfact", "memory_rival", "memory_claim",
+    "memory_rememberjob", "memory_rememberedfact", "memory_contradictioncandidate", "memory_claim",
 )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def drop_sessions(*, workspace: Workspace, sessions: Collection[str]) -> None:
     """Delete what is remembered of conversations of which no episode is left."""
     left = Episode.objects.for_workspace(workspace.pk).filter(session__in=sessions)
     gone = set(sessions) - set(left.values_list("session", flat=True).distinct())
-    Surfaced.objects.for_workspace(workspace.pk).filter(session__in=gone).delete()
+    ShownMemory.objects.for_workspace(workspace.pk).filter(session__in=gone).delete()
 
 
 def clear_statistics(*, workspace: Workspace) -> None:

@@ -17,18 +17,18 @@ from memory.models import (
     ChildVerdict,
     Claim,
     ClusterJob,
+    ContradictionCandidate,
     Episode,
     Evidence,
     JobVerdict,
     Lineage,
     ModelCall,
     RememberedFact,
-    Rival,
+    RevokedEvidence,
+    RevokedLineage,
     StructuralChild,
     StructuralJob,
     TurnEpisode,
-    UndoneEvidence,
-    UndoneLineage,
 )
 from memory.models.conversations import REASON_CONTRADICTED, REASON_EQUIVALENT
 
@@ -101,7 +101,7 @@ def _made_of(episodes: QuerySet[Any], claims: Collection[int]) -> Ids:
     """Find the beliefs whose founding cluster, or founding evidence, an episode is of; undone ones, too."""
     founded = ClusterJob.objects.filter(Q(members__episode__in=episodes) | Q(members__claim__in=claims))
     founding = Evidence.objects.filter(Q(episode__in=episodes) | Q(claim__in=claims), is_founding=True)
-    undone = UndoneEvidence.objects.filter(episode__in=episodes, cycle=F("belief__born_in"))
+    undone = RevokedEvidence.objects.filter(episode__in=episodes, cycle=F("belief__born_in"))
     made = founded.values_list("created_belief_id", flat=True), founding.values_list("belief_id", flat=True)
     return _ids([*made[0], *made[1], *undone.values_list("belief_id", flat=True)])
 
@@ -121,7 +121,7 @@ def _reach(beliefs: Collection[str], steps: Sequence[tuple[str, str]]) -> Ids:
     found, frontier = set(beliefs), set(beliefs)
     while frontier:
         near: set[str] = set()
-        for table in (Lineage, UndoneLineage):
+        for table in (Lineage, RevokedLineage):
             for here, there in steps:
                 rows = table._default_manager.filter(**{f"{here}__in": frontier}).exclude(reason__in=_NOT_QUOTING)
                 rows = rows.exclude(_WAS_THERE)
@@ -181,11 +181,13 @@ def _calls(
     return _ids([*made.values_list("pk", flat=True), *cited, *asked])
 
 
-def _rivals_of(beliefs: Ids) -> QuerySet[Rival]:
+def _rivals_of(beliefs: Ids) -> QuerySet[ContradictionCandidate]:
     """Find the pairs whose calls may have been shown some beliefs: one call shows several that have one in common."""
-    touching = Rival.objects.filter(Q(first__in=beliefs) | Q(second__in=beliefs)).values_list("first_id", "second_id")
+    touching = ContradictionCandidate.objects.filter(Q(first__in=beliefs) | Q(second__in=beliefs)).values_list(
+        "first_id", "second_id"
+    )
     shown = {key for pair in touching for key in pair}
-    return Rival.objects.filter(Q(first__in=shown) | Q(second__in=shown))
+    return ContradictionCandidate.objects.filter(Q(first__in=shown) | Q(second__in=shown))
 
 
 def founding_episodes(*, beliefs: Ids) -> Ids:

@@ -65,7 +65,7 @@ _OF_EPISODE = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.episode_id AN
 _OF_BELIEF = 'EXISTS (SELECT FROM memory_belief b WHERE b.id = t.{}_id AND b."user" = %(user)s)'
 
 _OF_REMEMBRANCE = """EXISTS (
-    SELECT FROM memory_remembrance r JOIN memory_episode e ON e.id = r.episode_id
+    SELECT FROM memory_rememberjob r JOIN memory_episode e ON e.id = r.episode_id
     WHERE r.id = t.remembrance_id AND e."user" = %(user)s
 )"""
 _OF_ENDS = 'EXISTS (SELECT FROM memory_episode e WHERE e.id = t.{}_id AND e."user" = %(user)s)'

@@ -32,8 +32,8 @@ from memory.llm.replies import Contradiction
 from memory.llm.requests import ContradictionRequest, EpisodeText
 from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.llm.types import FailureKind, LanguageModel
-from memory.models import Belief, Rival, RivalState, Workspace
-from memory.models.beliefs import RivalQuerySet
+from memory.models import Belief, ContradictionCandidate, ContradictionState, Workspace
+from memory.models.beliefs import ContradictionQuerySet
 
 log = structlog.get_logger(__name__)
 _MOST_ABOUT_ONE_THING = 100  # beliefs that tell of one thing; what more tell of says nothing of any two
@@ -42,14 +42,16 @@ UNREADABLE = "no answer that could be read"
 NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
 
 
-def find_contradiction_candidates(*, workspace: Workspace, now: datetime, most: int | None = None) -> list[Rival]:
+def find_contradiction_candidates(
+    *, workspace: Workspace, now: datetime, most: int | None = None
+) -> list[ContradictionCandidate]:
     """List the pairs that cannot both hold by a rule, and those alike enough to ask a model about; return the new ones.
 
     Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
     a rule tells the two apart. Raises Occupied where somebody is looking already.
     """
     most = most or settings.POLICY.rivals.pairs
-    listed = Rival.objects.for_workspace(workspace.pk).standing()
+    listed = ContradictionCandidate.objects.for_workspace(workspace.pk).standing()
     with scan_lock(workspace.pk):
         ruled = find_pairs_by_rule(
             workspace=workspace, besides=list(listed.suspected().values_list("first_id", "second_id"))
@@ -74,14 +76,16 @@ def _similar_pairs(workspace: Workspace, known: Collection[BeliefIds], most: int
 
 
 @transaction.atomic
-def _store_candidates(workspace: Workspace, found: Sequence[SuspectedPair], now: datetime) -> list[Rival]:
+def _store_candidates(
+    workspace: Workspace, found: Sequence[SuspectedPair], now: datetime
+) -> list[ContradictionCandidate]:
     """Store pairs, but for those of which one was erased since, or is believed no more.
 
     One that stood on the list for its likeness alone gets its rule.
     """
     lock_workspace(workspace.pk)
     rows = [
-        Rival(
+        ContradictionCandidate(
             workspace=workspace,
             first_id=one.pair.one.id,
             second_id=one.pair.other.id,
@@ -91,7 +95,7 @@ def _store_candidates(workspace: Workspace, found: Sequence[SuspectedPair], now:
         )
         for one in keep_active(found)
     ]
-    return Rival.objects.bulk_create(
+    return ContradictionCandidate.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["first", "second"], update_fields=["rule"]
     )
 
@@ -190,7 +194,7 @@ def check_contradiction_candidates(
     """
     if again:
         reopen_contradiction_candidates(
-            rivals=believed_candidates(workspace=workspace).filter(state=RivalState.NEEDS_A_PERSON)
+            rivals=believed_candidates(workspace=workspace).filter(state=ContradictionState.NEEDS_A_PERSON)
         )
     check = _CandidateCheck(workspace=workspace, now=now, model=language_model())
     by_rule = Case(When(rule="", then=Value(1)), default=Value(0), output_field=IntegerField())
@@ -208,7 +212,7 @@ class CandidateBatch:
     """Pairs that have a belief in common, asked about in one call."""
 
     common: Belief
-    rivals: tuple[Rival, ...]
+    rivals: tuple[ContradictionCandidate, ...]
 
     def request(self) -> ContradictionRequest:
         """Ask which of the others the common belief contradicts."""
@@ -226,11 +230,11 @@ class CandidateBatch:
 class CheckOutcome:
     """How many pairs came to which state, and why not all were answered; empty if all were."""
 
-    outcomes: Mapping[RivalState, int]
+    outcomes: Mapping[ContradictionState, int]
     stopped: str
 
 
-def _group_by_belief(rivals: Sequence[Rival]) -> list[CandidateBatch]:
+def _group_by_belief(rivals: Sequence[ContradictionCandidate]) -> list[CandidateBatch]:
     """Put together the pairs that have a belief in common, beginning with the belief that has the most of them."""
     left = dict(enumerate(rivals))
     batches = []
@@ -258,7 +262,7 @@ class _CandidateCheck:
     workspace: Workspace
     now: datetime
     model: LanguageModel
-    outcomes: Counter[RivalState] = field(default_factory=Counter)
+    outcomes: Counter[ContradictionState] = field(default_factory=Counter)
     stopped: str = ""
 
     def run(self, batches: Sequence[CandidateBatch], seconds: float) -> None:
@@ -278,7 +282,7 @@ class _CandidateCheck:
         )
         for failure in failures:
             self.stopped = _why(failure)
-            self._settle(by_key[failure.key].rivals, RivalState.NEEDS_A_PERSON, reason=self.stopped)
+            self._settle(by_key[failure.key].rivals, ContradictionState.NEEDS_A_PERSON, reason=self.stopped)
 
     def _hear(self, batch: CandidateBatch, answer: ModelAnswer) -> None:
         """Write down what a reply says of all of its pairs; what rules do not see stays open."""
@@ -286,22 +290,31 @@ class _CandidateCheck:
         assert isinstance(reply, Contradiction)  # it was asked about a contradiction
         places = reply.places(among=len(batch.rivals))
         if places is None:
-            self._settle(batch.rivals, RivalState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
+            self._settle(batch.rivals, ContradictionState.NEEDS_A_PERSON, reason=NO_SUCH_BELIEF, call_id=answer.call_id)
             return
         chosen = [batch.rivals[place] for place in places]
         others = [rival for rival in batch.rivals if rival not in chosen]
-        self._settle(chosen, RivalState.CONTRADICTS, reason=reply.reason, call_id=answer.call_id)
+        self._settle(chosen, ContradictionState.CONTRADICTS, reason=reply.reason, call_id=answer.call_id)
         if self.model.is_offline:
-            Rival.objects.unasked().filter(pk__in=[rival.pk for rival in others]).update(checked_at=self.now)
+            ContradictionCandidate.objects.unasked().filter(pk__in=[rival.pk for rival in others]).update(
+                checked_at=self.now
+            )
         else:
             reason = "" if chosen else reply.reason
-            self._settle(others, RivalState.COMPATIBLE, reason=reason, call_id=answer.call_id)
+            self._settle(others, ContradictionState.COMPATIBLE, reason=reason, call_id=answer.call_id)
 
-    def _settle(self, rivals: Sequence[Rival], state: RivalState, *, reason: str, call_id: int | None = None) -> None:
+    def _settle(
+        self,
+        rivals: Sequence[ContradictionCandidate],
+        state: ContradictionState,
+        *,
+        reason: str,
+        call_id: int | None = None,
+    ) -> None:
         """Write down what became of pairs, unless a curator was faster."""
         if not rivals:
             return
-        open_ones = Rival.objects.unasked().filter(pk__in=[rival.pk for rival in rivals])
+        open_ones = ContradictionCandidate.objects.unasked().filter(pk__in=[rival.pk for rival in rivals])
         self.outcomes[state] += open_ones.update(state=state, reason=reason, call=call_id, checked_at=self.now)
         log.info("rivals_checked", workspace=self.workspace.pk, pairs=len(rivals), state=state)
 
@@ -312,16 +325,18 @@ def _why(failure: FailedRequest) -> str:
     return f"{UNREADABLE if is_unreadable else NO_ANSWER}: {failure.kind.replace('_', ' ')}"
 
 
-_URGENCY = (RivalState.CONTRADICTS, RivalState.NEEDS_A_PERSON, RivalState.OPEN)
+_URGENCY = (ContradictionState.CONTRADICTS, ContradictionState.NEEDS_A_PERSON, ContradictionState.OPEN)
 
 
-def believed_candidates(*, workspace: Workspace) -> RivalQuerySet:
+def believed_candidates(*, workspace: Workspace) -> ContradictionQuerySet:
     """Return the pairs of which both are believed, whatever is known of them."""
-    rivals = Rival.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
+    rivals = ContradictionCandidate.objects.for_workspace(workspace.pk).standing().select_related("first", "second")
     return rivals.defer("first__search", "second__search")
 
 
-def list_contradiction_candidates(*, workspace: Workspace, state: RivalState | None = None) -> QuerySet[Rival]:
+def list_contradiction_candidates(
+    *, workspace: Workspace, state: ContradictionState | None = None
+) -> QuerySet[ContradictionCandidate]:
     """Return the pairs in a state, or those that somebody should look at: contradictions first.
 
     Of each state the most similar come before others. What is alike and no more is for a model to look at first.
@@ -332,11 +347,11 @@ def list_contradiction_candidates(*, workspace: Workspace, state: RivalState | N
     return standing.order_by(urgency, "-similarity", "first_id", "second_id")
 
 
-def dismiss_contradiction_candidates(*, rivals: QuerySet[Rival]) -> int:
+def dismiss_contradiction_candidates(*, rivals: QuerySet[ContradictionCandidate]) -> int:
     """Take pairs off the list until somebody opens them again, as a curator wants; return how many."""
-    return rivals.exclude(state=RivalState.DISMISSED).update(state=RivalState.DISMISSED)
+    return rivals.exclude(state=ContradictionState.DISMISSED).update(state=ContradictionState.DISMISSED)
 
 
-def reopen_contradiction_candidates(*, rivals: QuerySet[Rival]) -> int:
+def reopen_contradiction_candidates(*, rivals: QuerySet[ContradictionCandidate]) -> int:
     """Let the next check ask about pairs again, as a curator wants; return how many."""
-    return rivals.update(state=RivalState.OPEN, reason="", checked_at=None, call=None)
+    return rivals.update(state=ContradictionState.OPEN, reason="", checked_at=None, call=None)

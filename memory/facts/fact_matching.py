@@ -49,7 +49,7 @@ from memory.ledger.beliefs import (
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.transactions import Author, LineageInput, change_status, lock_existing_beliefs, record_lineage
 from memory.llm.requests import StatedBelief
-from memory.models import Belief, Claim, FactOutcome, LineageKind, RememberedFact, Remembrance, RivalOutcome
+from memory.models import Belief, Claim, FactOutcome, LineageKind, RememberedFact, RememberJob, RivalOutcome
 from memory.models.conversations import REASON_EQUIVALENT, REASON_REMEMBERED
 from memory.search.vectors import ComparisonScope, Vectors, store_belief_vectors
 
@@ -78,7 +78,7 @@ class Ruling:
 class FactMatcher:
     """One remembrance among the beliefs that are there; what it made itself it contradicts no more."""
 
-    remembrance: Remembrance
+    remembrance: RememberJob
     rulings: Mapping[ContradictionQuestion, Ruling]
     model: str  # that vectors are of
     now: datetime

@@ -29,7 +29,7 @@ from memory.llm.replies import Reply
 from memory.llm.requests import EpisodeText, Request
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.llm.types import CallFailed, FailureKind
-from memory.models import Episode, Remembrance, RemembranceState, Workspace
+from memory.models import Episode, RememberJob, RememberJobState, Workspace
 from memory.search.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from memory.signals import remembrance_ready
 
@@ -51,7 +51,7 @@ def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
         yield None
         return
     given_back = {"lease_owner": "", "leased_until": None}
-    kept = Remembrance.objects.filter(pk=remembrance_id, lease_owner=hold.owner)
+    kept = RememberJob.objects.filter(pk=remembrance_id, lease_owner=hold.owner)
     try:
         with keep_renewed(hold.renew):
             yield hold
@@ -65,13 +65,13 @@ def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
 class JobLease:
     """The right to work on one remembrance as it was when it was claimed."""
 
-    remembrance: Remembrance
+    remembrance: RememberJob
     owner: str
 
     @property
-    def mine(self) -> QuerySet[Remembrance]:
+    def mine(self) -> QuerySet[RememberJob]:
         """Select the remembrance while it is this holder's and waits."""
-        rows: QuerySet[Remembrance] = Remembrance.objects.queued().filter(
+        rows: QuerySet[RememberJob] = RememberJob.objects.queued().filter(
             pk=self.remembrance.pk, lease_owner=self.owner
         )
         return rows
@@ -110,31 +110,31 @@ class JobLease:
 
 def _take_lease(remembrance_id: int) -> JobLease | None:
     owner, policy = uuid.uuid4().hex, budget_policy()
-    free = Remembrance.objects.queued().free().filter(pk=remembrance_id)
+    free = RememberJob.objects.queued().free().filter(pk=remembrance_id)
     until = database_now(plus=policy.lease_seconds)
     again_at = database_now(plus=settings.POLICY.remember.resend_seconds)
     if not free.update(lease_owner=owner, leased_until=until, due_at=again_at, claims=F("claims") + 1):
         return None
-    remembrance = Remembrance.objects.select_related("workspace", "episode").get(pk=remembrance_id)
+    remembrance = RememberJob.objects.select_related("workspace", "episode").get(pk=remembrance_id)
     if remembrance.claims > policy.job_claims:
         give_up(remembrance=remembrance, reason=LEASED_TOO_OFTEN)
         return None
     return JobLease(remembrance=remembrance, owner=owner)
 
 
-def give_up(*, remembrance: Remembrance, reason: str) -> None:
+def give_up(*, remembrance: RememberJob, reason: str) -> None:
     """Leave a remembrance's episode to consolidation, which takes it up as any other.
 
     Beliefs of it that wait for a vector would be compared by nobody else: such a one rests as long as any failure does,
     and is then tried anew.
     """
-    waiting = Remembrance.objects.queued().filter(pk=remembrance.pk)
+    waiting = RememberJob.objects.queued().filter(pk=remembrance.pk)
     let_go = {"state_reason": reason, "lease_owner": "", "leased_until": None}
     if remembrance.facts.filter(is_unmatched=True).exists():
         rest = timedelta(hours=budget_policy().cooldown_hours).total_seconds()
         waiting.update(**let_go, claims=0, due_at=database_now(plus=rest))
     else:
-        waiting.update(**let_go, state=RemembranceState.FAILED, due_at=Now())
+        waiting.update(**let_go, state=RememberJobState.FAILED, due_at=Now())
     log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)
 
 
@@ -262,26 +262,26 @@ def collapse_spaces(text: str) -> str:
 @transaction.atomic
 def send_due_jobs() -> int:
     """Send what is due, each once however many sweep; what rests, or keeps no beliefs, is left. Return how many."""
-    waiting = set(Remembrance.objects.due().values_list("workspace_id", flat=True))
+    waiting = set(RememberJob.objects.due().values_list("workspace_id", flat=True))
     workspaces = list(Workspace.objects.believing().filter(pk__in=waiting))
     awake = {workspace.pk for workspace in workspaces} - find_paused_workspaces(workspaces=workspaces)
-    rows = Remembrance.objects.due().filter(workspace__in=awake).order_by("due_at")
+    rows = RememberJob.objects.due().filter(workspace__in=awake).order_by("due_at")
     due = list(
         rows.select_for_update(skip_locked=True, of=("self",), no_key=True).values_list("pk", flat=True)[:_SENT_AT_ONCE]
     )
     again_at = database_now(plus=settings.POLICY.remember.resend_seconds)
-    Remembrance.objects.filter(pk__in=due).update(due_at=again_at)
+    RememberJob.objects.filter(pk__in=due).update(due_at=again_at)
     for remembrance_id in due:
-        remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
+        remembrance_ready.send(sender=RememberJob, remembrance_id=remembrance_id)
     return len(due)
 
 
-def list_failed(*, workspace_id: int) -> QuerySet[Remembrance]:
+def list_failed(*, workspace_id: int) -> QuerySet[RememberJob]:
     """Return a workspace's remembrances that failed, the latest first; `due_at` says when."""
-    return Remembrance.objects.for_workspace(workspace_id).failed().order_by("-due_at", "pk")
+    return RememberJob.objects.for_workspace(workspace_id).failed().order_by("-due_at", "pk")
 
 
-def retry_failed(*, remembrances: QuerySet[Remembrance]) -> int:
+def retry_failed(*, remembrances: QuerySet[RememberJob]) -> int:
     """Let the failed among some remembrances wait for a worker as if they had never failed; return how many."""
-    failed = Remembrance.objects.failed().filter(pk__in=remembrances.order_by().values("pk"))
-    return failed.update(state=RemembranceState.QUEUED, state_reason="", claims=0, failures=0, due_at=Now())
+    failed = RememberJob.objects.failed().filter(pk__in=remembrances.order_by().values("pk"))
+    return failed.update(state=RememberJobState.QUEUED, state_reason="", claims=0, failures=0, due_at=Now())

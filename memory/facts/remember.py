@@ -79,8 +79,8 @@ from memory.models import (
     Lineage,
     LineageKind,
     RememberedFact,
-    Remembrance,
-    RemembranceState,
+    RememberJob,
+    RememberJobState,
     RivalOutcome,
     Workspace,
 )
@@ -108,7 +108,7 @@ def remember(*, line: Mapping[str, object], arrival: IngestContext) -> Remembere
         if isinstance(outcome, Rejected):
             return outcome
         remembrance = _ensure_job(outcome, arrival)
-    if remembrance and remembrance.state == RemembranceState.QUEUED:
+    if remembrance and remembrance.state == RememberJobState.QUEUED:
         _start_job(remembrance, arrival)
     return _answer(outcome, remembrance)
 
@@ -136,7 +136,7 @@ class Remembered:
     reason: str = ""  # why beliefs are still to come, where something stands in their way
 
 
-def _start_job(remembrance: Remembrance, arrival: IngestContext) -> None:
+def _start_job(remembrance: RememberJob, arrival: IngestContext) -> None:
     """Work while the caller waits, or tell a worker: also where a call may take longer than a caller waits."""
     seconds = settings.POLICY.remember.answer_seconds
     if not may_ask_now(workspace=arrival.workspace):
@@ -144,12 +144,12 @@ def _start_job(remembrance: Remembrance, arrival: IngestContext) -> None:
     elif holds_a_call(seconds=seconds, budget=settings.POLICY.budget):
         _try_now(remembrance, arrival.now, seconds)
     else:
-        Remembrance.objects.queued().filter(pk=remembrance.pk, state_reason="").update(state_reason=LONGER_THAN_ANSWERS)
+        RememberJob.objects.queued().filter(pk=remembrance.pk, state_reason="").update(state_reason=LONGER_THAN_ANSWERS)
         remembrance.refresh_from_db(fields=["state", "state_reason"])
         _wake_worker(remembrance.pk)
 
 
-def _try_now(remembrance: Remembrance, now: datetime, seconds: float) -> None:
+def _try_now(remembrance: RememberJob, now: datetime, seconds: float) -> None:
     """Work for so long; whatever fails, the text is stored, and the sweeper comes back to it."""
     try:
         run_remember_job(remembrance_id=remembrance.pk, now=now, seconds=seconds)
@@ -163,11 +163,11 @@ def may_ask_now(*, workspace: Workspace) -> bool:
     return not language_model().is_offline and find_pause(workspace=workspace) is None
 
 
-def _ensure_job(outcome: Stored, arrival: IngestContext) -> Remembrance | None:
+def _ensure_job(outcome: Stored, arrival: IngestContext) -> RememberJob | None:
     """Note that an episode's facts are wanted, once; nothing is wanted of what was forgotten."""
     if outcome.is_forgotten or not arrival.workspace.keeps_beliefs:
         return None
-    remembrance, _ = Remembrance.objects.get_or_create(
+    remembrance, _ = RememberJob.objects.get_or_create(
         episode_id=outcome.id,
         defaults={
             "workspace": arrival.workspace,
@@ -181,13 +181,13 @@ def _ensure_job(outcome: Stored, arrival: IngestContext) -> Remembrance | None:
 
 
 def _wake_worker(remembrance_id: int) -> None:
-    remembrance_ready.send(sender=Remembrance, remembrance_id=remembrance_id)
+    remembrance_ready.send(sender=RememberJob, remembrance_id=remembrance_id)
 
 
-def _answer(outcome: Stored, remembrance: Remembrance | None) -> Remembered:
+def _answer(outcome: Stored, remembrance: RememberJob | None) -> Remembered:
     return Remembered(
         episode_id=outcome.id,
-        state=RemembranceState.QUEUED if remembrance and _is_unfinished(remembrance) else RemembranceState.DONE,
+        state=RememberJobState.QUEUED if remembrance and _is_unfinished(remembrance) else RememberJobState.DONE,
         beliefs=actions_of(remembrance=remembrance) if remembrance else (),
         is_duplicate=outcome.is_duplicate,
         is_forgotten=outcome.is_forgotten,
@@ -195,19 +195,19 @@ def _answer(outcome: Stored, remembrance: Remembrance | None) -> Remembered:
     )
 
 
-def _reason_of(remembrance: Remembrance) -> str:
+def _reason_of(remembrance: RememberJob) -> str:
     """Say why a text waits, or was left to consolidation; what a server said of it is for people who run this alone."""
     kind = remembrance.state_reason.partition(":")[0]
     reason = f"no model answers ({kind})" if kind in set(FailureKind) else remembrance.state_reason
-    return f"left to consolidation: {reason}" if remembrance.state == RemembranceState.FAILED else reason
+    return f"left to consolidation: {reason}" if remembrance.state == RememberJobState.FAILED else reason
 
 
-def _is_unfinished(remembrance: Remembrance) -> bool:
+def _is_unfinished(remembrance: RememberJob) -> bool:
     """Tell whether beliefs may still follow: of what failed they do by consolidation."""
-    return remembrance.state != RemembranceState.DONE
+    return remembrance.state != RememberJobState.DONE
 
 
-def actions_of(*, remembrance: Remembrance) -> tuple[BeliefAction, ...]:
+def actions_of(*, remembrance: RememberJob) -> tuple[BeliefAction, ...]:
     """List what a remembrance did to beliefs, each belief once, in the order of its facts."""
     actions: dict[str, str] = {}
     for fact in remembrance.facts.all():
@@ -466,7 +466,7 @@ def check_not_forgotten(*, episode: Episode) -> None:
 
 
 def _finish(hold: JobLease, now: datetime, *, reason: str = "") -> None:
-    hold.mine.update(state=RemembranceState.DONE, state_reason=reason, done_at=now, failures=0)
+    hold.mine.update(state=RememberJobState.DONE, state_reason=reason, done_at=now, failures=0)
 
 
 def ask_for_ruling(*, hold: JobLease, budget: CallBudget, question: ContradictionQuestion) -> Ruling:

@@ -96,7 +96,7 @@ SELECT e.id, e.number, e.project_id, e."user", e.session, e.speaker, e.language,
 FROM memory_episode e
 """
 _ADVANCE_MARK = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, next_at, extractions)
+INSERT INTO memory_maintenancestate AS u (workspace_id, linked_number, next_number, next_at, extractions)
 SELECT %(workspace)s, 0, coalesce(max(number), 0), now(), 0 FROM memory_episode WHERE workspace_id = %(workspace)s
 ON CONFLICT (workspace_id) DO UPDATE
 SET linked_number = u.next_number, next_number = greatest(EXCLUDED.next_number, u.next_number), next_at = now()
@@ -383,7 +383,7 @@ def advance_linked_mark(*, workspace_id: int, policy: GraphPolicy) -> None:
 
 
 _DUE = f"""
-SELECT w.id FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+SELECT w.id FROM memory_workspace w LEFT JOIN memory_maintenancestate u ON u.workspace_id = w.id
 WHERE EXISTS (
     SELECT FROM memory_episode e
     WHERE e.workspace_id = w.id AND e.number > coalesce(u.linked_number, 0) AND {_IS_UNLINKED}
@@ -393,7 +393,7 @@ ORDER BY w.id
 
 _COUNT = f"""
 SELECT count(*) FROM (
-    SELECT FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+    SELECT FROM memory_workspace w LEFT JOIN memory_maintenancestate u ON u.workspace_id = w.id
     JOIN memory_episode e ON e.workspace_id = w.id AND e.number > coalesce(u.linked_number, 0)
     WHERE {_IS_UNLINKED} AND (%(workspace)s::bigint IS NULL OR w.id = %(workspace)s) LIMIT %(most)s
 ) waiting
@@ -403,6 +403,6 @@ _NAMED = f"{_READ} WHERE e.id = ANY(%(ids)s) AND e.status = 'active' ORDER BY e.
 
 _UNLINKED = f"""{_READ}
 WHERE e.workspace_id = %(workspace)s AND {_IS_UNLINKED} AND e.number > greatest(
-    %(above)s, (SELECT u.linked_number FROM memory_upkeep u WHERE u.workspace_id = %(workspace)s))
+    %(above)s, (SELECT u.linked_number FROM memory_maintenancestate u WHERE u.workspace_id = %(workspace)s))
 ORDER BY e.number LIMIT %(most)s
 """  # noqa: S608  (as above)

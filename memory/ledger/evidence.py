@@ -33,7 +33,7 @@ WITH RECURSIVE given AS MATERIALIZED (
         %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
     ) WITH ORDINALITY AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, place)
 ), shown AS (
-    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_surfaced s
+    SELECT s.session, s.belief_id, s.surfaced_at FROM memory_shownmemory s
     WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
         SELECT e.session FROM given g JOIN memory_episode e ON e.id = g.episode_id
         WHERE e.source = 'ai' AND e.session <> '')

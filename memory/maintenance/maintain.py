@@ -54,11 +54,11 @@ WHERE e.workspace_id = %(workspace)s AND e.confirmed_at IS NOT NULL AND e.status
     OR EXISTS (SELECT FROM memory_edge g WHERE g.target_id = e.id AND g.last_seen_at < e.confirmed_at))
 """
 _COUNT_EXTRACTION = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions) VALUES (%s, 0, 0, 1)
+INSERT INTO memory_maintenancestate AS u (workspace_id, linked_number, next_number, extractions) VALUES (%s, 0, 0, 1)
 ON CONFLICT (workspace_id) DO UPDATE SET extractions = u.extractions + 1
 """
 _FIND_DUE = """
-SELECT w.id FROM memory_workspace w LEFT JOIN memory_upkeep u ON u.workspace_id = w.id
+SELECT w.id FROM memory_workspace w LEFT JOIN memory_maintenancestate u ON u.workspace_id = w.id
 WHERE u.extractions >= %(extractions)s OR (
     (u.maintained_at IS NULL OR u.maintained_at < %(before)s) AND (
         u.extractions > 0
@@ -70,7 +70,7 @@ WHERE u.extractions >= %(extractions)s OR (
 ORDER BY w.id
 """
 _RECORD_MAINTENANCE = """
-INSERT INTO memory_upkeep AS u (workspace_id, linked_number, next_number, extractions, maintained_at)
+INSERT INTO memory_maintenancestate AS u (workspace_id, linked_number, next_number, extractions, maintained_at)
 VALUES (%(workspace)s, 0, 0, 0, %(now)s)
 ON CONFLICT (workspace_id) DO UPDATE
 SET extractions = greatest(u.extractions - %(waiting)s, 0), maintained_at = %(now)s
@@ -319,7 +319,7 @@ def find_due_workspaces(*, now: datetime, policy: Policy) -> list[int]:
 def read_extraction_count(*, workspace_id: int) -> int:
     """Return how many extractions there were since a workspace was maintained last."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT extractions FROM memory_upkeep WHERE workspace_id = %s", [workspace_id])
+        cursor.execute("SELECT extractions FROM memory_maintenancestate WHERE workspace_id = %s", [workspace_id])
         row = cursor.fetchone()
     return row[0] if row else 0
 

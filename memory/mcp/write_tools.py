@@ -63,7 +63,7 @@ from memory.mcp.interface import (
     UserName,
     tool,
 )
-from memory.models import Belief, Permission, Rival
+from memory.models import Belief, ContradictionCandidate, Permission
 from memory.models.beliefs import Timeframe
 from memory.recall.usage import Feedback, give_feedback
 
@@ -432,7 +432,7 @@ def _faded_answer(one: DecayedBelief) -> FadedTold:
     )
 
 
-def _contradiction_answer(rival: Rival) -> PairTold:
+def _contradiction_answer(rival: ContradictionCandidate) -> PairTold:
     return PairTold(
         pair=rival.pk,
         ids=[rival.first_id, rival.second_id],

@@ -254,7 +254,7 @@ class ModelCallEpisode(models.Model):
         return f"{self.call_id} saw {self.episode_id}"
 
 
-class Surfaced(models.Model):
+class ShownMemory(models.Model):
     """Echo: a memory that was shown to a session, and when it was first."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
@@ -280,7 +280,7 @@ class Surfaced(models.Model):
         return f"{self.belief_id or self.episode_id} in {self.session}"
 
 
-class UndoneEvidence(models.Model):
+class RevokedEvidence(models.Model):
     """A row of evidence that counted from `created_at` until `undone_at`, both domain time."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
@@ -302,7 +302,7 @@ class UndoneEvidence(models.Model):
         return f"{self.episode_id} {self.verdict} {self.belief_id}, undone"
 
 
-class UndoneLineage(models.Model):
+class RevokedLineage(models.Model):
     """A row of lineage that stood from `created_at` until `undone_at`, both domain time."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
@@ -340,14 +340,14 @@ REDELIVERIES = "redeliveries"
 REDELIVERY_REASONS = ("redelivered", "retried")  # by the broker; after a lost worker or an outage
 
 
-class TallyQuerySet(models.QuerySet["Tally"]):
+class TallyQuerySet(models.QuerySet["MetricCounter"]):
     def add(self, *, name: str, label: str) -> None:
         """Count one more; any number of processes may do so at once."""
-        self.bulk_create([Tally(name=name, label=label)], ignore_conflicts=True)
+        self.bulk_create([MetricCounter(name=name, label=label)], ignore_conflicts=True)
         self.filter(name=name, label=label).update(count=F("count") + 1)
 
 
-class Tally(models.Model):
+class MetricCounter(models.Model):
     """A count by name and label. Belongs to no workspace."""
 
     name = models.CharField(max_length=40)

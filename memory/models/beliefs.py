@@ -352,7 +352,7 @@ class Link(models.Model):
         return f"{self.belief_id} – {self.other_id}"
 
 
-class RivalState(models.TextChoices):
+class ContradictionState(models.TextChoices):
     OPEN = "open", "nobody was asked"
     CONTRADICTS = "contradicts", "a model finds that they contradict each other"
     COMPATIBLE = "compatible", "a model finds no contradiction"
@@ -360,32 +360,32 @@ class RivalState(models.TextChoices):
     DISMISSED = "dismissed", "a curator wants to see it no more"
 
 
-class RivalQuerySet(WorkspaceQuerySet):
+class ContradictionQuerySet(WorkspaceQuerySet):
     def standing(self) -> Self:
         """Keep the pairs of which both are believed: what was revised, split or merged takes its pairs along."""
         return self.filter(first__status=BeliefStatus.ACTIVE, second__status=BeliefStatus.ACTIVE)
 
     def suspected(self) -> Self:
         """Leave out the pairs that are only alike."""
-        return self.exclude(state=RivalState.OPEN, rule="")
+        return self.exclude(state=ContradictionState.OPEN, rule="")
 
     def only_alike(self) -> Self:
         """Keep the pairs that nobody was asked about, and that contradict each other by no rule."""
-        return self.filter(state=RivalState.OPEN, rule="")
+        return self.filter(state=ContradictionState.OPEN, rule="")
 
     def unasked(self) -> Self:
         """Keep the pairs that nobody was asked about."""
-        return self.filter(state=RivalState.OPEN)
+        return self.filter(state=ContradictionState.OPEN)
 
 
-class Rival(models.Model):
+class ContradictionCandidate(models.Model):
     """R11: two beliefs of one project, user and language that may contradict each other, by a rule or by likeness."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     first = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+", help_text="The lesser id.")
     second = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="+")
     similarity = models.FloatField(help_text="On the reference scale, when it was found.")
-    state = models.CharField(max_length=14, choices=RivalState.choices, default=RivalState.OPEN)
+    state = models.CharField(max_length=14, choices=ContradictionState.choices, default=ContradictionState.OPEN)
     reason = models.TextField(blank=True, default="", help_text="The model's, or why no model could tell.")
     rule = models.CharField(
         max_length=200,
@@ -397,13 +397,13 @@ class Rival(models.Model):
     call = models.ForeignKey("memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField()
 
-    objects = RivalQuerySet.as_manager()
+    objects = ContradictionQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["first", "second"], name="beliefs_are_rivals_once"),
             models.CheckConstraint(condition=Q(first__lt=F("second")), name="rivals_are_in_order"),
-            models.CheckConstraint(condition=Q(state__in=RivalState.values), name="rival_state_known"),
+            models.CheckConstraint(condition=Q(state__in=ContradictionState.values), name="rival_state_known"),
         ]
         indexes = [models.Index(fields=["workspace", "state", "-similarity"], name="rivals_by_state")]
 

@@ -177,20 +177,20 @@ REASON_EQUIVALENT = "it says what another belief says"
 REASON_BACKFILLED = "subject read off the statement"  # why a belief got one that came without (R13)
 
 
-class RemembranceState(models.TextChoices):
+class RememberJobState(models.TextChoices):
     QUEUED = "queued", "waits for a model"
     DONE = "done", "done"
     FAILED = "failed", "left to consolidation"
 
 
-class RemembranceQuerySet(WorkspaceQuerySet):
+class RememberJobQuerySet(WorkspaceQuerySet):
     def queued(self) -> Self:
         """Keep what has not come to its end."""
-        return self.filter(state=RemembranceState.QUEUED)
+        return self.filter(state=RememberJobState.QUEUED)
 
     def failed(self) -> Self:
         """Keep what was left to consolidation."""
-        return self.filter(state=RemembranceState.FAILED)
+        return self.filter(state=RememberJobState.FAILED)
 
     def free(self) -> Self:
         """Keep what nobody works on, by the database's clock."""
@@ -201,14 +201,14 @@ class RemembranceQuerySet(WorkspaceQuerySet):
         return self.queued().free().filter(due_at__lte=Now())
 
 
-class Remembrance(models.Model):
+class RememberJob(models.Model):
     """R1: an episode whose facts become beliefs without waiting for a cycle."""
 
     episode = models.OneToOneField(Episode, on_delete=models.CASCADE, related_name="remembrance")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     actor = models.CharField(max_length=200, help_text="Who had it remembered.")
     is_limited = models.BooleanField(default=False, help_text="By a key limited to projects: global beliefs stay.")
-    state = models.CharField(max_length=6, choices=RemembranceState.choices, default=RemembranceState.QUEUED)
+    state = models.CharField(max_length=6, choices=RememberJobState.choices, default=RememberJobState.QUEUED)
     state_reason = models.CharField(max_length=200, blank=True, default="", help_text="Why it waits, or failed.")
     created_at = models.DateTimeField()
     done_at = models.DateTimeField(null=True, blank=True, help_text="Domain time.")
@@ -219,11 +219,11 @@ class Remembrance(models.Model):
     claims = models.PositiveIntegerField(default=0, help_text="Workers that took it up and never gave it back.")
     failures = models.PositiveIntegerField(default=0, help_text="Tries in a row that brought no answer.")
 
-    objects = RemembranceQuerySet.as_manager()
+    objects = RememberJobQuerySet.as_manager()
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(state__in=RemembranceState.values), name="remembrance_state_known")
+            models.CheckConstraint(condition=Q(state__in=RememberJobState.values), name="remembrance_state_known")
         ]
         indexes = [models.Index(fields=["due_at"], condition=Q(state="queued"), name="remembrance_due")]
 
@@ -248,7 +248,7 @@ class RememberedFact(models.Model):
     """One fact of a remembered text, and what became of it; it goes with the belief that says it."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
-    remembrance = models.ForeignKey(Remembrance, on_delete=models.CASCADE, related_name="facts")
+    remembrance = models.ForeignKey(RememberJob, on_delete=models.CASCADE, related_name="facts")
     number = models.PositiveSmallIntegerField()
     text = models.TextField()
     fact_type = models.CharField(max_length=13, choices=FactType.choices, default=FactType.FACTUAL)

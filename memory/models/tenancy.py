@@ -192,7 +192,7 @@ class PauseQuerySet(WorkspaceQuerySet):
         return self.filter(until__gt=Now())
 
 
-class Pause(models.Model):
+class WorkspacePause(models.Model):
     """B9: one row for a workspace that rests, or that has begun again and not got anything done yet."""
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, primary_key=True, related_name="pause")
@@ -214,7 +214,7 @@ class Pause(models.Model):
         return f"{self.workspace_id} {self.reason}"
 
 
-class Upkeep(models.Model):
+class MaintenanceState(models.Model):
     """Up to where memories are linked, and how many extractions wait for maintenance.
 
     Numbers are drawn before rows are there for all to see: so the mark follows to a number only some time after it was

@@ -33,9 +33,9 @@ from memory.models import (
     GateDecision,
     JobVerdict,
     Lineage,
+    RevokedEvidence,
     Transition,
     Turn,
-    UndoneEvidence,
 )
 from memory.models.conversations import WAITING_STATES
 from memory.recall.query import MemoryType
@@ -201,7 +201,7 @@ def _claims_of(rows: Sequence[Evidence]) -> dict[str, str]:
     return {row.episode_id: sentences[row.claim_id] for row in rows if row.claim_id in sentences}
 
 
-def _evidence_line(row: Evidence | UndoneEvidence, weight: float, claims: Mapping[str, str]) -> EvidenceLine:
+def _evidence_line(row: Evidence | RevokedEvidence, weight: float, claims: Mapping[str, str]) -> EvidenceLine:
     return EvidenceLine(
         episode=row.episode_id,
         text=row.episode.text,

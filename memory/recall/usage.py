@@ -22,7 +22,7 @@ from memory.domain.policy import StrengthPolicy
 from memory.domain.scoring import grow_stability, retrieval_strength
 from memory.domain.taxonomy import Category, Knowledge, knowledge_of_belief
 from memory.ledger.transactions import NotFound
-from memory.models import Belief, BeliefAccess, Episode, Surfaced, Workspace
+from memory.models import Belief, BeliefAccess, Episode, ShownMemory, Workspace
 from memory.recall.query import MemoryType, RecalledMemory
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 from memory.search.prepared import TimedSearch, raw_cursor, run_prepared
@@ -96,13 +96,13 @@ def note_shown(*, workspace: Workspace, session: str, memories: Iterable[Recalle
 
 def shown_beliefs(*, workspace: Workspace, session: str) -> set[str]:
     """Name the beliefs that were shown to a session."""
-    rows = Surfaced.objects.for_workspace(workspace).filter(session=session, belief__isnull=False)
+    rows = ShownMemory.objects.for_workspace(workspace).filter(session=session, belief__isnull=False)
     return set(rows.values_list("belief_id", flat=True))
 
 
 # Rows are written in one order, so that two recalls never wait for each other in a circle.
 _NOTE_SHOWN = """
-INSERT INTO memory_surfaced (workspace_id, session, belief_id, episode_id, surfaced_at)
+INSERT INTO memory_shownmemory (workspace_id, session, belief_id, episode_id, surfaced_at)
 SELECT %(workspace)s::bigint, %(session)s::text, shown.belief_id, shown.episode_id, %(now)s::timestamptz FROM (
     SELECT id AS belief_id, NULL::varchar AS episode_id FROM memory_belief WHERE id = ANY(%(ids)s::text[])
     UNION ALL SELECT NULL::varchar, id FROM memory_episode WHERE id = ANY(%(ids)s::text[])

@@ -17,6 +17,7 @@ from memory.models import (
     Claim,
     ClusterJob,
     ClusterMember,
+    ContradictionCandidate,
     Conversation,
     Cycle,
     CycleStep,
@@ -35,8 +36,7 @@ from memory.models import (
     ModelCallEpisode,
     Project,
     RememberedFact,
-    Remembrance,
-    Rival,
+    RememberJob,
     Role,
     StructuralChild,
     StructuralJob,
@@ -73,9 +73,9 @@ class Scene:
     conversation: Conversation
     entity: Entity
     edge: Edge
-    rival: Rival
+    rival: ContradictionCandidate
     box: Box
-    remembrance: Remembrance
+    remembrance: RememberJob
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -191,9 +191,9 @@ def _say(name: str, *, workspace: Workspace) -> Conversation:
     return conversation
 
 
-def _remember(name: str, *, episode: Episode, belief: Belief) -> Remembrance:
+def _remember(name: str, *, episode: Episode, belief: Belief) -> RememberJob:
     """Store a text that was remembered at once, with its fact."""
-    told = Remembrance.objects.create(
+    told = RememberJob.objects.create(
         workspace=episode.workspace, episode=episode, actor=f"agent of {name}", state="done", created_at=NOW,
         done_at=NOW,
     )  # fmt: skip
@@ -204,11 +204,11 @@ def _remember(name: str, *, episode: Episode, belief: Belief) -> Remembrance:
     return told
 
 
-def _oppose(name: str, *, belief: Belief, call: ModelCall) -> Rival:
+def _oppose(name: str, *, belief: Belief, call: ModelCall) -> ContradictionCandidate:
     """Store a belief that may contradict another one, and that nobody could tell whether it does."""
     other = factories.belief(workspace=belief.workspace, statement=f"The rival of {name} holds.")
     first, second = sorted((belief, other), key=lambda each: each.pk)
-    return Rival.objects.create(
+    return ContradictionCandidate.objects.create(
         workspace=belief.workspace, first=first, second=second, similarity=0.7, state="needs_a_person",
         reason=f"A doubt of {name}.", checked_at=NOW, call=call, created_at=NOW,
     )  # fmt: skip

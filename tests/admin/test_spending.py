@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.llm.registry import fingerprint_models
-from memory.models import Conversation, Cycle, Episode, Pause, Redaction, Remembrance, Role, Turn, Workspace
+from memory.models import Conversation, Cycle, Episode, Redaction, RememberJob, Role, Turn, Workspace, WorkspacePause
 from tests import factories
 from tests.admin.scene import Scene
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 SignIn = Callable[[Workspace, Role], Client]
 
 
-def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Conversation | Remembrance) -> None:
+def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Conversation | RememberJob) -> None:
     address = reverse(f"admin:memory_{model}_changelist")
     client.post(address, {"action": action, "_selected_action": [row.pk for row in rows]}, follow=True)
 
@@ -26,7 +26,7 @@ def act(client: Client, model: str, action: str, *rows: Workspace | Episode | Co
 @pytest.fixture
 def stopped(ours: Scene) -> Workspace:
     """A workspace whose key was refused."""
-    Pause.objects.create(
+    WorkspacePause.objects.create(
         workspace=ours.workspace, reason="auth", detail="no such key", failures=1,
         until=timezone.now() + timedelta(hours=6), fingerprint=fingerprint_models(),
     )  # fmt: skip
@@ -44,7 +44,7 @@ def test_an_owner_resumes(stopped: Workspace, sign_in: SignIn, role: Role, resum
     """B9: the rest is over and a cycle started."""
     before = Cycle.objects.open().filter(workspace=stopped).count()
     act(sign_in(stopped, role), "workspace", "resume", stopped)
-    assert Pause.objects.exists() == (not resumes)
+    assert WorkspacePause.objects.exists() == (not resumes)
     assert Cycle.objects.open().filter(workspace=stopped).count() == max(before, int(resumes))
 
 
@@ -76,14 +76,14 @@ def test_a_curator_has_turns_read_again(ours: Scene, sign_in: SignIn, role: Role
 def test_a_curator_has_texts_remembered_again(ours: Scene, sign_in: SignIn, role: Role, state: str) -> None:
     """R1: those that were chosen, and only of the person's own workspaces."""
     failed, other = (given_up(workspace) for workspace in (ours.workspace, factories.workspace()))
-    act(sign_in(ours.workspace, role), "remembrance", "retry", failed, other)
-    states = dict(Remembrance.objects.filter(pk__in=[failed.pk, other.pk]).values_list("pk", "state"))
+    act(sign_in(ours.workspace, role), "rememberjob", "retry", failed, other)
+    states = dict(RememberJob.objects.filter(pk__in=[failed.pk, other.pk]).values_list("pk", "state"))
     assert states == {failed.pk: state, other.pk: "failed"}
 
 
-def given_up(workspace: Workspace) -> Remembrance:
+def given_up(workspace: Workspace) -> RememberJob:
     """Store a text that cost too many workers."""
-    return Remembrance.objects.create(
+    return RememberJob.objects.create(
         workspace=workspace, episode=factories.episode(workspace=workspace), actor="someone", state="failed",
         state_reason="it cost 5 workers", created_at=factories.NOW,
     )  # fmt: skip

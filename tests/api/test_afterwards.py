@@ -15,7 +15,7 @@ from django.test import RequestFactory
 from rest_framework.renderers import JSONRenderer
 
 from memory.api.recall import AnswerResponse, _run_deferred, run_after_response
-from memory.models import Episode, EpisodeAccess, Surfaced, Workspace
+from memory.models import Episode, EpisodeAccess, ShownMemory, Workspace
 from tests import factories
 from tests.recall.memories import remembered
 
@@ -80,7 +80,7 @@ def test_what_a_session_was_shown_is_known_before_it_can_go_on(
 ) -> None:
     """Echo."""
     ask(session="s-1")
-    assert list(Surfaced.objects.values_list("session", "episode")) == [("s-1", tea.pk)]
+    assert list(ShownMemory.objects.values_list("session", "episode")) == [("s-1", tea.pk)]
     assert (counted(), connection.in_atomic_block) == ([1], False)
 
 

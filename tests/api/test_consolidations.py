@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from memory.llm.registry import fingerprint_models
-from memory.models import Cycle, CycleStep, ModelCall, Pause, Workspace
+from memory.models import Cycle, CycleStep, ModelCall, Workspace, WorkspacePause
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -146,7 +146,7 @@ def test_without_beliefs_no_cycle_starts(workspace: Workspace, curator: Caller, 
 
 def test_a_cycle_started_while_the_workspace_rests_says_so(workspace: Workspace, curator: Caller) -> None:
     """B9: by hand it starts all the same, with a note why it would not have started by itself."""
-    Pause.objects.create(
+    WorkspacePause.objects.create(
         workspace=workspace, reason="failures", detail="server: no", failures=3,
         until=timezone.now() + timedelta(hours=1), fingerprint=fingerprint_models(),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.models import EpisodeAccess, Surfaced, Workspace
+from memory.models import EpisodeAccess, ShownMemory, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 from tests.recall.memories import believed, remembered
@@ -23,7 +23,7 @@ def test_beliefs_come_first_and_what_is_near(workspace: Workspace, reader: Calle
         "ids": [belief.pk, near.pk],
     }
     assert EpisodeAccess.objects.get().access_count == 1
-    assert Surfaced.objects.for_workspace(workspace).filter(session="s-1").count() == 2
+    assert ShownMemory.objects.for_workspace(workspace).filter(session="s-1").count() == 2
 
 
 def test_within_a_kind_the_best_score_comes_first(workspace: Workspace, reader: Caller) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.models import EpisodeAccess, Surfaced, Workspace
+from memory.models import EpisodeAccess, ShownMemory, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 from tests.recall.memories import believed, remembered
@@ -20,7 +20,7 @@ def test_a_text_and_its_ids_come_back(workspace: Workspace, reader: Caller) -> N
         "ids": [episode.pk, belief.pk],
     }
     assert EpisodeAccess.objects.get().access_count == 1
-    assert Surfaced.objects.for_workspace(workspace).filter(session="s-1").count() == 2
+    assert ShownMemory.objects.for_workspace(workspace).filter(session="s-1").count() == 2
 
 
 def test_an_empty_memory_brings_up_nothing(reader: Caller) -> None:

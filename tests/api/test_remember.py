@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory.facts.remember import run_remember_job
-from memory.models import Belief, Episode, Remembrance, Workspace
+from memory.models import Belief, Episode, RememberJob, Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -25,7 +25,7 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def work(workspace: Workspace) -> None:
-    for one in Remembrance.objects.filter(workspace=workspace):
+    for one in RememberJob.objects.filter(workspace=workspace):
         run_remember_job(remembrance_id=one.pk, now=factories.NOW)
 
 
@@ -39,7 +39,7 @@ def test_without_a_model_the_answer_says_queued(
     episode = Episode.objects.get()
     assert response.json() == {"episode_id": episode.pk, "state": "queued", "beliefs": [], "deduplicated": False}
     assert (episode.text, episode.user) == (TABS["text"], "mara")
-    assert unheard == [Remembrance.objects.get().pk]
+    assert unheard == [RememberJob.objects.get().pk]
 
 
 def test_the_same_call_tells_how_far_it_has_come(workspace: Workspace, writer: Caller) -> None:
@@ -157,4 +157,4 @@ def test_a_limited_key_stays_in_its_projects(workspace: Workspace) -> None:
     limited = caller("write", workspace=workspace, projects=(mine,))
     assert is_problem(limited.post("/remember", TABS), 403)
     assert limited.post("/remember", TABS | {"project": "mine"}).status_code == 201
-    assert Remembrance.objects.get().is_limited
+    assert RememberJob.objects.get().is_limited

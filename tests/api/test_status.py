@@ -10,7 +10,7 @@ from pytest_django import Settings
 from memory.access import Viewer
 from memory.graph.linking import link_memories
 from memory.llm.registry import fingerprint_models
-from memory.models import Cycle, ModelCall, Pause, Project, Remembrance, Workspace
+from memory.models import Cycle, ModelCall, Project, RememberJob, Workspace, WorkspacePause
 from memory.status import next_cycle_at, read_status
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
@@ -117,7 +117,7 @@ def test_a_rest_is_named_with_its_reason_and_its_end(workspace: Workspace, reade
     """B9: why no cycle starts, and when the next one does."""
     factories.episode(workspace=workspace)
     until = timezone.now() + timedelta(hours=9)
-    Pause.objects.create(
+    WorkspacePause.objects.create(
         workspace=workspace, reason="auth", detail="no", failures=2, until=until, fingerprint=fingerprint_models()
     )
     status = reader.get("/status").json()
@@ -151,10 +151,10 @@ def test_turns_that_wait_are_counted(workspace: Workspace, reader: Caller) -> No
     assert limited["turns"] == {"buffered": 1, "leased": 0, "dead": 0, "oldest_at": "2026-03-01T12:00:00Z"}
 
 
-def remembrance(workspace: Workspace, *, state: str, project: Project | None = None) -> Remembrance:
+def remembrance(workspace: Workspace, *, state: str, project: Project | None = None) -> RememberJob:
     """Store a text that was to be remembered at once."""
     told = factories.episode(workspace=workspace, project=project)
-    return Remembrance.objects.create(
+    return RememberJob.objects.create(
         workspace=workspace, episode=told, actor="someone", state=state, created_at=factories.NOW
     )
 

@@ -19,15 +19,15 @@ from memory.export.file_format import header_of
 from memory.models import (
     Belief,
     Claim,
+    ContradictionCandidate,
     Cycle,
     Episode,
     Heartbeat,
     Lineage,
+    MetricCounter,
     Project,
-    Rival,
-    Tally,
-    UndoneEvidence,
-    UndoneLineage,
+    RevokedEvidence,
+    RevokedLineage,
     Workspace,
 )
 from memory.models.tenancy import WorkspaceQuerySet
@@ -52,7 +52,7 @@ class Rows:
     belief: Belief
     twin: Belief
     cycle: Cycle
-    rival: Rival
+    rival: ContradictionCandidate
 
     @property
     def names(self) -> set[str]:
@@ -253,11 +253,11 @@ def rows(db: None) -> Rows:
     for judged in (belief, general):
         factories.evidence(belief=judged, episode=episode, claim=said)
     Lineage.objects.create(workspace=workspace, parent=general, child=belief, kind="split", created_at=factories.NOW)
-    UndoneLineage.objects.create(
+    RevokedLineage.objects.create(
         workspace=workspace, parent=general, child=belief, kind="merge", created_at=factories.NOW, undone_at=LATER
     )
     for judged in (belief, general):
-        UndoneEvidence.objects.create(
+        RevokedEvidence.objects.create(
             workspace=workspace, belief=judged, episode=episode, verdict="SUPPORTS", kind="ordinary", base_weight=1,
             basis="model", reason=SECRET, created_at=factories.NOW, undone_at=LATER,
         )  # fmt: skip
@@ -265,7 +265,7 @@ def rows(db: None) -> Rows:
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW
     )
     first, second = sorted((belief.pk, twin.pk))
-    rival = Rival.objects.create(
+    rival = ContradictionCandidate.objects.create(
         workspace=workspace, first_id=first, second_id=second, similarity=0.7, created_at=factories.NOW
     )
     return Rows(
@@ -305,7 +305,7 @@ def tenant_models() -> list[Any]:
 
 WITHOUT_WORKSPACE: dict[type, str] = {
     Workspace: "the tenant itself",
-    Tally: "counts what happens to messages of every workspace",
+    MetricCounter: "counts what happens to messages of every workspace",
     Heartbeat: "a sign of life of a process that serves every workspace",
 }
 

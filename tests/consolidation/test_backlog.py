@@ -16,7 +16,7 @@ from memory.consolidation.schedule import (
     read_backlog,
 )
 from memory.domain.identity import Actor, ActorKind
-from memory.models import ClusterJob, Cycle, Episode, Pause, Trigger, Workspace
+from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace, WorkspacePause
 from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import say_matters
@@ -123,7 +123,7 @@ def test_a_cycle_that_moved_nothing_opens_no_other_without_a_rest_either(world: 
         world.say(f"A line {number} that poisons the model.", about=f"poison {number}")
     world.trouble.broken["embed"] = refuse(400)
     cycle = world.cycle()
-    Pause.objects.all().delete()
+    WorkspacePause.objects.all().delete()
 
     assert not cycle.has_backlog
     assert not Episode.objects.filter(failures__gt=0).exists()
@@ -218,10 +218,10 @@ def test_poison_among_others_is_followed_into_the_dead_letters_alone(world: Worl
     )
 
     world.cycle()
-    Pause.objects.all().delete()
+    WorkspacePause.objects.all().delete()
     while Episode.objects.pending().exists():
         world.cycle()
-        Pause.objects.all().delete()
+        WorkspacePause.objects.all().delete()
 
     assert Episode.objects.dead().get() == bad
     assert set(world.states(*said)) == {"settled"}
@@ -295,6 +295,6 @@ def test_a_service_that_starts_opens_nothing_where_nothing_may_start(world: Worl
         world.trouble.broken["embed"] = refuse(500)
         world.cycle()
         Cycle.objects.update(opened_at=timezone.now() - timedelta(days=1))
-        assert Pause.objects.exists()
+        assert WorkspacePause.objects.exists()
 
     assert open_overdue_cycles(now=world.now) == []

@@ -19,7 +19,7 @@ from memory.consolidation.schedule import (
 from memory.facts.remember import remember
 from memory.ingest.json_lines import ImportReport, read_file, replay_lines
 from memory.ingest.schemas import IngestContext
-from memory.models import Cycle, Episode, Pause, Remembrance, Trigger, Workspace
+from memory.models import Cycle, Episode, RememberJob, Trigger, Workspace, WorkspacePause
 from memory.recall.prompt_lines import recollect
 from memory.recall.query import MemoryType, RecallQuery, RecallScope
 from memory.recall.recall import recall
@@ -59,7 +59,7 @@ def test_neither_episodes_nor_the_schedule_open_one(workspace: Workspace) -> Non
     assert open_due_cycles(now=factories.NOW) == []
     assert open_overdue_cycles(now=factories.NOW) == []
     assert open_missed_cycles(now=factories.NOW) == []
-    Pause.objects.create(
+    WorkspacePause.objects.create(
         workspace=workspace, reason="failures", since=factories.NOW, until=factories.NOW, failures=1, fingerprint=""
     )
     assert open_cycles_after_pause(now=factories.NOW) == []
@@ -98,7 +98,7 @@ def test_what_is_remembered_is_stored_and_no_more(workspace: Workspace) -> None:
     """R1."""
     arrival = IngestContext(workspace=workspace, now=factories.NOW)
     told = remember(line={"text": "Mara prefers tabs over spaces."}, arrival=arrival)
-    assert (getattr(told, "state", None), Remembrance.objects.count()) == ("done", 0)
+    assert (getattr(told, "state", None), RememberJob.objects.count()) == ("done", 0)
     assert Episode.objects.filter(text="Mara prefers tabs over spaces.").exists()
 
 

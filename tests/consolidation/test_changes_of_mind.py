@@ -13,7 +13,7 @@ from memory.facts.remember import remember, run_remember_job
 from memory.forgetting import forget_episode
 from memory.ingest.schemas import IngestContext
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, Remembrance
+from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, RememberJob
 from tests import factories
 from tests.consolidation.telling import DAY, Teller
 
@@ -217,7 +217,7 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
     if is_remembered:
         line = {"text": said, "user": "mara", "source": "human", "session": "a"}
         remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
-        run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=mara.now)
+        run_remember_job(remembrance_id=RememberJob.objects.get().pk, now=mara.now)
     else:
         mara.cycle(said)
     mara.cycle()
@@ -241,7 +241,7 @@ def remembered(mara: Teller, text: str, *, session: str, at: datetime | None = N
     if at:
         line["occurred_at"] = at.isoformat()
     remember(line=line, arrival=IngestContext(workspace=mara.workspace, now=mara.now))
-    for one in Remembrance.objects.queued():
+    for one in RememberJob.objects.queued():
         run_remember_job(remembrance_id=one.pk, now=mara.now)
 
 
@@ -299,7 +299,7 @@ def test_what_a_cycle_has_counted_founds_nothing_by_being_remembered(mara: Telle
     mara.cycle()
     assert believed(mara) == [DANAS]
     episode = Episode.objects.get(text="My manager is Ravi.")
-    row = Remembrance.objects.create(
+    row = RememberJob.objects.create(
         workspace=mara.workspace, episode=episode, actor="person lena", created_at=mara.now, due_at=mara.now
     )
     run_remember_job(remembrance_id=row.pk, now=mara.now)
@@ -386,7 +386,7 @@ def test_what_is_from_before_a_belief_held_weakens_nothing(mara: Teller) -> None
 
     linz.refresh_from_db()
     assert (linz.status, linz.beta) == ("active", 1.0)
-    assert Remembrance.objects.get().facts.filter(rival=linz).count() == 0
+    assert RememberJob.objects.get().facts.filter(rival=linz).count() == 0
     assert not Belief.objects.filter(statement__contains="Graz").exists()
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.domain.evidence import Verdict
-from memory.models import Belief, Evidence, Lineage, LineageKind, Surfaced
+from memory.models import Belief, Evidence, Lineage, LineageKind, ShownMemory
 from tests import factories
 from tests.consolidation.world import World
 
@@ -14,7 +14,7 @@ TABS, AGAIN = "Ana prefers tabs over spaces.", "As you know, Ana prefers tabs ov
 
 def show(world: World, belief: Belief, *, to: str) -> None:
     """Let a session be shown a belief."""
-    Surfaced.objects.create(workspace=world.workspace, session=to, belief=belief, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=world.workspace, session=to, belief=belief, surfaced_at=world.now)
 
 
 def hear(world: World, *, source: str, session: str = "chat", verdict: Verdict = Verdict.SUPPORTS) -> Evidence:
@@ -70,7 +70,7 @@ def test_what_an_ai_said_before_it_was_shown_a_belief_counts(world: World) -> No
     """Echo: nothing can be repeated that was not known."""
     belief = world.hold(TABS, about="indentation", supports=4)
     shown_at = world.now + timedelta(hours=1)
-    Surfaced.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=shown_at)
+    ShownMemory.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=shown_at)
 
     assert hear(world, source="ai").base_weight == 1.0
 
@@ -90,6 +90,6 @@ def test_another_workspace_shown_in_a_session_of_the_same_name_is_no_matter(worl
     """Tenancy: sessions are named by callers."""
     belief = world.hold(TABS, about="indentation", supports=4)
     stranger = factories.workspace()
-    Surfaced.objects.create(workspace=stranger, session="chat", belief=belief, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=stranger, session="chat", belief=belief, surfaced_at=world.now)
 
     assert hear(world, source="ai").base_weight == 1.0

@@ -11,7 +11,7 @@ from memory.domain.lifecycle import CycleState
 from memory.language.synthesis import extract_statement
 from memory.language.verdicts import judge_by_rules
 from memory.llm.offline import StaticEmbedder
-from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Pause, Workspace
+from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Workspace, WorkspacePause
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.odd_texts import list_odd_texts
@@ -56,7 +56,7 @@ def check_set_aside(poison: Episode, *, error: type[Exception] = ValueError) -> 
     assert (letter.pk, letter.failures, letter.leased_by) == (poison.pk, 1, None)
     assert letter.state_reason == f"our own error: {error.__name__}: invalid literal: '99:99'"
     assert not Episode.objects.exclude(pk=poison.pk).filter(state__in=("new", "leased", "failed")).exists()
-    assert not Pause.objects.exists()
+    assert not WorkspacePause.objects.exists()
     assert not ClusterJob.objects.filter(state="failed").exists()
 
 
@@ -121,7 +121,7 @@ def test_rules_that_break_over_everything_blame_nobody_for_good(
 
     cycle = run_cycle(workspace, NOW)
 
-    assert (cycle.state, Pause.objects.count()) == (CycleState.FINISHED, 0)
+    assert (cycle.state, WorkspacePause.objects.count()) == (CycleState.FINISHED, 0)
     assert list_dead_letters(workspace_id=workspace.pk).count() == 0
     assert ClusterJob.objects.get().state_reason == "our own error: ZeroDivisionError: division by zero"
     assert set(Episode.objects.filter(pk__in=[one.pk for one in said]).values_list("failures", flat=True)) == {1}
@@ -157,5 +157,5 @@ def test_fifty_odd_texts_go_through_a_cycle(workspace: Workspace) -> None:
     assert len(said) >= 45
     assert cycle.state == CycleState.FINISHED
     assert not Episode.objects.filter(state__in=("new", "leased", "failed")).exists()
-    assert (Pause.objects.count(), list_dead_letters(workspace_id=workspace.pk).count()) == (0, 0)
+    assert (WorkspacePause.objects.count(), list_dead_letters(workspace_id=workspace.pk).count()) == (0, 0)
     assert Belief.objects.filter(statement__in=SOUND).count() == 1

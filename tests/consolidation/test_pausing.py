@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from memory.consolidation.cycle import end_pause, find_pause, open_cycle
 from memory.consolidation.schedule import open_cycle_for_new_episodes, open_cycles_after_pause, open_due_cycles
-from memory.models import Belief, Cycle, ModelCall, Pause, Trigger, Workspace
+from memory.models import Belief, Cycle, ModelCall, Trigger, Workspace, WorkspacePause
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_budget import assert_all_found, say_matters
 from tests.consolidation.world import World
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.usefixtures("hasty")
 
 def rest_of(world: World) -> tuple[str, int, float]:
     """Return why the workspace rests, after how many failures in a row, and for how many minutes."""
-    pause = Pause.objects.get(workspace=world.workspace)
-    clock = Pause.objects.annotate(clock=Now()).get(pk=pause.pk).clock
+    pause = WorkspacePause.objects.get(workspace=world.workspace)
+    clock = WorkspacePause.objects.annotate(clock=Now()).get(pk=pause.pk).clock
     return pause.reason, pause.failures, round((pause.until - clock).total_seconds() / 60, 1)
 
 
 def let_rest(world: World) -> None:
     """Let the pause be over."""
-    Pause.objects.filter(workspace=world.workspace).update(until=Now() - timedelta(seconds=1))
+    WorkspacePause.objects.filter(workspace=world.workspace).update(until=Now() - timedelta(seconds=1))
 
 
 def starts_by_itself(world: World) -> bool:
@@ -56,7 +56,7 @@ def test_the_rest_has_a_longest(world: World) -> None:
     say_matters(world, 1)
     world.trouble.broken["synthesize"] = refuse(500)
     world.cycle()
-    Pause.objects.update(failures=40)
+    WorkspacePause.objects.update(failures=40)
     world.cycle()
     assert rest_of(world) == ("failures", 41, 240.0)
 
@@ -80,7 +80,7 @@ def test_a_cycle_that_gets_something_done_ends_the_rest(world: World) -> None:
     world.cycle()
     world.trouble.mend()
     world.cycle()
-    assert not Pause.objects.exists()
+    assert not WorkspacePause.objects.exists()
     assert_all_found(world, said, 2)
 
 
@@ -90,7 +90,7 @@ def test_one_failure_among_successes_is_no_reason_to_rest(world: World) -> None:
     world.statements["barn 0"] = "no JSON at all"
     world.spoilt.add("no JSON at all")
     world.cycle()
-    assert not Pause.objects.exists()
+    assert not WorkspacePause.objects.exists()
 
 
 def test_a_cycle_over_budget_that_judged_nothing_rests(world: World, decree: Decree) -> None:
@@ -166,7 +166,7 @@ def test_a_workspace_at_its_cap_rests_until_the_next_utc_day(world: World) -> No
     cycle = world.cycle()
 
     assert (cycle.state, world.server.log) == ("over_budget", [])
-    pause = Pause.objects.get()
+    pause = WorkspacePause.objects.get()
     midnight = datetime.combine(timezone.now().astimezone(UTC).date(), datetime.min.time(), UTC) + timedelta(days=1)
     assert (pause.reason, pause.failures, pause.until) == ("cap", 0, midnight)
     assert not starts_by_itself(world)
@@ -208,4 +208,4 @@ def test_a_cycle_with_nothing_to_do_ends_a_rest(world: World) -> None:
     for episode in said:
         episode.delete()
     world.cycle()
-    assert not Pause.objects.exists()
+    assert not WorkspacePause.objects.exists()

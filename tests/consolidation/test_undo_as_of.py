@@ -7,7 +7,7 @@ from memory.access import Viewer
 from memory.consolidation.undo import release_quarantined, select_quarantined
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.transactions import change_episode_status
-from memory.models import Belief, Cycle, Episode, Evidence, UndoneEvidence, UndoneLineage
+from memory.models import Belief, Cycle, Episode, Evidence, RevokedEvidence, RevokedLineage
 from memory.recall.cards import BeliefCard, read_card, read_card_as_of
 from tests import factories
 from tests.consolidation.restructuring import child_of, contradict, doubted
@@ -104,14 +104,14 @@ def test_what_is_erased_leaves_nothing_aside(world: World) -> None:
     contradict(world)
     undo(world, world.cycle())
     new = Belief.objects.exclude(pk=old.pk).get()
-    assert (UndoneEvidence.objects.filter(belief=old).count(), UndoneLineage.objects.count()) == (1, 1)
+    assert (RevokedEvidence.objects.filter(belief=old).count(), RevokedLineage.objects.count()) == (1, 1)
 
-    Episode.objects.filter(pk__in=UndoneEvidence.objects.filter(belief=old).values("episode")).delete()
-    assert not UndoneEvidence.objects.filter(belief=old).exists()
+    Episode.objects.filter(pk__in=RevokedEvidence.objects.filter(belief=old).values("episode")).delete()
+    assert not RevokedEvidence.objects.filter(belief=old).exists()
     new.delete()
 
-    assert not UndoneEvidence.objects.exists()
-    assert not UndoneLineage.objects.exists()
+    assert not RevokedEvidence.objects.exists()
+    assert not RevokedLineage.objects.exists()
     assert Evidence.objects.filter(belief=old).exists()
 
 

@@ -32,10 +32,10 @@ from memory.models import (
     JobVerdict,
     Lineage,
     ModelCall,
+    RevokedEvidence,
+    RevokedLineage,
     StructuralChild,
     StructuralJob,
-    UndoneEvidence,
-    UndoneLineage,
     Workspace,
 )
 from memory.search.vectors import store_belief_vectors
@@ -50,7 +50,7 @@ MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines 
 WRITTEN: tuple[type[Model], ...] = (
     Episode, EpisodeEmbedding, Belief, BeliefEmbedding, BeliefAccess, Evidence,
     Cycle, CycleStep, ClusterJob, ClusterMember, JobVerdict, GateDecision, ModelCall,
-    StructuralJob, StructuralChild, ChildVerdict, Lineage, UndoneEvidence, UndoneLineage,
+    StructuralJob, StructuralChild, ChildVerdict, Lineage, RevokedEvidence, RevokedLineage,
 )  # fmt: skip
 _SIGNS_OF_LIFE = {"leased_until", "seen_at", "deadline_at"}
 _HEAVY = {"vector", "candidate_vector", "search"}

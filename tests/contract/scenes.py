@@ -26,7 +26,7 @@ from memory.consolidation.cycle import open_cycle
 from memory.facts.remember import run_remember_job
 from memory.graph.linking import link_memories
 from memory.ingest.extract import extract_conversation
-from memory.models import Conversation, Cycle, Remembrance, Trigger, Workspace, fields
+from memory.models import Conversation, Cycle, RememberJob, Trigger, Workspace, fields
 from memory.search.plan import clear_sizes
 from tests.api.caller import PREFIX
 from tests.consolidation.inline import run_to_end
@@ -182,7 +182,7 @@ def read_turns(workspace: Workspace, now: datetime) -> None:
 
 def remember(workspace: Workspace, now: datetime) -> None:
     """Let the texts that wait to be remembered meet what is believed."""
-    for waiting in Remembrance.objects.queued().filter(episode__workspace=workspace).order_by("pk"):
+    for waiting in RememberJob.objects.queued().filter(episode__workspace=workspace).order_by("pk"):
         run_remember_job(remembrance_id=waiting.pk, now=now)
 
 

@@ -22,19 +22,19 @@ from memory.history import beliefs_as_of
 from memory.models import (
     Belief,
     BeliefEvent,
+    ContradictionCandidate,
     Cycle,
     Entity,
     Episode,
     Mention,
     ModelCall,
     Project,
-    Rival,
     Trigger,
     Turn,
     TurnEpisode,
     Workspace,
 )
-from memory.models.conversations import Remembrance
+from memory.models.conversations import RememberJob
 from memory.search.vectors import read_episode_vectors
 from tests import factories
 from tests.consolidation.test_rebuild import live_a_year
@@ -48,13 +48,13 @@ LEFT_OUT = {
     "Workspace": "the header has what memories hang on; name, caps and people are a workspace's own",
     "Membership": "who belongs to a workspace is its own affair",
     "ApiKey": "keys open one workspace only",
-    "Pause": "tells of model servers here and now",
+    "WorkspacePause": "tells of model servers here and now",
     "TextStatistics": "counted anew",
     "TermFrequency": "counted anew",
     "VectorCount": "counted anew",
     "Redaction": "tells what was taken out here",
-    "Upkeep": "told anew by which memories have links",
-    "Tally": "belongs to no workspace",
+    "MaintenanceState": "told anew by which memories have links",
+    "MetricCounter": "belongs to no workspace",
     "Heartbeat": "belongs to no workspace",
 }
 
@@ -233,7 +233,7 @@ def test_a_users_file_has_what_links_their_memories() -> None:
     for user in ("mara", "toma"):
         for text in ("Zoe rows.", "Zoe sails."):
             told = factories.episode(workspace=workspace, user=user, text=f"{user}: {text}", entities=["zoe"])
-        Remembrance.objects.create(workspace=workspace, episode=told, actor=user, created_at=factories.NOW)
+        RememberJob.objects.create(workspace=workspace, episode=told, actor=user, created_at=factories.NOW)
     link_memories(workspace_id=workspace.pk)
     rows = [json.loads(line) for line in exported(workspace, user="mara").decode().splitlines()]
     counts = Counter(next(iter(row)) for row in rows)
@@ -250,7 +250,7 @@ def test_a_users_file_has_which_of_their_beliefs_may_contradict_each_other() -> 
     mine, other, shared = sorted(factories.belief(workspace=workspace, user=user).pk for user in ("mara", "mara", ""))
     owners = dict(Belief.objects.values_list("pk", "user"))
     for first, second in ((mine, other), (mine, shared), (other, shared)):
-        Rival.objects.create(
+        ContradictionCandidate.objects.create(
             workspace=workspace, first_id=first, second_id=second, similarity=0.7, created_at=factories.NOW
         )
     for user, name in (("toma", "robert"), ("mara", "bob")):

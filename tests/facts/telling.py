@@ -9,7 +9,7 @@ from memory.domain.identity import Actor, ActorKind
 from memory.facts.job import send_due_jobs
 from memory.facts.remember import Remembered, remember, run_remember_job
 from memory.ingest.schemas import IngestContext
-from memory.models import Belief, Evidence, Link, Remembrance
+from memory.models import Belief, Evidence, Link, RememberJob
 from tests.consolidation.world import World
 
 TABS = "Ana prefers tabs over spaces."
@@ -32,8 +32,8 @@ def actions(remembered: Remembered) -> list[tuple[str, str]]:
     return [(one.id, one.action) for one in remembered.beliefs]
 
 
-def remembrance_of(remembered: Remembered) -> Remembrance:
-    return Remembrance.objects.get(episode=remembered.episode_id)
+def remembrance_of(remembered: Remembered) -> RememberJob:
+    return RememberJob.objects.get(episode=remembered.episode_id)
 
 
 def numbers(belief: Belief) -> tuple[float, float]:
@@ -55,12 +55,12 @@ def neighbours(belief: Belief) -> dict[str, float]:
 
 def make_due() -> None:
     """Let the time pass after which the sweeper looks again."""
-    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
+    RememberJob.objects.update(due_at=Now() - timedelta(seconds=1))
 
 
 def work_all(world: World) -> None:
     """Do what the sweeper would have workers do."""
     make_due()
     send_due_jobs()
-    for key in Remembrance.objects.queued().values_list("pk", flat=True):
+    for key in RememberJob.objects.queued().values_list("pk", flat=True):
         run_remember_job(remembrance_id=key, now=world.now)

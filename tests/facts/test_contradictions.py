@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, Remembrance, Workspace
+from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, RememberJob, Workspace
 from tests import factories
 from tests.consolidation.world import World
 from tests.facts.telling import TELLER, actions, neighbours, numbers, remembrance_of, tell, words_on
@@ -234,7 +234,7 @@ def test_what_a_person_put_away_is_not_believed_again(world: World, status: str)
     world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
     told = tell(world, "Ana prefers tabs over spaces!")
     assert (told.state, actions(told)) == ("done", [])
-    assert Remembrance.objects.get().facts.get().outcome == "suppressed"
+    assert RememberJob.objects.get().facts.get().outcome == "suppressed"
 
 
 def test_several_facts_of_one_text_do_not_contradict_each_other(world: World) -> None:

@@ -15,8 +15,8 @@ from memory.models import (
     Lineage,
     Link,
     ModelCall,
-    Remembrance,
-    Surfaced,
+    RememberJob,
+    ShownMemory,
     Workspace,
 )
 from tests import factories
@@ -153,11 +153,11 @@ def test_a_text_from_before_redaction_is_embedded_without_its_secrets(world: Wor
     secret = "ghp_" + "Zq8r2TzLdKewJalrXUtn9aB3cD4eF5gH6iJ7"
     episode = world.say(f"{TABS} Her key is {secret}.", about="tabs")
     EpisodeEmbedding.objects.all().delete()
-    Remembrance.objects.create(
+    RememberJob.objects.create(
         episode=episode, workspace=world.workspace, actor=str(TELLER), created_at=world.now
     )  # fmt: skip
     work_all(world)
-    assert Remembrance.objects.get().state == "done"
+    assert RememberJob.objects.get().state == "done"
     assert {"remember", "embed"} <= {call.purpose for call in world.server.log}
     assert [call for call in world.server.log if secret in str(call)] == []
 
@@ -167,13 +167,13 @@ def test_without_beliefs_a_text_is_only_stored(world: World) -> None:
     world.workspace.is_believing = False
     world.workspace.save()
     told = tell(world, TABS)
-    assert (told.state, told.beliefs, Episode.objects.count(), Remembrance.objects.count()) == ("done", (), 1, 0)
+    assert (told.state, told.beliefs, Episode.objects.count(), RememberJob.objects.count()) == ("done", (), 1, 0)
 
 
 def test_what_an_ai_says_of_what_it_was_shown_weighs_nothing(world: World) -> None:
     """R2, B4, Echo: kept for the record."""
     belief = world.hold(TABS, about="tabs", supports=3)
-    Surfaced.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=world.now)
     told = tell(world, TABS, session="s", source="ai")
     row = Evidence.objects.get(belief=belief, episode=told.episode_id)
     assert (row.kind, row.base_weight, world.now_of(belief).alpha) == ("echo", 0.0, 4.0)
@@ -184,7 +184,7 @@ def test_what_came_of_a_belief_that_was_shown_is_echoed_too(world: World) -> Non
     belief = world.hold(TABS, about="tabs", supports=3)
     shown = factories.belief(workspace=world.workspace, status="revised")
     Lineage.objects.create(workspace=world.workspace, parent=shown, child=belief, kind="revision", created_at=world.now)
-    Surfaced.objects.create(workspace=world.workspace, session="s", belief=shown, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=world.workspace, session="s", belief=shown, surfaced_at=world.now)
     told = tell(world, TABS, session="s", source="ai")
     assert Evidence.objects.get(belief=belief, episode=told.episode_id).kind == "echo"
 
@@ -193,7 +193,7 @@ def test_what_an_ai_said_before_it_was_shown_a_belief_counts(world: World) -> No
     """R2, B4, Echo: nothing can be repeated that was not known."""
     belief = world.hold(TABS, about="tabs", supports=3)
     later = world.now + timedelta(hours=1)
-    Surfaced.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=later)
+    ShownMemory.objects.create(workspace=world.workspace, session="s", belief=belief, surfaced_at=later)
     told = tell(world, TABS, session="s", source="ai")
     row = Evidence.objects.get(belief=belief, episode=told.episode_id)
     assert (row.kind, row.base_weight, world.now_of(belief).alpha) == ("ordinary", 1.0, 5.0)
@@ -219,7 +219,7 @@ def test_an_export_holds_what_became_of_facts(world: World) -> None:
 
 
 def actions_again(workspace: Workspace) -> list[str]:
-    return [one.action for one in actions_of(remembrance=Remembrance.objects.get(workspace=workspace))]
+    return [one.action for one in actions_of(remembrance=RememberJob.objects.get(workspace=workspace))]
 
 
 def test_a_queued_text_makes_no_calls_of_its_own(world: World, offline: None, sent: list[int]) -> None:

@@ -13,15 +13,7 @@ from memory.facts.remember import Remembered, run_remember_job
 from memory.ledger.confidence import find_drift
 from memory.llm import call_log
 from memory.metrics import render_metrics
-from memory.models import (
-    Belief,
-    Episode,
-    EpisodeEmbedding,
-    Evidence,
-    Pause,
-    Remembrance,
-    Workspace,
-)
+from memory.models import Belief, Episode, EpisodeEmbedding, Evidence, RememberJob, Workspace, WorkspacePause
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import World
 from tests.facts.telling import SPACES, TABS, actions, make_due, remembrance_of, tell, work_all
@@ -77,7 +69,7 @@ def seconds_to_wait(told: Remembered) -> float:
     """Return how long the sweeper leaves a text alone."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT extract(epoch FROM due_at - now()) FROM memory_remembrance WHERE episode_id = %s", [told.episode_id]
+            "SELECT extract(epoch FROM due_at - now()) FROM memory_rememberjob WHERE episode_id = %s", [told.episode_id]
         )
         return float(cursor.fetchone()[0])
 
@@ -97,7 +89,7 @@ def test_a_resting_workspace_answers_at_once(world: World, sent: list[int]) -> N
     """R1, B9: and is left alone until it has rested."""
     from memory.llm.registry import fingerprint_models
 
-    Pause.objects.create(
+    WorkspacePause.objects.create(
         workspace=world.workspace, reason="failures", until=Now() + timedelta(hours=1),
         fingerprint=fingerprint_models(), since=Now(), failures=1,
     )  # fmt: skip
@@ -105,7 +97,7 @@ def test_a_resting_workspace_answers_at_once(world: World, sent: list[int]) -> N
     assert (told.state, len(world.server.log)) == ("queued", 0)
     make_due()
     assert send_due_jobs() == 0
-    Pause.objects.all().delete()
+    WorkspacePause.objects.all().delete()
     work_all(world)
     assert remembrance_of(told).state == "done"
 
@@ -120,10 +112,10 @@ def test_a_message_that_comes_twice_changes_nothing(world: World) -> None:
 def test_a_held_remembrance_is_left_to_its_holder(world: World, offline: None, sent: list[int]) -> None:
     """R1: and taken over when its lease has run out."""
     remembrance = remembrance_of(tell(world, TABS))
-    Remembrance.objects.update(lease_owner="another", leased_until=Now() + timedelta(seconds=20), claims=1)
+    RememberJob.objects.update(lease_owner="another", leased_until=Now() + timedelta(seconds=20), claims=1)
     run_remember_job(remembrance_id=remembrance.pk, now=world.now)
     assert not Belief.objects.exists()
-    Remembrance.objects.update(leased_until=Now() - timedelta(seconds=1))
+    RememberJob.objects.update(leased_until=Now() - timedelta(seconds=1))
     work_all(world)
     assert remembrance_of(tell(world, TABS)).state == "done"
 
@@ -131,7 +123,7 @@ def test_a_held_remembrance_is_left_to_its_holder(world: World, offline: None, s
 def test_what_cost_five_workers_is_left_to_consolidation(world: World, offline: None, sent: list[int]) -> None:
     """R1: poison ends, and the episode waits like any other."""
     told = tell(world, TABS)
-    Remembrance.objects.update(claims=5)
+    RememberJob.objects.update(claims=5)
     work_all(world)
     assert (remembrance_of(told).state, remembrance_of(told).state_reason) == ("failed", "claimed too often")
     assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]
@@ -140,7 +132,7 @@ def test_what_cost_five_workers_is_left_to_consolidation(world: World, offline: 
 def test_what_failed_is_seen_and_can_be_tried_again(world: World, offline: None, sent: list[int]) -> None:
     """R1, B11: beside the dead letters."""
     told = tell(world, TABS)
-    Remembrance.objects.update(claims=5)
+    RememberJob.objects.update(claims=5)
     work_all(world)
     assert b"engram_failed_remembrances 1.0" in render_metrics(tasks=[])
     [row] = run("dead_letters", "--remembered", "--workspace", world.workspace.name, "--retry")["dead_letters"]
@@ -157,7 +149,7 @@ def test_a_belief_without_a_vector_is_never_given_up(world: World, hasty: None, 
     world.trouble.broken["embed"] = refuse(500)
     told = tell(world, "Ana prefers tabs over spaces!")
     world.trouble.broken.clear()
-    Remembrance.objects.update(claims=5)
+    RememberJob.objects.update(claims=5)
     work_all(world)
     assert (remembrance_of(told).state, remembrance_of(told).claims) == ("queued", 0)
     assert seconds_to_wait(told) == pytest.approx(4 * 3600, abs=5)

@@ -16,7 +16,7 @@ from memory.facts.contradictions import (
     list_contradiction_candidates,
     reopen_contradiction_candidates,
 )
-from memory.models import Belief, Episode, ModelCall, Rival, RivalState
+from memory.models import Belief, ContradictionCandidate, ContradictionState, Episode, ModelCall
 from tests import factories
 from tests.consolidation.world import World
 from tests.facts.telling import TELLER
@@ -63,7 +63,7 @@ def check(world: World, *, again: bool = False) -> int:
 
 def outcomes() -> dict[frozenset[str], Outcome]:
     """Return state and reason of each pair, by its statements."""
-    rows = Rival.objects.values_list("first__statement", "second__statement", "state", "reason")
+    rows = ContradictionCandidate.objects.values_list("first__statement", "second__statement", "state", "reason")
     return {frozenset((one, other)): (state, reason) for one, other, state, reason in rows}
 
 
@@ -86,7 +86,7 @@ def test_pairs_are_listed_once_the_most_similar_first(world: World, three: list[
         0.63,
         0.56,
     ]
-    assert all(rival.first_id < rival.second_id for rival in Rival.objects.all())
+    assert all(rival.first_id < rival.second_id for rival in ContradictionCandidate.objects.all())
 
 
 def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[Belief], settings: Settings) -> None:
@@ -121,9 +121,12 @@ def test_a_short_sentence_is_read_in_the_language_of_the_others(world: World, se
 def test_a_pair_that_was_only_alike_gets_its_rule(world: World, three: list[Belief]) -> None:
     """R11: what stood on the list before the rule knew it."""
     find(world)
-    Rival.objects.update(rule="")
+    ContradictionCandidate.objects.update(rule="")
     assert (len(list_contradiction_candidates(workspace=world.workspace)), len(find(world))) == (0, 3)
-    assert (Rival.objects.count(), len(list_contradiction_candidates(workspace=world.workspace))) == (3, 3)
+    assert (ContradictionCandidate.objects.count(), len(list_contradiction_candidates(workspace=world.workspace))) == (
+        3,
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,7 @@ def test_a_contradiction_is_written_down_and_changes_no_belief(world: World, thr
     assert outcomes()[frozenset({PORTO, GHENT})] == ("contradicts", "as scripted")
     assert sorted(states()) == ["compatible", "compatible", "contradicts"]
     assert {name: rows for name, rows in world.rows().items() if name != "ModelCall"} == before
-    assert Rival.objects.exclude(call__purpose="contradict").count() == 0
+    assert ContradictionCandidate.objects.exclude(call__purpose="contradict").count() == 0
 
 
 def test_pairs_with_a_belief_in_common_are_asked_about_in_one_call(world: World, three: list[Belief]) -> None:
@@ -191,10 +194,12 @@ def test_all_that_may_contradict_one_belief_is_asked_about_in_one_call(world: Wo
     beliefs = [world.hold(f"Ana lives in {home}.", about="home", likeness=0.8) for home in homes]
     common, *others = sorted(beliefs, key=lambda belief: belief.pk)[::-1]
     find(world)
-    Rival.objects.exclude(first=common).exclude(second=common).delete()
+    ContradictionCandidate.objects.exclude(first=common).exclude(second=common).delete()
     world.contradictions[common.statement] = [other.statement for other in others[:3]]
     assert (check(world), world.calls("contradict")) == (7, 1)
-    chosen = Rival.objects.filter(state=RivalState.CONTRADICTS).values_list("first_id", flat=True)
+    chosen = ContradictionCandidate.objects.filter(state=ContradictionState.CONTRADICTS).values_list(
+        "first_id", flat=True
+    )
     assert set(chosen) == {other.pk for other in others[:3]}
 
 
@@ -206,9 +211,9 @@ def test_one_reply_says_what_becomes_of_all_its_pairs(world: World, contradicted
     world.contradictions[first.statement] = [others[place].statement for place in contradicted]
     find(world)
     check(world)
-    of_first = {rival.second_id: rival.state for rival in Rival.objects.filter(first=first)}
+    of_first = {rival.second_id: rival.state for rival in ContradictionCandidate.objects.filter(first=first)}
     assert of_first == {
-        other.pk: RivalState.CONTRADICTS if place in contradicted else RivalState.COMPATIBLE
+        other.pk: ContradictionState.CONTRADICTS if place in contradicted else ContradictionState.COMPATIBLE
         for place, other in enumerate(others)
     }
     assert world.calls("contradict") == 2
@@ -236,7 +241,7 @@ def test_what_no_model_could_tell_is_asked_about_again_if_that_is_wanted(world: 
     script, world.server.script = world.server.script, lambda asked: refuse(401)
     find(world)
     done = check_contradiction_candidates(workspace=world.workspace, now=world.now, seconds=60)
-    assert (done.outcomes, done.stopped) == ({RivalState.NEEDS_A_PERSON: 3}, "no answer: auth")
+    assert (done.outcomes, done.stopped) == ({ContradictionState.NEEDS_A_PERSON: 3}, "no answer: auth")
     world.server.script = script
     assert (check(world), check(world, again=True)) == (0, 3)
     assert set(states()) == {"compatible"}
@@ -255,7 +260,7 @@ def test_stored_replies_are_reused(world: World, three: list[Belief]) -> None:
     find(world)
     check(world)
     calls = world.calls("contradict")
-    reopen_contradiction_candidates(rivals=Rival.objects.all())
+    reopen_contradiction_candidates(rivals=ContradictionCandidate.objects.all())
     assert check(world) == 3
     assert world.calls("contradict") == calls
 
@@ -282,15 +287,15 @@ def test_a_belief_that_changed_takes_its_pairs_off_the_list(world: World, three:
 def test_what_a_curator_dismissed_stays_off_the_list(world: World, three: list[Belief]) -> None:
     """R11."""
     find(world)
-    assert dismiss_contradiction_candidates(rivals=Rival.objects.all()) == 3
+    assert dismiss_contradiction_candidates(rivals=ContradictionCandidate.objects.all()) == 3
     assert (find(world), list(list_contradiction_candidates(workspace=world.workspace)), check(world)) == ([], [], 0)
 
 
 def test_contradictions_come_first(world: World, three: list[Belief]) -> None:
     """R11: whatever their similarity."""
     find(world)
-    least = Rival.objects.order_by("similarity")[0]
-    Rival.objects.filter(pk=least.pk).update(state="contradicts")
+    least = ContradictionCandidate.objects.order_by("similarity")[0]
+    ContradictionCandidate.objects.filter(pk=least.pk).update(state="contradicts")
     assert list_contradiction_candidates(workspace=world.workspace)[0] == least
 
 
@@ -321,7 +326,7 @@ def test_what_rules_do_not_see_keeps_no_others_from_their_turn(
     looked_at = set()
     for _ in range(3):
         check_contradiction_candidates(workspace=world.workspace, now=world.now, seconds=60, most=1)
-        looked_at.add(Rival.objects.filter(checked_at=world.now).count())
+        looked_at.add(ContradictionCandidate.objects.filter(checked_at=world.now).count())
     assert looked_at == {1, 2, 3}
 
 
@@ -334,7 +339,9 @@ def test_an_erased_belief_leaves_no_word_of_what_was_asked(world: World, three: 
     erase_memories(
         workspace=world.workspace, episodes=Episode.objects.none(), beliefs=ids[2:], actor=TELLER, now=world.now
     )
-    assert [(rival.first_id, rival.second_id, rival.reason) for rival in Rival.objects.all()] == [(ids[0], ids[1], "")]
+    assert [(rival.first_id, rival.second_id, rival.reason) for rival in ContradictionCandidate.objects.all()] == [
+        (ids[0], ids[1], "")
+    ]
     assert set(ModelCall.objects.filter(purpose="contradict").values_list("reply", flat=True)) == {""}
 
 
@@ -342,13 +349,15 @@ def test_what_was_asked_is_gone_whichever_of_a_pair_all_were_held_against(world:
     """R11, B19: the call showed the erased belief beside the one with the greatest id."""
     find(world)
     first, second, common = sorted(belief.pk for belief in three)
-    Rival.objects.filter(first=first, second=second).delete()
+    ContradictionCandidate.objects.filter(first=first, second=second).delete()
     contradict(world, Belief.objects.get(pk=common).statement, Belief.objects.get(pk=second).statement)
     assert (check(world), world.calls("contradict")) == (2, 1)
     erase_memories(
         workspace=world.workspace, episodes=Episode.objects.none(), beliefs=[first], actor=TELLER, now=world.now
     )
-    assert [(rival.first_id, rival.second_id, rival.reason) for rival in Rival.objects.all()] == [(second, common, "")]
+    assert [(rival.first_id, rival.second_id, rival.reason) for rival in ContradictionCandidate.objects.all()] == [
+        (second, common, "")
+    ]
     assert set(ModelCall.objects.filter(purpose="contradict").values_list("reply", flat=True)) == {""}
 
 
@@ -372,14 +381,14 @@ def test_the_command_dismisses_and_reopens_by_number(world: World, three: list[B
     with pytest.raises(CommandError, match="There is no pair 0") as refused:
         run("find_contradictions", "--workspace", name, "--dismiss", number, "--dismiss", "0")
     assert refused.value.returncode == 2
-    assert not Rival.objects.filter(state="dismissed").exists()
+    assert not ContradictionCandidate.objects.filter(state="dismissed").exists()
 
 
 def test_the_command_says_what_there_is_to_look_at(world: World, three: list[Belief]) -> None:
     """R11, R15."""
     out = io.StringIO()
     call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", stdout=out)
-    [only] = Rival.objects.all()
+    [only] = ContradictionCandidate.objects.all()
     assert out.getvalue().startswith(f"{only.pk}: open, 0.72 alike (One names another home.)\n")
     assert out.getvalue().endswith("1 pair to look at.\n")
 

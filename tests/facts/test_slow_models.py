@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from memory.access import viewer_of
 from memory.facts.remember import LONGER_THAN_ANSWERS
-from memory.models import Belief, Episode, ModelCall, Remembrance, Role
+from memory.models import Belief, Episode, ModelCall, RememberJob, Role
 from memory.status import read_status
 from tests import factories
 from tests.admin.scene import person
@@ -87,9 +87,9 @@ def test_a_caller_who_asks_again_and_again_ends_nothing(
     world.trouble.broken["remember"] = stall(1.0)
     states = [tell(world, TABS).state for _ in range(4)]
     assert states == ["queued"] * 4
-    assert Remembrance.objects.get().state == "queued"
+    assert RememberJob.objects.get().state == "queued"
     work_all(world)
-    assert Remembrance.objects.get().state == "failed"
+    assert RememberJob.objects.get().state == "failed"
 
 
 def test_a_worker_has_the_time_that_a_caller_has_not(
@@ -121,7 +121,7 @@ def test_the_admin_shows_why(world: World, impatient: None, hasty: None, sent: l
     world.trouble.broken["remember"] = stall(1.0)
     tell(world, TABS)
     client.force_login(person("ana", workspace=world.workspace, role=Role.READER))
-    page = client.get(reverse("admin:memory_remembrance_changelist"))
+    page = client.get(reverse("admin:memory_rememberjob_changelist"))
     assert f"{SLOW} 1 of 3" in page.content.decode()
 
 

@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 
 from memory.facts.job import send_due_jobs
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, Evidence, RememberedFact, Remembrance
+from memory.models import Belief, Evidence, RememberedFact, RememberJob
 from tests.consolidation.world import World
 from tests.facts.telling import tell
 from tests.faults.waiting import wait_until
@@ -30,10 +30,10 @@ def await_done() -> None:
     """Wait until a text is remembered, sweeping meanwhile as beat would have it done; nobody waits a minute here."""
 
     def is_done() -> bool:
-        Remembrance.objects.queued().filter(lease_owner="").update(due_at=Now())
-        Remembrance.objects.queued().filter(leased_until__lt=Now()).update(due_at=Now())
+        RememberJob.objects.queued().filter(lease_owner="").update(due_at=Now())
+        RememberJob.objects.queued().filter(leased_until__lt=Now()).update(due_at=Now())
         send_due_jobs()
-        return not Remembrance.objects.queued().exists()
+        return not RememberJob.objects.queued().exists()
 
     wait_until(is_done, what="the text to be remembered", seconds=WAIT_SECONDS, every=0.3)
 

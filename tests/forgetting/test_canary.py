@@ -154,7 +154,7 @@ def tables_the_planner_knows_it_of() -> set[str]:
 
 TABLES = {
     "memory_episode", "memory_belief", "memory_beliefevent", "memory_clusterjob", "memory_evidence",
-    "memory_jobverdict", "memory_modelcall", "memory_surfaced", "memory_termfrequency", "memory_undoneevidence",
+    "memory_jobverdict", "memory_modelcall", "memory_shownmemory", "memory_termfrequency", "memory_revokedevidence",
     "memory_conversation", "memory_turn", "memory_claim", "django_admin_log",
 }  # fmt: skip
 SINGLE = {"memory_clusterjob", "memory_conversation", "django_admin_log"}

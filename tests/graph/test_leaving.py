@@ -6,7 +6,7 @@ import pytest
 
 from memory.erasure.erase import erase_memories, erase_workspace
 from memory.graph.linking import link_memories
-from memory.models import Box, Edge, Entity, Episode, Mention, Upkeep, Workspace
+from memory.models import Box, Edge, Entity, Episode, MaintenanceState, Mention, Workspace
 from tests import factories
 from tests.export.files import LENA
 
@@ -61,4 +61,4 @@ def test_a_workspace_that_is_erased_has_no_links(workspace: Workspace) -> None:
     told(workspace, "mara", minutes=1)
     link_memories(workspace_id=workspace.pk)
     erase_workspace(workspace=workspace, actor=LENA)
-    assert [model._default_manager.count() for model in (Entity, Mention, Edge, Box, Upkeep)] == [0] * 5
+    assert [model._default_manager.count() for model in (Entity, Mention, Edge, Box, MaintenanceState)] == [0] * 5

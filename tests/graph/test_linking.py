@@ -14,7 +14,7 @@ from memory.domain.graph import EdgeKind
 from memory.domain.policy import Policy
 from memory.graph.linking import link_due_memories, link_memories, put_into_boxes
 from memory.language.subjects import find_entities
-from memory.models import Box, BoxMember, Edge, Entity, Episode, Mention, Trace, Upkeep, Workspace
+from memory.models import Box, BoxMember, Edge, Entity, Episode, MaintenanceState, Mention, Trace, Workspace
 from tests import factories
 from tests.odd_texts import LONG
 
@@ -174,7 +174,7 @@ def test_what_a_slow_writer_stored_meanwhile_is_found(workspace: Workspace) -> N
     latest = told(workspace, "Mara")
     Episode.objects.filter(pk=slow.pk).update(status="archived")  # nobody sees it yet
     link_memories(workspace_id=workspace.pk)
-    assert Upkeep.objects.get().linked_number == 0
+    assert MaintenanceState.objects.get().linked_number == 0
     Episode.objects.filter(pk=slow.pk).update(status="active")
     assert link_memories(workspace_id=workspace.pk) == 1
     assert pairs(EdgeKind.ENTITY) == {frozenset((slow.pk, latest.pk))}
@@ -185,9 +185,9 @@ def test_the_mark_follows_when_writers_must_be_done(workspace: Workspace) -> Non
     latest = told(workspace, "Mara")
     link_memories(workspace_id=workspace.pk)
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE memory_upkeep SET next_at = now() - interval '16 minutes'")
+        cursor.execute("UPDATE memory_maintenancestate SET next_at = now() - interval '16 minutes'")
     link_memories(workspace_id=workspace.pk)
-    assert Upkeep.objects.get().linked_number == latest.number
+    assert MaintenanceState.objects.get().linked_number == latest.number
 
 
 def test_a_workspace_that_somebody_else_links_is_left_to_them(workspace: Workspace) -> None:

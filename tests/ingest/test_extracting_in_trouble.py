@@ -19,7 +19,7 @@ from memory.domain.taxonomy import ConversationTurn, ExtractedFact, ExtractionRe
 from memory.ingest import extract
 from memory.language.facts import find_facts
 from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLater
-from memory.models import Conversation, Episode, Pause, PauseReason, Turn, Workspace
+from memory.models import Conversation, Episode, PauseReason, Turn, Workspace, WorkspacePause
 from tests import factories
 from tests.ingest.reading import (
     HIGH,
@@ -90,7 +90,7 @@ def test_a_refused_key_lets_the_workspace_rest(workspace: Workspace, reader: Rea
     say(HIGH, workspace=workspace)
     reader.does = lambda turns: ExtractionResult(facts=(), unread=(1,), failure="auth: no such key")
     assert read() is False
-    pause = Pause.objects.get()
+    pause = WorkspacePause.objects.get()
     assert (pause.reason, pause.detail, conversation().claims) == ("auth", "auth: no such key", 0)
     reader.does = None
     assert (wake(), read()) == (0, False)
@@ -103,7 +103,7 @@ def test_turns_of_a_resting_workspace_wait(workspace: Workspace, reader: Reader)
     pause_workspace(workspace_id=workspace.pk, reason=PauseReason.FAILURES, detail="cycles")
     say(HIGH, workspace=workspace)
     assert (read(), wake(), reader.asked, states()) == (False, 0, [], ["buffered"])
-    Pause.objects.update(until=timezone.now() - timedelta(seconds=1))
+    WorkspacePause.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert (wake(), read()) == (1, True)
 
 
@@ -224,7 +224,11 @@ def test_a_turn_that_breaks_the_rules_is_a_dead_letter_alone(
     assert states() == ["extracted", "failed", "extracted", "extracted"]
     [letter] = Turn.objects.exclude(state_reason="")
     assert (letter.number, letter.state_reason) == (2, "our own error: ValueError: invalid literal: '99:99'")
-    assert (Episode.objects.filter(is_derived=False).count(), Pause.objects.count(), conversation().claims) == (3, 0, 0)
+    assert (
+        Episode.objects.filter(is_derived=False).count(),
+        WorkspacePause.objects.count(),
+        conversation().claims,
+    ) == (3, 0, 0)
 
 
 def test_a_turn_out_of_which_rules_cannot_read_a_claim_is_a_dead_letter(

@@ -14,8 +14,8 @@ from django.core.management import call_command
 
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
-from memory.models import Episode, Remembrance, Turn, TurnEpisode, Workspace
-from memory.models.audit import Surfaced
+from memory.models import Episode, RememberJob, Turn, TurnEpisode, Workspace
+from memory.models.audit import ShownMemory
 from tests import factories
 from tests.api.caller import Caller
 from tests.integrations.client import PLUGIN, TALK, ClaudeCode, kept, said, silent_port
@@ -36,7 +36,7 @@ def test_a_prompt_brings_recollections_as_context(client: ClaudeCode, key: str) 
             "additionalContext": "[Memory flash: Mara prefers tabs over spaces – always.]",
         }
     }
-    assert list(Surfaced.objects.values_list("session", flat=True)) == ["abc"]
+    assert list(ShownMemory.objects.values_list("session", flat=True)) == ["abc"]
 
 
 @pytest.mark.parametrize("prompt", ["", "  ", "/compact", None, 5])
@@ -236,7 +236,7 @@ def test_a_session_begins_with_what_was_given_up(client: ClaudeCode, workspace: 
     """B11, L2, R1: episodes, turns and texts alike."""
     letter = factories.episode(workspace=workspace, state="failed", dead_at=factories.NOW)
     factories.turn(workspace=workspace, state="failed")
-    Remembrance.objects.create(
+    RememberJob.objects.create(
         workspace=workspace, episode=letter, actor="someone", state="failed", created_at=factories.NOW
     )
     told = client.fire("SessionStart", session_id="abc", source="startup").context

@@ -45,8 +45,8 @@ from memory.models import (
     Evidence,
     EvidenceKind,
     GateDecision,
-    Remembrance,
-    Surfaced,
+    RememberJob,
+    ShownMemory,
 )
 from tests import factories
 from tests.consolidation.inline import run_cycle
@@ -136,7 +136,7 @@ class Anything(RuleBasedStateMachine):
     def parrot(self, session: str, is_remembered: bool) -> None:
         """Let an AI repeat what its session was shown, to be consolidated or to be remembered at once."""
         if belief := self.belief(self.count):
-            Surfaced.objects.get_or_create(
+            ShownMemory.objects.get_or_create(
                 workspace=self.workspace, session=session, belief=belief, defaults={"surfaced_at": self.now}
             )
             line = self.line(belief.statement, session) | {"source": "ai", "session": session}
@@ -182,7 +182,7 @@ class Anything(RuleBasedStateMachine):
         """Remember a line to the end: what it contradicted in other sessions it contradicts again (R3)."""
         before = self.contradicted_by(line)
         answer = remember(line=line, arrival=self.arrival())
-        for one in Remembrance.objects.for_workspace(self.workspace.pk).queued():
+        for one in RememberJob.objects.for_workspace(self.workspace.pk).queued():
             run_remember_job(remembrance_id=one.pk, now=self.now)
         if isinstance(answer, Remembered) and not answer.is_duplicate:  # rejected are words that were erased
             assert before <= set(Evidence.objects.filter(episode=answer.episode_id).values_list("belief_id", flat=True))

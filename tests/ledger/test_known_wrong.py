@@ -18,7 +18,7 @@ from memory.ingest.store import store_raw_episodes
 from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift
 from memory.ledger.transactions import Author
-from memory.models import Belief, Episode, Evidence, GateDecision, Lineage, StructuralJob, Surfaced
+from memory.models import Belief, Episode, Evidence, GateDecision, Lineage, ShownMemory, StructuralJob
 from tests import factories
 from tests.consolidation.restructuring import NEW, OLD, contradict, doubted
 from tests.consolidation.telling import Teller
@@ -87,7 +87,7 @@ def test_what_no_cycle_wrote_is_looked_at_by_the_next(world: World) -> None:
 def test_an_echo_through_remember_moves_nothing(world: World, contradicts: bool) -> None:
     """Neither strength, reinforcement, status nor the lineage; an archived belief stays where it is."""
     belief = world.hold(TABS, about="tabs", supports=1)
-    Surfaced.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=world.now)
     said = SPACES if contradicts else TABS
     world.directions.place(SPACES, {"tabs": 0.9})
     world.contradictions[SPACES] = TABS
@@ -112,7 +112,7 @@ def test_a_cycle_that_brought_an_echo_alone_can_be_undone(world: World) -> None:
     world.say_all([f"Ana prefers tabs, she said in week {n}." for n in range(3)], about="tabs")
     first = world.cycle()
     belief = world.only_belief()
-    Surfaced.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=world.now)
+    ShownMemory.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=world.now)
     world.say("Ana prefers tabs, as you know.", about="tabs", source="ai", session="chat", likeness=0.8)
     second = world.cycle(after=DAY)
     assert Evidence.objects.get(cycle=second).kind == "echo"

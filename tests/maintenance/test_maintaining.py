@@ -20,7 +20,7 @@ from memory.maintenance.maintain import (
     maintain_due,
     maintain_workspace,
 )
-from memory.models import BoxMember, Edge, Upkeep, Workspace
+from memory.models import BoxMember, Edge, MaintenanceState, Workspace
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +45,7 @@ def test_a_workspace_is_due_after_three_extractions(workspace: Workspace) -> Non
         seen.append(due())
     assert seen == [[], [], [workspace.pk]]
     assert maintain_due(now=factories.NOW, policy=settings.POLICY) == 1
-    assert (due(), Upkeep.objects.get(workspace=workspace).extractions) == ([], 0)
+    assert (due(), MaintenanceState.objects.get(workspace=workspace).extractions) == ([], 0)
 
 
 def test_a_workspace_with_something_due_is_maintained_once_a_day(workspace: Workspace) -> None:
@@ -73,7 +73,7 @@ def test_an_extraction_in_the_meantime_counts_for_the_next_time(
         {"links": lambda visit: count_extraction(workspace_id=visit.workspace_id)},
     )
     maintain_workspace(workspace_id=workspace.pk, now=factories.NOW)
-    assert Upkeep.objects.get().extractions == 1
+    assert MaintenanceState.objects.get().extractions == 1
 
 
 def test_what_there_is_no_time_for_is_done_next_time(workspace: Workspace) -> None:

@@ -13,7 +13,7 @@ from memory.facts.remember import run_remember_job
 from memory.mcp.catalogue import TOOLS
 from memory.mcp.interface import Tool, ToolRefused
 from memory.mcp.write_tools import Tidying
-from memory.models import ApiKey, Belief, Episode, Evidence, Project, Remembrance, Transition, TurnEpisode, Workspace
+from memory.models import ApiKey, Belief, Episode, Evidence, Project, RememberJob, Transition, TurnEpisode, Workspace
 from memory.recall.query import MemoryType, RecallProfile
 from memory.recall.usage import Feedback
 from tests import factories
@@ -299,7 +299,7 @@ def test_what_is_to_be_believed_at_once_waits_for_a_worker(rows: Rows, monkeypat
         "queued",
         None,
     )
-    run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    run_remember_job(remembrance_id=RememberJob.objects.get().pk, now=factories.NOW)
     told = call("memory_save", key, **said)
     assert (told.state, list(told.beliefs.values())) == ("done", ["created"])
 
@@ -311,7 +311,7 @@ def test_what_is_believed_at_once_may_be_of_another_day(rows: Rows, monkeypatch:
     said = {"text": "Ben moves to Lyon tomorrow.", "session": "s", "at_once": True}
     saved = call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00Z")
     assert Episode.objects.get(pk=saved.id).occurred_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
-    run_remember_job(remembrance_id=Remembrance.objects.get().pk, now=factories.NOW)
+    run_remember_job(remembrance_id=RememberJob.objects.get().pk, now=factories.NOW)
     assert "2026-03-03" in Belief.objects.get(evidence__episode=saved.id).statement
     with pytest.raises(ToolRefused, match="offset"):
         call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00")

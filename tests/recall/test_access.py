@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.models import BeliefAccess, EpisodeAccess, ShownMemory, Workspace
 from memory.recall.usage import _COUNT_ACCESS, note_shown
 from memory.search.prepared import TimedSearch, run_prepared
 from tests import factories
@@ -124,7 +124,7 @@ def test_an_answer_is_not_lost_because_its_count_could_not_be_committed(
     recalled = ask("Mara tea", workspace=workspace, session="s-1")
     assert [result.id for result in recalled.results] == [episode.pk]
     assert not EpisodeAccess.objects.exists()
-    assert [row.episode_id for row in Surfaced.objects.all()] == [episode.pk]
+    assert [row.episode_id for row in ShownMemory.objects.all()] == [episode.pk]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -165,7 +165,7 @@ def test_an_answer_waits_for_no_erasing(workspace: Workspace) -> None:
     assert [result.id for result in recalled.results] == [episode.pk]
     assert waited < 3
     assert not EpisodeAccess.objects.exists()
-    assert not Surfaced.objects.exists()
+    assert not ShownMemory.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -175,4 +175,4 @@ def test_an_answer_outlives_what_it_was_made_of(workspace: Workspace) -> None:
     results = ask("Mara tea", workspace=workspace).results
     erased.delete()
     note_shown(workspace=workspace, session="s-1", memories=results, now=factories.NOW)
-    assert [row.episode_id for row in Surfaced.objects.all()] == [kept.pk]
+    assert [row.episode_id for row in ShownMemory.objects.all()] == [kept.pk]

@@ -10,7 +10,7 @@ from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
 from memory.history import attribute_changes
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_episode_status, change_status
-from memory.models import Belief, BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.models import Belief, BeliefAccess, EpisodeAccess, ShownMemory, Workspace
 from memory.recall.query import MemoryType, Recalled
 from tests import factories
 from tests.factories import NOW
@@ -109,7 +109,7 @@ def test_looking_back_is_no_access(workspace: Workspace) -> None:
     look_back("ferry", workspace, day=1, session="s-1")
     assert not EpisodeAccess.objects.exists()
     assert not BeliefAccess.objects.exists()
-    assert Surfaced.objects.count() == 2
+    assert ShownMemory.objects.count() == 2
 
 
 def test_a_later_recall_makes_nothing_stronger_then(workspace: Workspace) -> None:

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from memory.domain.identity import is_episode_id
 from memory.domain.taxonomy import Knowledge
 from memory.language.sentences import strip_echo
-from memory.models import BeliefAccess, EpisodeAccess, Surfaced, Workspace
+from memory.models import BeliefAccess, EpisodeAccess, ShownMemory, Workspace
 from memory.recall.prompt_lines import Recollection, format_line, format_short_line, gather_context, recollect, shorten
 from memory.recall.query import MemoryType, RecalledMemory
 from memory.recall.usage import shown_beliefs
@@ -84,7 +84,7 @@ def test_a_session_is_told_what_it_was_shown(workspace: Workspace) -> None:
     shown = bring_up("Mara and her tea", workspace, session="s-1").ids
     bring_up("Mara and her tea", workspace, session="s-1")
     seen = {result.id for result in ask("tea number 0", workspace=workspace, session="s-1", limit=3).results}
-    rows = Surfaced.objects.for_workspace(workspace).values_list("session", "belief", "episode")
+    rows = ShownMemory.objects.for_workspace(workspace).values_list("session", "belief", "episode")
     assert {session for session, _, _ in rows} == {"s-1"}
     assert sorted(belief or episode for _, belief, episode in rows) == sorted({*shown, *seen})
     told = shown_beliefs(workspace=workspace, session="s-1")
@@ -95,7 +95,7 @@ def test_a_session_is_told_what_it_was_shown(workspace: Workspace) -> None:
 def test_without_a_session_nobody_is_told(workspace: Workspace) -> None:
     """Echo."""
     bring_up("Mara and her tea", workspace)
-    assert not Surfaced.objects.exists()
+    assert not ShownMemory.objects.exists()
 
 
 def test_nothing_comes_up_in_an_empty_memory(workspace: Workspace) -> None:

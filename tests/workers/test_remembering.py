@@ -11,7 +11,7 @@ from pytest_django import Settings
 from beliefsite.celery import app
 from memory.facts.job import send_due_jobs
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, Evidence, ModelCall, Remembrance
+from memory.models import Belief, Evidence, ModelCall, RememberJob
 from tests.consolidation.world import World
 from tests.facts.telling import tell
 from tests.faults.waiting import wait_until
@@ -30,7 +30,7 @@ TABS = "Ana prefers tabs over spaces."
 
 
 def is_done() -> bool:
-    return not Remembrance.objects.queued().exists()
+    return not RememberJob.objects.queued().exists()
 
 
 def test_a_message_names_a_row_and_nothing_else(world: World, queues: None, settings: Settings) -> None:
@@ -38,7 +38,7 @@ def test_a_message_names_a_row_and_nothing_else(world: World, queues: None, sett
     settings.ENGRAM_LLM = "offline"
     tell(world, TABS)
     [message] = read_messages("llm")
-    assert (message.task, message.arguments) == ("workers.remember", [Remembrance.objects.get().pk])
+    assert (message.task, message.arguments) == ("workers.remember", [RememberJob.objects.get().pk])
 
 
 @pytest.mark.usefixtures("worker")
@@ -46,7 +46,7 @@ def test_a_worker_goes_on_where_no_model_answers(world: World, settings: Setting
     """R1: by rules, however many messages say so."""
     settings.ENGRAM_LLM = "offline"
     tell(world, TABS)
-    key = Remembrance.objects.get().pk
+    key = RememberJob.objects.get().pk
     for _ in range(5):
         remember.delay(key)
     wait_until(is_done, what="the belief")
@@ -61,7 +61,7 @@ def test_a_lost_message_is_sent_again(world: World, settings: Settings, monkeypa
     with monkeypatch.context() as lost:
         lost.setattr("workers.tasks.remember.delay", lambda _: None)
         tell(world, TABS)
-    Remembrance.objects.update(due_at=Now() - timedelta(seconds=1))
+    RememberJob.objects.update(due_at=Now() - timedelta(seconds=1))
     assert send_due_jobs() == 1
     wait_until(is_done, what="the belief")
     assert world.only_belief().alpha == 2.0

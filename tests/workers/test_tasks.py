@@ -6,7 +6,7 @@ import pytest
 import structlog
 from django.db import OperationalError
 
-from memory.models import ClusterJob, Cycle, CycleStep, Heartbeat, JobKind, Tally, Trigger
+from memory.models import ClusterJob, Cycle, CycleStep, Heartbeat, JobKind, MetricCounter, Trigger
 from tests import factories
 from workers import tasks
 
@@ -114,4 +114,4 @@ def test_a_message_that_comes_again_is_counted(monkeypatch: pytest.MonkeyPatch) 
     work = Mock(side_effect=[OperationalError("the database is starting up"), True])
     monkeypatch.setattr(tasks, "extract_episodes", work)
     tasks.extract.apply(args=(UNKNOWN, 1))
-    assert list(Tally.objects.values_list("label", "count")) == [("workers.extract retried", 1)]
+    assert list(MetricCounter.objects.values_list("label", "count")) == [("workers.extract retried", 1)]

@@ -19,7 +19,7 @@ from memory.facts.contradictions import (
     reopen_contradiction_candidates,
 )
 from memory.management.command_line import ServiceCommand, pluralize, usage_error
-from memory.models import Rival, Workspace
+from memory.models import ContradictionCandidate, Workspace
 
 
 class Command(ServiceCommand):
@@ -54,7 +54,7 @@ class Command(ServiceCommand):
         if stopped:
             raise CommandError(f"Not all were answered: {stopped}", returncode=1)
 
-    def _show(self, rivals: list[Rival], *, unasked: int) -> None:
+    def _show(self, rivals: list[ContradictionCandidate], *, unasked: int) -> None:
         for rival in rivals:
             why = f" ({rival.why})" if rival.why else ""
             self.stdout.write(f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
@@ -65,7 +65,7 @@ class Command(ServiceCommand):
             self.stdout.write(f"{pluralize(unasked, 'pair')} only alike: --check has a model asked.")
 
 
-def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[Rival]:
+def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[ContradictionCandidate]:
     """Return the pairs of these numbers, all of which must be there."""
     rivals = believed_candidates(workspace=workspace).filter(pk__in=numbers)
     if missing := sorted(set(numbers) - set(rivals.values_list("pk", flat=True))):
@@ -81,7 +81,7 @@ def _check(workspace: Workspace, limit: int | None, *, again: bool) -> str:
     ).stopped
 
 
-def _as_values(rival: Rival) -> dict[str, Any]:
+def _as_values(rival: ContradictionCandidate) -> dict[str, Any]:
     return {
         "pair": rival.pk,
         "ids": [rival.first_id, rival.second_id],
