@@ -9,6 +9,7 @@ import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ def main() -> None:
     INDEX.write_text(render())
 
 
+@cache
 def render() -> str:
     """Return the text of the index."""
     ids = rule_ids()
