@@ -1,5 +1,7 @@
 """What a person makes of beliefs in their own words: state one, merge two, split one, contradict or replace one.
 
+The rule is Curators.
+
 A curator's word stands for the gates' and for a model's: nothing waits for a cycle, and nothing asks a model (R7,
 B12, B13). `embed_statements` checks and embeds the words first, outside of any transaction. The rows of these acts
 name no cycle, and a rebuild repeats them as they were said (B22).

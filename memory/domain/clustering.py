@@ -1,4 +1,4 @@
-"""Group vectors that are alike: the same labels for the same input, whatever the machine does beneath (B8.2).
+"""Group vectors that are alike: the same labels for the same input, whatever the machine does beneath (B8.2, B23).
 
 `cluster` takes the exact way, average linkage, or beyond its limits ordered leader clustering. Both compare vectors on
 a grid of whole numbers. At the end, texts and statements are grouped into the questions that a model is asked (B9).

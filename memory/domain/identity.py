@@ -1,4 +1,7 @@
-"""How things are named and recognized: public ids, actors, origins, hashes of words, digests of erased words."""
+"""How things are named and recognized: public ids, actors, origins, hashes of words, digests of erased words.
+
+The rule is Origin.
+"""
 
 import hashlib
 import hmac

@@ -1,5 +1,7 @@
 """Answer lines that are stored already, by their key or their words, and lines whose words were forgotten or erased.
 
+The rule is Speaker.
+
 Who speaks is part of an episode's identity: `name_speakers` settles it before words are compared. A name that opens
 two turns of a session is a speaker's (B1).
 """

@@ -1,5 +1,7 @@
 """Import files of episode lines (JSON Lines), at once or lived through in time; importing again adds nothing.
 
+The rule is Clock.
+
 `read_batches` checks a file, `store_file_lines` stores a batch, `replay_lines` stores each episode at the time at
 which it happened, with cycles in between. JSON of others is read within bounded memory: `read_json`, `read_lines`,
 BoundedJson.

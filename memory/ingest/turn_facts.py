@@ -1,5 +1,7 @@
 """Turns to facts to episodes: ask a model what turns tell, and store each turn that says something in its own words.
 
+The rule is L6.
+
 `ask_for_facts` asks the model (L3), `find_informative_turns` selects turns by facts and by rules (E1), `store_turns`
 stores them as episodes with the traits that the facts tell.
 """

@@ -1,4 +1,4 @@
-"""The polarity guard: `check_polarity` sees what a cosine cannot when two texts look alike (B8.4).
+"""The polarity guard: `check_polarity` sees what a cosine cannot when two texts look alike (B8.4, Guard).
 
 One check for each way in which cosines are blind; every check is symmetric. Below, what texts have in common by their
 words (`share_something`).

@@ -1,5 +1,7 @@
 """What commands share: rows that the command line names, how commands fail (1 for what failed, 2 for bad usage),
 who acts, and how they wait for workers.
+
+The rule is R15.
 """
 
 import getpass

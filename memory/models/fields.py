@@ -1,4 +1,4 @@
-"""Ids, choices and full-text columns that models share, and queries over any of them.
+"""Ids, choices and full-text columns that models share, and queries over any of them (B3).
 
 `insert_new` inserts many rows in one statement, `count_about` counts few rows exactly and estimates many, `is_outage`
 recognises a database that is away.

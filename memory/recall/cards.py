@@ -1,4 +1,4 @@
-"""Everything a viewer may know of one memory.
+"""Everything a viewer may know of one memory (B18).
 
 `read_card` for a belief, `read_episode_card` for an episode and `read_turn_card` for a buffered turn; also the claims
 of a memory, and a belief's line of ancestors and descendants.

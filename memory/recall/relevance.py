@@ -1,4 +1,4 @@
-"""Decide which memories have to do with a query, and which of those deserve a line.
+"""Decide which memories have to do with a query, and which of those deserve a line (B16).
 
 `RelevanceFloor` tells whether a memory is relevant; `choose_lines` keeps the relevant ones and each fact once.
 """

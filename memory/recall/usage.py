@@ -1,4 +1,4 @@
-"""Record how memories are used.
+"""Record how memories are used (L16).
 
 `count_access` counts recalls, `note_shown` remembers what a session was shown, `give_feedback` stores a verdict;
 `read_usage` reads a belief's figures. None of it moves a confidence.

@@ -1,4 +1,4 @@
-"""Take secrets out of a text.
+"""Take secrets out of a text (Redaction).
 
 `redact` runs all detectors and puts a marker in the place of each secret; `redact_event` does so for log events.
 Below are the detectors of keys and tokens, by the patterns of known services, by prefixes and by randomness.

@@ -17,7 +17,7 @@ _FOREIGN = re.compile(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     dead = []
     for target in _LINK.findall(prose(page)):
@@ -37,7 +37,7 @@ def _anchors(page: Path) -> set[str]:
     return {heading.strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     """Code in backticks that looks like a path of ours, generated ones aside."""
     named = set(re.findall(r"`((?:memory|workers|beliefsite|tests|benchmarks|docs)/[\w./-]+\.\w+)", page.read_text()))
@@ -45,14 +45,14 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_a_page_names_is_there(page: Path) -> None:
     named = set(re.findall(r"manage\.py ([a-z_]+)", page.read_text()))
 
     assert named <= set(get_commands())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_variable_that_a_page_names_is_read(page: Path) -> None:
     listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     for script in (ROOT / "integrations" / "claude_code").rglob("*"):  # an environment of its own: the client's
@@ -81,7 +81,12 @@ def test_every_log_event_is_explained() -> None:
 
 
 def test_the_readme_leads_to_every_page() -> None:
-    linked = {(README.parent / target.partition("#")[0]).resolve() for target in _LINK.findall(README.read_text())}
+    rules = ROOT / "docs" / "rules" / "README.md"
+    linked = {
+        (page.parent / target.partition("#")[0]).resolve()
+        for page in (README, rules)
+        for target in _LINK.findall(page.read_text())
+    }
 
     assert {page for page in PAGES if page != README} <= linked
 

@@ -1,15 +1,12 @@
-"""docs/rules.md names every rule, and its code and tests are where it says."""
+"""docs/rules states every rule once, with its numbers, and its index is current."""
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from memory.domain.policy import iter_settings
-from tests.docs.pages import ROOT
+from tests.docs import rule_index
 
-RULES = ROOT / "docs" / "rules.md"
 REQUIRED = {
     "L7", "L8", "L19",
     "B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B8a", "B9", "B10", "B11", "B12", "B13", "B14", "B15", "B16",
@@ -19,62 +16,31 @@ REQUIRED = {
     "Clock", "Origin", "Speaker", "Guard", "Echo", "Curators", "Redaction",
 }  # fmt: skip
 
-_SECTION = re.compile(r"^## (\w+)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"`([\w./-]+\.py)`")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """A section of the page."""
-
-    id: str
-    text: str
-
-    def files(self, title: str) -> list[Path]:
-        """List the files of the paragraph that begins with `title`."""
-        paragraph = re.search(rf"^{title}: (.*?)(?=^\w+: |\n\n|\Z)", self.text, re.MULTILINE | re.DOTALL)
-        return [ROOT / name for name in _FILE.findall(paragraph[1])] if paragraph else []
-
-
-ROWS = [Rule(id=key, text=text) for key, text in _SECTION.findall(RULES.read_text())]
-
 
 def test_no_rule_is_missing_or_stated_twice() -> None:
-    ids = [rule.id for rule in ROWS]
+    ids = rule_index.rule_ids()
 
     assert len(ids) == len(set(ids))
     assert set(ids) == REQUIRED
 
 
-def test_every_number_of_the_policy_belongs_to_a_rule_of_the_page() -> None:
+def test_every_number_of_the_policy_belongs_to_a_rule() -> None:
     """B24: a setting's description begins with its rule's id, step numbers aside."""
     named = {key for setting in iter_settings() for key in re.findall(r"\b[A-Z]\d+a?\b", setting.description)}
 
-    assert named <= {rule.id for rule in ROWS}
+    assert named <= set(rule_index.rule_ids())
 
 
-@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)
-def test_code_and_tests_are_named(rule: Rule) -> None:
-    assert rule.files("Code")
-    assert rule.files("Tests")
+def test_every_setting_stands_in_a_table() -> None:
+    text = "".join(page.read_text() for page in rule_index.pages())
+
+    assert not [setting.name for setting in iter_settings() if f"| `{setting.name}` |" not in text]
 
 
-@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)
-def test_each_named_file_exists(rule: Rule) -> None:
-    named = [ROOT / name for name in _FILE.findall(rule.text)]
-
-    assert not [str(path) for path in named if not path.is_file()]
+def test_the_index_is_current() -> None:
+    assert rule_index.INDEX.read_text() == rule_index.render()
 
 
-@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)
-def test_each_named_test_names_its_rule(rule: Rule) -> None:
-    """A test file is named for a rule only if one of its tests or docstrings says the rule's id."""
-    silent = [path.name for path in rule.files("Tests") if not re.search(rf"(?i)\b{rule.id}s?\b", path.read_text())]
-
-    assert not silent
-
-
-@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)
-def test_named_code_is_code_of_the_product(rule: Rule) -> None:
-    assert not [path for path in rule.files("Code") if path.is_relative_to(ROOT / "tests")]
-    assert not [path for path in rule.files("Tests") if not path.is_relative_to(ROOT / "tests")]
+@pytest.mark.parametrize("key", sorted(REQUIRED))
+def test_every_rule_has_code_and_tests(key: str) -> None:
+    assert re.search(rf"^## {key}\n\nCode: `[^\n]+\n\nTests: `", rule_index.render(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Who is taken for a speaker (B1)."""
+"""Who is taken for a speaker (B1, Speaker)."""
 
 import pytest
 
