@@ -84,7 +84,7 @@ def _insert_cycle(workspace_id: int, now: datetime, trigger: Trigger) -> tuple[C
 
 
 def check_beliefs_enabled(*, workspace_id: int) -> None:
-    """Raise BeliefsAreOff where a workspace, or the installation, recalls episodes only (B22)."""
+    """Raise BeliefsDisabled where a workspace, or the installation, recalls episodes only (B22)."""
     if not settings.ENGRAM_BELIEFS:
         raise BeliefsDisabled(
             "Beliefs are switched off in this installation (ENGRAM_BELIEFS): it recalls episodes only."

@@ -90,7 +90,7 @@ def create_from_fact(
 
     Where it announces a change, it takes the place of the beliefs that it challenges, from the day that it names.
 
-    Raise NoVector where the workspace's model is not the vector's any more.
+    Raise EmbeddingUnavailable where the workspace's model is not the vector's any more.
     """
     parents = [belief for belief in lock_existing_beliefs(instead_of) if is_challenged(belief)]
     announces = claim is not None and claim.mode == Mode.CHANGE

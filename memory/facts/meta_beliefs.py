@@ -62,7 +62,7 @@ CLASH = "It supports one of the beliefs that this one is about, and contradicts 
 def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
-    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsAreOff, or Occupied
+    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsDisabled, or Occupied
     where somebody looks at all beliefs already.
     """
     check_beliefs_enabled(workspace_id=workspace.pk)
@@ -182,7 +182,7 @@ def _wording_of(workspace: Workspace, group: BeliefGroup, answer: ModelAnswer) -
 
 
 def _embed(workspace: Workspace, says: Mapping[int, BeliefText], budget: CallBudget) -> dict[int, StatementVector]:
-    """Embed all statements in one call, in the time that is left, the largest group first; raise NoVector.
+    """Embed all statements in one call, in the time that is left, the largest group first; raise EmbeddingUnavailable.
 
     Where too little is left nothing is lost: the replies stand in the ledger, and the next round begins with them.
     """

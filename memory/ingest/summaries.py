@@ -182,7 +182,7 @@ def summarize_stretch(
     `turns` are its turns, or some of them, numbered from 1. The stretch has the `numbers`, and the others are shown
     beside it; without numbers it is the latest turns, if it is time to sum them up. Nothing comes of small talk.
     `on_stored` is told the summary's id in the transaction that stores it, once the fence stands. Call it outside a
-    transaction; raises CallFailed, MustWait, OutOfBudget or LeaseLost where it has to be tried again later.
+    transaction; raises CallFailed, RetryLater, OutOfBudget or LeaseLost where it has to be tried again later.
     """
     numbers = _latest(turns) if numbers is None else numbers
     stretch = [turn for turn in turns if turn.number in numbers]

@@ -63,7 +63,7 @@ def ask_for_facts(
     """Ask the language model what facts some turns of one conversation tell; call it outside a transaction.
 
     Turns that no answer could be had for are named in `unread`: garbage is a failure, never "nothing found". Raises
-    MustWait, OutOfBudget (DailyCapReached is one) or LeaseLost where the asking has to go on later.
+    RetryLater, OutOfBudget (DailyCapReached is one) or LeaseLost where the asking has to go on later.
     """
     answers: list[ModelAnswer] = []
     failures = run_requests(

@@ -162,7 +162,7 @@ def create_belief(
 
     None is made of what a person put away or erased, unless a curator says it again (`even_suppressed`), nor without
     evidence. Without a vector a belief cannot be compared yet; with what it descends from it is not. The caller holds
-    the workspace's lock. Raise NoVector where the workspace has moved to another model than the vector's.
+    the workspace's lock. Raise EmbeddingUnavailable where the workspace has moved to another model than the vector's.
     """
     said = list(said)
     if vector is not None:
@@ -188,7 +188,7 @@ def create_belief(
 
 
 def check_embedding_model(*, workspace_id: int, model: str) -> None:
-    """Raise NoVector where a workspace's vectors are another model's by now."""
+    """Raise EmbeddingUnavailable where a workspace's vectors are another model's by now."""
     if model != embedder_of(workspace_id).name:
         raise EmbeddingUnavailable("The workspace has just moved to another embedding model: ask again.")
 
