@@ -221,7 +221,6 @@ CELERY_TASK_ROUTES = {
     "workers.restructure": {"queue": "llm"},
     "workers.classify": {"queue": "llm"},
     "workers.remember": {"queue": "llm"},
-    "workers.embed": {"queue": "llm"},
     "workers.extract_turns": {"queue": "llm"},
     "workers.sweep": {"queue": "maintenance"},
     "workers.tick": {"queue": "maintenance"},
