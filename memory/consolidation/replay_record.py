@@ -20,7 +20,7 @@ from memory.consolidation.curator_actions import CuratorAction
 from memory.consolidation.sources import hash_members
 from memory.consolidation.undo import is_undone_change, read_undone_cycles
 from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor, read_actor
-from memory.domain.lifecycle import BeliefStatus, JobState, Reason
+from memory.domain.lifecycle import CHALLENGES, BeliefStatus, JobState, Reason
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.gates import IMMEDIATE_REASONS
 from memory.ledger.transactions import Author
@@ -124,7 +124,7 @@ def read_curator_events(*, record: ReplayRecord) -> EventSlots:
         *_read_manual_evidence(record),
         *leavings,
     ]
-    for act in sorted(acts, key=lambda act: act.moment):
+    for act in _challenges_behind_their_words(sorted(acts, key=lambda act: act.moment)):
         begun = bisect_right(begins, act.moment)
         slot = (
             find_withdrawal_slot(act, record, begun) if isinstance(act, Withdrawal) else _find_slot(act, record, begun)
@@ -132,6 +132,31 @@ def read_curator_events(*, record: ReplayRecord) -> EventSlots:
         latest[act.of] = slot = max(latest[act.of], slot)
         slots[slot].append(act)
     return slots
+
+
+def _challenges_behind_their_words(
+    acts: Sequence[CuratorEvent | Withdrawal],
+) -> Iterator[CuratorEvent | Withdrawal]:
+    """Yield each challenge by a remembered text directly behind what the text says of that belief (R3).
+
+    The rows of a transaction bear the time at which it began, a change of status its own. In between, what the text
+    says of another belief may uphold that one, and archive the belief that was challenged.
+    """
+    events = [act for act in acts if isinstance(act, CuratorEvent)]
+    words = {(act.belief_id, act.at) for act in events if act.word}
+    challenges = {
+        (act.belief_id, act.at): act
+        for act in events
+        if act.new == BeliefStatus.CHALLENGED and act.reason in CHALLENGES and (act.belief_id, act.at) in words
+    }
+    answered = dict(challenges)
+    for act in acts:
+        key = (act.of, act.at)
+        if act is challenges.get(key):
+            continue
+        yield act
+        if isinstance(act, CuratorEvent) and act.word and key in answered:
+            yield answered.pop(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
+from memory.models import Belief
 from tests.ledger.anything import Anything
 from tests.ledger.known_faults import FAULTS, ROOT, put_back
 
@@ -34,6 +35,26 @@ def test_whatever_is_done_in_whatever_order() -> None:
             print_blob=True,
         ),
     )
+
+
+def test_a_text_that_upholds_a_belief_and_challenges_its_successor_is_rebuilt() -> None:
+    """C2, B22: the successor is archived as unconfirmed in the same moment in which it is challenged."""
+    one = Anything()
+    one.begin()
+    for session, source, text in (
+        ("c", "ai", "We moved deployments from Tuesdays to Fridays."),
+        ("f", "human", "We deploy on Tuesdays."),
+        ("f", "ai", "My manager is Dana."),
+        ("f", "human", "My manager is no longer Ravi, it is Dana now."),
+        ("b", "human", "We deploy on Tuesdays."),
+        ("c", "ai", "We deploy on Fridays."),
+        ("b", "human", "We moved deployments from Tuesdays to Fridays."),
+    ):
+        one.remember(session=session, source=source, text=text)
+    successor = Belief.objects.get(statement="Mara deploys on Tuesdays.")
+    assert (successor.status, successor.status_reason) == ("archived", "unconfirmed")
+
+    one.rebuilding_agrees()
 
 
 @pytest.mark.parametrize("number", FAULTS)
