@@ -115,7 +115,8 @@ def _scene(name: str) -> Scene:
 @pytest.mark.django_db
 def test_a_field_that_the_code_loses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the code to the message: with the request, what to do about it, and where it has to stand."""
-    monkeypatch.delitem(StatusSerializer._declared_fields, "dead_letters")
+    fields = {name: field for name, field in StatusSerializer._declared_fields.items() if name != "dead_letters"}
+    monkeypatch.setattr(StatusSerializer, "_declared_fields", fields)  # as a whole: a key put back would be the last
     told = _failure(_scene("standing"))
     assert "1. GET /status as reader.body.dead_letters: recorded 0, now missing" in told
     assert "python -m tests.contract" in told

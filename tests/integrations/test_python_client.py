@@ -3,9 +3,6 @@
 import asyncio
 import inspect
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, assert_type
@@ -32,7 +29,7 @@ from engram_client.request import Call
 from memory.models import Episode, Workspace
 from tests import factories
 from tests.docs.pages import ROOT, blocks
-from tests.integrations.answer_types import FILE, schema
+from tests.integrations.answer_types import FILE, in_form, render, schema
 from tests.integrations.trouble import FOUND, Troubled, client_of
 
 # --- What it covers
@@ -79,22 +76,8 @@ def test_every_method_takes_what_its_operation_takes() -> None:
 
 
 def test_the_types_are_those_of_the_schema() -> None:
-    """`python -m tests.integrations.answer_types` writes them anew; here a process of its own, as that is one."""
-    written = (
-        "import django, sys; django.setup()\n"
-        "from tests.integrations.answer_types import FILE, in_form, render, schema\n"
-        "sys.stdout.write(in_form(render(schema()['components']['schemas']), at=FILE))"
-    )
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "beliefsite.settings", "PYTHONWARNINGS": "ignore"}
-    made = subprocess.run(
-        [sys.executable, "-c", written],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=FILE.parents[3],
-        env=environment,
-    )
-    assert made.stdout == FILE.read_text()
+    """`python -m tests.integrations.answer_types` writes them anew."""
+    assert in_form(render(schema()["components"]["schemas"]), at=FILE) == FILE.read_text()
 
 
 def test_answers_are_typed() -> None:
