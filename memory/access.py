@@ -119,7 +119,7 @@ def visible_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
 
 
 def changeable_beliefs(*, viewer: Viewer, ids: Collection[str]) -> dict[str, Belief]:
-    """Return by id the named beliefs that a viewer sees, to be changed; raise BeyondProjects for a global one."""
+    """Return by id the named beliefs that a viewer sees, to be changed; raise OutsideProjects for a global one."""
     rows = visible_beliefs(viewer=viewer).filter(pk__in=ids).select_related("workspace", "project").defer("search")
     beliefs: dict[str, Belief] = {belief.pk: belief for belief in rows}
     for belief in beliefs.values():
@@ -128,7 +128,7 @@ def changeable_beliefs(*, viewer: Viewer, ids: Collection[str]) -> dict[str, Bel
 
 
 def check_may_change(*, project_id: int | None, viewer: Viewer) -> None:
-    """Raise BeyondProjects where a belief of this project, or of none, is global and the viewer limited to projects."""
+    """Raise OutsideProjects for a global belief (of this project, or of none) and a viewer limited to projects."""
     if viewer.is_limited and project_id is None:
         raise OutsideProjects(_OUTSIDE_PROJECTS)
 
@@ -286,7 +286,7 @@ class WholeIdRequired(EngramError, PermissionError):
 
 
 def find_by_prefix(*, among: QuerySet[Memory], beginning: str) -> Memory | None:
-    """Find the one memory whose id begins so, None if there is none; raise SeveralFit if there are more."""
+    """Find the one memory whose id begins so, None if there is none; raise AmbiguousId if there are more."""
     if is_whole(beginning):
         return among.filter(pk=beginning).first()
     found = list(among.filter(pk__startswith=beginning).order_by("pk")[:_MOST_MATCHES])
@@ -298,8 +298,8 @@ def find_by_prefix(*, among: QuerySet[Memory], beginning: str) -> Memory | None:
 def resolve_id(*, name: str, key: ApiKey) -> str:
     """Return the id that begins so among what a key may see, the beginning itself where there is none.
 
-    A turn, which soon has another id, is named by its whole one. Raises SeveralFit, and NeedsWholeId for a key that may
-    not read.
+    A turn, which soon has another id, is named by its whole one. Raises AmbiguousId, and WholeIdRequired for a key
+    that may not read.
     """
     if is_whole(name) or is_turn_id(name):
         return name
@@ -380,7 +380,7 @@ def _rate_counter(url: str) -> _RateCounter:
 
 
 def check_rate(*, key: ApiKey, usage: CallKind) -> None:
-    """Count a call of a key; raise TooOften where it has had its share of this minute."""
+    """Count a call of a key; raise RateLimited where it has had its share of this minute."""
     per_minute: float = getattr(settings.POLICY.throttle, f"{usage}_per_minute")
     if not per_minute:
         return

@@ -54,8 +54,8 @@ def forget_episode(*, episode: Episode, actor: Actor, now: datetime, reason: str
     """Take an episode from recall and from the evidence of every belief; forgotten already, it changes nothing.
 
     What was merged into it, and summaries of what it was read from, go as it does. A cycle that works on it goes on
-    without it: the lock of the workspace stands between this and every gate. Raise Gone for one that was erased since
-    it was looked up.
+    without it: the lock of the workspace stands between this and every gate. Raise NotFound for one that was erased
+    since it was looked up.
     """
     lock_workspace(episode.workspace_id)
     held = lock_with_dependents(episodes=Episode.objects.filter(pk=episode.pk)).episodes
@@ -83,7 +83,7 @@ def forget_belief(
     """Let a belief stay as a tombstone, so that nothing that says the same comes in its place (B22).
 
     Raise PinnedBelief for a pinned one unless the caller may pin, IllegalTransitionError for one forgotten already, and
-    Gone for one that was erased since it was looked up.
+    NotFound for one that was erased since it was looked up.
     """
     lock_workspace(belief.workspace_id)
     [held] = lock_existing_beliefs([belief.pk])

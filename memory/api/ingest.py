@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from memory.access import allowed_projects
 from memory.api.memories import EpisodeListView
 from memory.api.requests import holder_of, replace_surrogates
 from memory.api.responses import CONTENT_TYPE, documented, problem, without_secrets
@@ -118,13 +117,7 @@ class EpisodesView(EpisodeListView):
         **documented({201: EpisodesAnswer}, 400, 409, 413, 415, 422, examples=_EPISODE_EXAMPLES),
     )
     def post(self, request: Request) -> Response:
-        holder = holder_of(request)
-        arrival = IngestContext(
-            workspace=holder.workspace,
-            now=timezone.now(),
-            allowed_projects=allowed_projects(holder.key),
-            actor=holder.actor,
-        )
+        arrival = IngestContext.of_key(key=holder_of(request).key, now=timezone.now())
         return answer_lines(
             body=request.data,
             name=_EPISODES,
@@ -227,13 +220,7 @@ class TurnsView(APIView):
         **documented({202: TurnsAnswer}, 400, 409, 413, 415, 422, examples=_TURN_EXAMPLES),
     )
     def post(self, request: Request) -> Response:
-        holder = holder_of(request)
-        arrival = IngestContext(
-            workspace=holder.workspace,
-            now=timezone.now(),
-            allowed_projects=allowed_projects(holder.key),
-            actor=holder.actor,
-        )
+        arrival = IngestContext.of_key(key=holder_of(request).key, now=timezone.now())
         return answer_lines(
             body=request.data,
             name="turns",
@@ -334,13 +321,7 @@ class RememberView(APIView):
         **documented({201: RememberAnswer}, 400, 409, 413, 415, 422, examples=_REMEMBER_EXAMPLES),
     )
     def post(self, request: Request) -> Response:
-        holder = holder_of(request)
-        arrival = IngestContext(
-            workspace=holder.workspace,
-            now=timezone.now(),
-            allowed_projects=allowed_projects(holder.key),
-            actor=holder.actor,
-        )
+        arrival = IngestContext.of_key(key=holder_of(request).key, now=timezone.now())
         outcome = remember(line=_refuse_unknown_fields(request.data), arrival=arrival)
         if isinstance(outcome, Rejected):
             return _rejected_answer(outcome)

@@ -63,7 +63,8 @@ def state_belief(
 ) -> Belief:
     """Found a belief on episodes that the curator may see; whose it is follows from them (B21).
 
-    Raise CannotTestify, BeyondProjects, or SaidAlready where a belief says the same or a person archived one that did.
+    Raise InvalidEvidence, OutsideProjects, or DuplicateBelief where a belief says the same or a person archived one
+    that did.
     """
     workspace = viewer.workspace
     lock_workspace(workspace.pk)
@@ -107,7 +108,7 @@ def _draft_stated(workspace: Workspace, wording: BeliefText, episodes: Sequence[
 
 
 def _check_not_duplicate(draft: BeliefDraft, vector: StatementVector) -> None:
-    """Raise SaidAlready for what is believed already, and for what a person archived, which can be restored (B22).
+    """Raise DuplicateBelief for what is believed already, and for what a person archived, which can be restored (B22).
 
     What was forgotten cannot: a curator may state it again.
     """
@@ -271,7 +272,7 @@ def _curation_result(children: Sequence[CreationResult], parents: Sequence[Belie
 
 
 def _lock_live_beliefs(ids: Sequence[str]) -> list[Belief]:
-    """Lock the workspace and live beliefs of it; raise Gone, BeliefsAreOff, or IllegalTransitionError."""
+    """Lock the workspace and live beliefs of it; raise NotFound, BeliefsDisabled, or IllegalTransitionError."""
     workspaces = set(Belief.objects.filter(pk__in=ids).values_list("workspace_id", flat=True))
     for workspace_id in workspaces:
         lock_workspace(workspace_id)
@@ -344,7 +345,7 @@ def _end_parents(beliefs: Sequence[Belief], status: BeliefStatus, author: Author
 def embed_statements(
     *, workspace_id: int, statements: Sequence[str], seconds: float | None = None
 ) -> list[StatementVector]:
-    """Check that statements can be beliefs and embed them; raise CannotStand or NoVector.
+    """Check that statements can be beliefs and embed them; raise InvalidStatement or EmbeddingUnavailable.
 
     Called outside of any transaction: a server may answer, within so many seconds, or those of any call.
     """
@@ -364,7 +365,7 @@ def embed_statements(
 
 
 def check_statement(*, statement: str) -> None:
-    """Raise CannotStand for what is no statement at all, or too long for a belief (B8.3)."""
+    """Raise InvalidStatement for what is no statement at all, or too long for a belief (B8.3)."""
     policy = settings.POLICY.consolidation
     has_words = any(character.isalnum() for character in statement)
     refusal = refuse_statement(statement, policy=policy) if has_words else Refusal.EMPTY

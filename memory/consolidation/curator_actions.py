@@ -23,7 +23,7 @@ from memory.redaction.service import redact_for
 
 @transaction.atomic
 def curate_belief(*, belief_id: str, act: CuratorAction, reason: str, actor: Actor, now: datetime) -> Belief:
-    """Do something to a belief; raise Gone, or IllegalTransitionError where its status does not allow it."""
+    """Do something to a belief; raise NotFound, or IllegalTransitionError where its status does not allow it."""
     [belief] = lock_existing_beliefs([belief_id])
     if act in _REVIVING_ACTIONS:
         _check_cycle_not_undone(belief)

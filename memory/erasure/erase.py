@@ -315,7 +315,7 @@ def erase_unread_turn(*, turn: Turn) -> None:
     """Delete a turn that became nothing, and refuse it when it comes again; raise TurnIsRead for any other.
 
     It may have been taken up and put back: of the calls that saw its conversation nothing but the cost is left. Raise
-    Gone for one that was erased since it was looked up.
+    NotFound for one that was erased since it was looked up.
     """
     held = Conversation.objects.select_for_update(no_key=True).filter(pk=turn.conversation_id).first()
     found = Turn.objects.filter(pk=turn.pk).first()

@@ -65,7 +65,7 @@ def import_workspace(
 ) -> ImportResult:
     """Read a file of `export_workspace` into an empty workspace; projects of the same slugs may be there.
 
-    Raise BrokenFile, NotEmpty or IdTaken, and leave all as it was.
+    Raise BrokenFile, WorkspaceNotEmpty or IdTaken, and leave all as it was.
     """
     lock_workspace(workspace.pk)
     _check_empty(workspace)

@@ -48,7 +48,7 @@ def find_contradiction_candidates(
     """List the pairs that cannot both hold by a rule, and those alike enough to ask a model about; return the new ones.
 
     Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
-    a rule tells the two apart. Raises Occupied where somebody is looking already.
+    a rule tells the two apart. Raises WorkspaceBusy where somebody is looking already.
     """
     most = most or settings.POLICY.rivals.pairs
     listed = ContradictionCandidate.objects.for_workspace(workspace.pk).standing()

@@ -90,7 +90,7 @@ class FactMatcher:
         return Author(actor=read_actor(self.remembrance.actor), reason=REASON_REMEMBERED, now=self.now)
 
     def settle(self, facts: Sequence[ReadFact]) -> list[RememberedFact]:
-        """Do what facts ask for, and return what that was; raise Unasked where something must be asked first."""
+        """Do what facts ask for, and return what that was; raise NeedsRuling where something must be asked first."""
         heard = self._hear([read.claim for read in facts if read.claim])
         rows = [self._settle(number, read, heard) for number, read in enumerate(facts, 1)]
         rivals = {row.rival_id for row in rows}
@@ -201,7 +201,7 @@ class FactMatcher:
         return candidate_scope(belief=belief, episode=remembrance.episode, is_limited=remembrance.is_limited)
 
     def rule(self, belief: BeliefDraft | Belief, match: FactMatch) -> tuple[ContradictionQuestion, Ruling]:
-        """Return what a model said of the beliefs that a new one may contradict; raise Unasked before it did."""
+        """Return what a model said of the beliefs that a new one may contradict; raise NeedsRuling before it did."""
         question = _contradiction_question(belief, match)
         if question not in self.rulings:
             raise NeedsRuling(question)
@@ -332,7 +332,7 @@ class ReadFact:
 
 
 def match_late_vector(*, meeting: FactMatcher, fact: RememberedFact, vector: Vectors) -> None:
-    """Compare a belief that is there already with those beside it; raise Unasked where something must be asked first.
+    """Compare a belief that is there already with those beside it; raise NeedsRuling where one must be asked about.
 
     What says the same as another belief becomes part of that one. A text that was forgotten has no word to give.
     """
@@ -383,7 +383,7 @@ def list_unmatched_facts(*, hold: JobLease) -> list[RememberedFact]:
 
 
 def embed_unmatched_facts(*, hold: JobLease, facts: Sequence[RememberedFact]) -> Mapping[str, Vectors]:
-    """Embed what waits, and the episode where it waits, too; by their words. Raises Unanswered."""
+    """Embed what waits, and the episode where it waits, too; by their words. Raises NoModelAnswer."""
     episode = hold.remembrance.episode
     if episode.status not in WITHDRAWN_STATUSES and (matter := strip_echo(episode.text, episode.speaker)):
         begin_own_vector(episode=episode, matter=matter).collect()

@@ -158,7 +158,7 @@ class JobReply:
 
 
 def ask_model(*, hold: JobLease, budget: CallBudget, request: Request) -> JobReply:
-    """Ask one thing; a reply that nobody can read is none. Raises Unanswered where no model answered."""
+    """Ask one thing; a reply that nobody can read is none. Raises NoModelAnswer where no model answered."""
     answers: list[ModelAnswer] = []
     failures = run_requests(
         asks=[ModelRequest(key="", request=request)],

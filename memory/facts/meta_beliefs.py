@@ -62,8 +62,8 @@ CLASH = "It supports one of the beliefs that this one is about, and contradicts 
 def make_meta_beliefs(*, workspace: Workspace, author: Author) -> MetaRound:
     """Make a belief about each of the largest groups of which there is none yet; where a model sees none, none is made.
 
-    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsDisabled, or Occupied
-    where somebody looks at all beliefs already.
+    Rules make none. Groups without an answer have their turn again the next time. Raises BeliefsDisabled, or
+    WorkspaceBusy where somebody looks at all beliefs already.
     """
     check_beliefs_enabled(workspace_id=workspace.pk)
     with scan_lock(workspace.pk):

@@ -45,7 +45,7 @@ _FILLED_AT_ONCE = 50  # some 0.1 s under the lock of the workspace
 def reflect(*, workspace: Workspace, now: datetime, most: int) -> Reflection:
     """Look through a workspace's active beliefs; tell of so many pairs, and of so many that have faded.
 
-    Raises Occupied where somebody does so already.
+    Raises WorkspaceBusy where somebody does so already.
     """
     active = Belief.objects.for_workspace(workspace.pk).active()
     alike = _find_duplicates(workspace, from_similarity=settings.POLICY.reflection.duplicate_similarity, most=most)
@@ -179,7 +179,7 @@ def propose_merges(*, workspace: Workspace, now: datetime) -> list[DuplicatePair
     """Have the next cycle's merge gate (B13) look at the pairs that may say the same; return those that it may merge.
 
     The gate asks for more than a reflection does, and a model agrees or not. Of very many the most similar have their
-    turn, the others once those are merged. Raises Occupied.
+    turn, the others once those are merged. Raises WorkspaceBusy.
     """
     least = settings.POLICY.gate.merge_similarity
     alike = _find_duplicates(workspace, from_similarity=least, most=settings.POLICY.reflection.pairs)

@@ -283,7 +283,7 @@ class FactReading:
 def read_text(*, hold: JobLease, budget: CallBudget) -> FactReading:
     """Read an episode's facts and embed them; what cannot be embedded is compared later.
 
-    Raises Unanswered, or what stops calls: MustWait, OutOfBudget, LeaseLost.
+    Raises NoModelAnswer, or what stops calls: RetryLater, OutOfBudget, LeaseLost.
     """
     episode = hold.remembrance.episode
     matter = strip_echo(episode.text, episode.speaker)
@@ -390,10 +390,10 @@ def _match_facts(hold: JobLease, budget: CallBudget, facts: int, apply: Callable
 def apply_reading(
     *, hold: JobLease, reading: FactReading, rulings: Mapping[ContradictionQuestion, Ruling], now: datetime
 ) -> None:
-    """Let all facts of a text meet what is believed, or none, and end the remembrance.
+    """Match all facts of a text with what is believed, or none, and end the job.
 
-    Raises Unasked, LeaseLost, LeftMeanwhile, BeliefsAreOff, Gone, or NoVector where the workspace moved to another
-    embedding model.
+    Raises NeedsRuling, LeaseLost, TextForgotten, BeliefsDisabled, NotFound, or EmbeddingUnavailable where the
+    workspace moved to another embedding model.
     """
     _lock_job(hold)
     check_not_forgotten(episode=hold.remembrance.episode)
@@ -460,7 +460,7 @@ def _lock_job(hold: JobLease) -> None:
 
 
 def check_not_forgotten(*, episode: Episode) -> None:
-    """Raise LeftMeanwhile for an episode that is evidence of nothing any more."""
+    """Raise TextForgotten for an episode that is evidence of nothing any more."""
     if episode.status in WITHDRAWN_STATUSES:
         raise TextForgotten
 

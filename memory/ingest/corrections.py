@@ -33,7 +33,7 @@ class WasForgotten(EngramError, ValueError):
 def correct_belief(*, belief: Belief, wording: BeliefText | None, author: Author) -> CurationResult:
     """Say of a belief that it is wrong, and with a wording what is right instead.
 
-    Saying the same twice changes nothing more. Raise InvalidStatement, WasForgotten, EmbeddingUnavailable, Gone or
+    Saying the same twice changes nothing more. Raise InvalidStatement, WasForgotten, EmbeddingUnavailable, NotFound or
     IllegalTransitionError.
     """
     author = replace(author, reason=redact_for(workspace_id=belief.workspace_id, text=author.reason))

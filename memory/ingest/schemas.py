@@ -26,11 +26,12 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from memory.access import actor_of_key, allowed_projects
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
 from memory.domain.taxonomy import Category
 from memory.language.sentences import split_text
-from memory.models import Workspace
+from memory.models import ApiKey, Workspace
 from memory.models.fields import new_episode_id
 from memory.redaction.redact import has_known_secret
 from memory.redaction.service import redact_name
@@ -313,6 +314,13 @@ class IngestContext:
     file_name: str = ""
     actor: Actor = _IMPORT
     is_replay: bool = False  # stored at the time at which it happened, and waking nobody
+
+    @classmethod
+    def of_key(cls, *, key: ApiKey, now: datetime) -> Self:
+        """Return what the holder of a key sends in."""
+        return cls(
+            workspace=key.workspace, now=now, allowed_projects=allowed_projects(key), actor=actor_of_key(key=key)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ def try_early_gate_lock(workspace_id: int) -> AbstractContextManager[bool]:
 
 @contextmanager
 def scan_lock(workspace_id: int) -> Iterator[None]:
-    """Look at all beliefs of a workspace alone, since that takes a processor for seconds; raise Occupied."""
+    """Look at all beliefs of a workspace alone, since that takes a processor for seconds; raise WorkspaceBusy."""
     with _try_session_lock(_SCAN_LOCKS, workspace_id) as is_alone:
         if not is_alone:
             raise WorkspaceBusy("Somebody is looking at all beliefs of this workspace: try again when that is done.")
@@ -105,7 +105,7 @@ def lock_beliefs(ids: Collection[str] | QuerySet[Any, Any]) -> list[Belief]:
 
 
 def lock_existing_beliefs(ids: Collection[str]) -> list[Belief]:
-    """Lock beliefs likewise that somebody named; raise Gone if one was erased since it was looked up."""
+    """Lock beliefs likewise that somebody named; raise NotFound if one was erased since it was looked up."""
     beliefs = lock_beliefs(ids)
     if missing := sorted(set(ids) - {belief.pk for belief in beliefs}):
         raise NotFound(f"There is no {', '.join(missing)} any more.")

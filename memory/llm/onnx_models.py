@@ -253,7 +253,7 @@ class Reranker:
         self._pairs = _PairModel(files=read_reranker(named=named), classes=1, setting=RERANKER_SETTING)
 
     def score(self, *, query: str, texts: Sequence[str], seconds: float) -> NDArray[np.float64]:
-        """Return a score from 0 to 1 for each text; raise TookTooLong where that takes longer."""
+        """Return a score from 0 to 1 for each text; raise PairsTimedOut where that takes longer."""
         logits = self._pairs.logits([(query, text) for text in texts], seconds=seconds)
         return np.asarray(expit(logits[:, 0]), dtype=np.float64)
 
@@ -267,7 +267,7 @@ class PairClassifier:
         self._pairs = _PairModel(files=files, classes=len(_CLASSES), setting=CLASSIFIER_SETTING)
 
     def classify(self, pairs: Sequence[TextPair], *, seconds: float) -> list[PairClasses]:
-        """Judge pairs of a premise and what may follow from it; raise TookTooLong where that takes longer."""
+        """Judge pairs of a premise and what may follow from it; raise PairsTimedOut where that takes longer."""
         logits = self._pairs.logits(pairs, seconds=seconds)
         grown = np.exp(logits - logits.max(axis=1, keepdims=True))
         shares = grown / grown.sum(axis=1, keepdims=True)
@@ -364,7 +364,7 @@ class _PairModel:
 
 
 def _batches_within(seconds: float, places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Yield batches until the time is over; raise TookTooLong then, even after the last: nobody waits for it."""
+    """Yield batches until the time is over; raise PairsTimedOut then, even after the last: nobody waits for it."""
     began = time.monotonic()
     for start in range(0, len(places), size):
         if time.monotonic() - began > seconds:

@@ -56,9 +56,9 @@ def run_requests(
 
     Returns what failed for good.
 
-    Secrets are taken out first. Stored replies are reused without a call. Raises MustWait, OutOfBudget (DailyCapReached
-    is one) or LeaseLost where asks are left over; by then all that was in flight is settled, and stored unless the
-    lease is lost.
+    Secrets are taken out first. Stored replies are reused without a call. Raises RetryLater, OutOfBudget
+    (DailyCapReached is one) or LeaseLost where requests are left over; by then all that was in flight is settled, and
+    stored unless the lease is lost.
     """
     calls = _Run(scope=scope, budget=budget, model=model, store=store, fence=fence)
     calls.admit([_WaitingRequest(ask=_redacted(ask, scope)) for ask in asks])

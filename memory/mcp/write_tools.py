@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from pydantic import Field
 
-from memory.access import allowed_projects
 from memory.consolidation.curation import BeliefText, CurationResult
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import is_episode_id, is_turn_id
@@ -68,6 +67,10 @@ from memory.models.beliefs import Timeframe
 from memory.recall.usage import Feedback, give_feedback
 
 _MOST_IDS = 100
+_Source = Annotated[
+    Literal["human", "ai", "interaction", "ingest"],
+    Field(description="human: a person said it; ai: you concluded it; interaction: it came up between you."),
+]
 
 
 @tool("memory_save", title="Save a memory", permission=Permission.WRITE, effect=Effect.REPEATABLE)
@@ -85,10 +88,7 @@ def save(
     ]
     | None = None,
     speaker: Annotated[str, Field(max_length=200, description="Who said it.")] | None = None,
-    source: Annotated[
-        Literal["human", "ai", "interaction", "ingest"],
-        Field(description="human: a person said it; ai: you concluded it; interaction: it came up between you."),
-    ] = "interaction",
+    source: _Source = "interaction",
     occurred_at: Annotated[str, Field(description="RFC 3339 with an offset; now if left out.")] | None = None,
     category: Category | None = None,
     importance: Annotated[float, Field(ge=0, le=1)] | None = None,
@@ -114,9 +114,7 @@ def save(
         "source": source, "occurred_at": occurred_at, "category": category, "importance": importance, "tags": tags,
         "idempotency_key": idempotency_key,
     }  # fmt: skip
-    arrival = IngestContext(
-        workspace=caller.workspace, now=caller.now, allowed_projects=allowed_projects(caller.key), actor=caller.actor
-    )
+    arrival = IngestContext.of_key(key=caller.key, now=caller.now)
     if at_once:
         return _remember(line, arrival)
     [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)

@@ -38,7 +38,6 @@ from memory.recall.retrievers import (
     Retrievers,
     Searches,
     Span,
-    TimeMatches,
     TimeRetriever,
     match_claims,
 )
@@ -116,14 +115,12 @@ def find_candidates(
     if episodes and as_of is None:
         episodes += channels.find_by_claims(reach=reach, count=count, known={episode.id for episode in episodes})
     beliefs = channels.find_beliefs() if MemoryType.BELIEF in types else []
-    timely = TimeMatches()
-    if time_asked:
-        timely = times.find(
-            asked=time_asked,
-            query=channels.query,
-            episodes=episodes if MemoryType.EPISODE in types else None,
-            beliefs=beliefs if MemoryType.BELIEF in types else None,
-        )
+    timely = times.find(
+        asked=time_asked,
+        query=channels.query,
+        episodes=episodes if MemoryType.EPISODE in types else None,
+        beliefs=beliefs if MemoryType.BELIEF in types else None,
+    )
     episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
     answering = _match_claims(timed, episodes, beliefs, query, channels.query, policy)
     return Candidates(

@@ -254,15 +254,17 @@ class TimeRetriever:
     def find(
         self,
         *,
-        asked: TimeAsked,
+        asked: TimeAsked | None,
         query: SearchQuery,
         episodes: Sequence[EpisodeCandidate] | None,
         beliefs: Sequence[BeliefCandidate] | None,
     ) -> TimeMatches:
         """Find what is of a time beside what a query found; of a kind that is None nothing is wanted.
 
-        Where anything is slow or fails, the time is left out.
+        Where no time is asked about, or anything is slow or fails, the time is left out.
         """
+        if asked is None:
+            return TimeMatches()
         span = (asked.start, asked.end)
         try:
             inside = self._inside(span, query) if episodes is not None else []

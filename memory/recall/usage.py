@@ -160,7 +160,7 @@ def give_feedback(*, memory: Episode | Belief, value: Feedback) -> float:
     """Move a memory's feedback a share of the way to 1 or -1, and return where it stands.
 
     So it stays in between, the latest words count most, and whoever repeats one moves it ever less. Of two at once,
-    both count. Raise Gone for one that was erased since it was looked up.
+    both count. Raise NotFound for one that was erased since it was looked up.
     """
     step: float = settings.POLICY.feedback.step
     end = 1.0 if value is Feedback.USEFUL else -1.0
@@ -173,7 +173,7 @@ def give_feedback(*, memory: Episode | Belief, value: Feedback) -> float:
 
 
 def resolve_commitment(*, memory: Episode | Belief, now: datetime) -> datetime:
-    """Note that a commitment was done with, and return when it was first; raise NotACommitment, or Gone."""
+    """Note that a commitment was done with, and return when it was first; raise NotACommitment, or NotFound."""
     if not isinstance(memory, Episode) or memory.category != Category.COMMITMENT:
         raise NotACommitment(f"{memory.pk} is no commitment: only an episode of that category can be resolved.")
     Episode.objects.filter(pk=memory.pk, resolved_at=None).update(resolved_at=now)
