@@ -6,8 +6,6 @@
 Messages carry ids; what has been done is read from the rows, and domain time is in the cycle's row. Steps never raise
 and results are never read, so a chord's body always runs; where a message is lost all the same, the sweeper begins
 another attempt at what the rows show unfinished.
-
-`memory.consolidation.run.run_cycle` runs the same steps in one process.
 """
 
 import math

@@ -174,7 +174,7 @@ def _store_and_finish(
 
 
 def _lock_episodes(stored: Sequence[StoredTurn]) -> None:
-    """Lock the episodes that turns became, or were before, until the transaction ends; raise _LeaseTaken if one is gone.
+    """Lock the episodes that turns became, or were before, until the transaction ends; raise _LeaseTaken if one went.
 
     Links lock what they lead to, and the conversation comes after that.
     """
@@ -215,7 +215,7 @@ def _reason_of(refusal: Rejected) -> str:
 
 
 def _release(lease: ConversationLease, found: ExtractionResult, read: Sequence[Turn], now: datetime) -> None:
-    """Give the lease back, which locks the conversation; raise _LeaseTaken unless it still holds, with all its turns."""
+    """Give the lease back, which locks the conversation; raise _LeaseTaken unless it holds, with all its turns."""
     columns = _failed(lease, found.failure) if found.unread else dict(_DONE)
     if read:
         columns |= {

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.finish import cancel_cycle
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import (
     describe_backlog,
     open_backlog_cycles,
@@ -19,6 +18,7 @@ from memory.domain.identity import Actor, ActorKind
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace, WorkspacePause
 from tests import factories
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.test_budget import say_matters
 from tests.consolidation.world import World
 from tests.model_server_acts import garbage, refuse
@@ -40,7 +40,7 @@ def drain(world: World) -> list[Cycle]:
     while opened := open_backlog_cycles(now=world.now):
         [key] = opened
         cycle = Cycle.objects.get(pk=key)
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
         cycle.refresh_from_db()
         world.check(cycle)
         cycles.append(cycle)

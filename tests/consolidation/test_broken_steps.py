@@ -9,10 +9,10 @@ from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
-from memory.consolidation.run import run_cycle
 from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World
 from tests.model_server_acts import Act, Asked
 
@@ -34,7 +34,7 @@ def test_the_gate_waits_for_clusters_that_could_not_be_made(world: World, monkey
 
     assert not apply_jobs(cycle_id=cycle.pk, attempt=1)
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     cycle.refresh_from_db()
     assert (cycle.state, cycle.counts["created"]) == ("finished", 1)
     assert set(world.states(*said)) == {"settled"}
@@ -64,12 +64,12 @@ def test_a_step_begins_no_call_after_its_time_however_many_it_has_made(world: Wo
     slow_down(world, statement)
     cycle = open_(world)
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert world.calls("classify") == 1
     job = ClusterJob.objects.get()
     assert (job.state, job.lease_owner) == ("synthesized", "")
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     assert world.calls("classify") == 2
     assert set(world.states(*said)) == {"settled"}
 

@@ -8,10 +8,10 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import TIME_SPENT, open_cycle
 from memory.consolidation.model_calls import SERVER_BUSY
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import sweep
 from memory.models import Belief, ClusterJob, Cycle, Episode, JobVerdict, ModelCall, Trigger, Workspace
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
 from tests.model_server_acts import refuse
@@ -122,7 +122,7 @@ def test_a_long_retry_after_gives_the_lease_back(world: World, woken: list[tuple
     said = say_matters(world, 1)
     world.server.then(refuse(429, retry_after=30), purpose="synthesize")
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     job = ClusterJob.objects.get()
     assert (job.state, job.lease_owner, job.claims) == ("queued", "", 0)
@@ -131,13 +131,13 @@ def test_a_long_retry_after_gives_the_lease_back(world: World, woken: list[tuple
     assert cycle.state == "running"
     assert cycle.leased_until > job.not_before
 
-    run_cycle(cycle=cycle)  # a message that comes too early
+    run_steps(cycle=cycle)  # a message that comes too early
     assert (sweep(), world.calls("synthesize")) == (0, 1)
 
     ClusterJob.objects.update(not_before=Now() - timedelta(seconds=1))
     assert sweep() == 1
     assert woken == [(cycle.pk, 1), (cycle.pk, 1)]
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     cycle.refresh_from_db()
     assert (cycle.state, cycle.attempt) == ("finished", 1)
     assert_all_found(world, said, 1)
@@ -176,7 +176,7 @@ def test_a_server_that_always_asks_to_wait_does_not_keep_a_cycle_open(world: Wor
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
 
     for _ in range(4):
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
         let_pass(cycle, seconds=50)
         sweep()
 

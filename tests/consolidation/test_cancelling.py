@@ -7,11 +7,11 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import begin_attempt, database_now, open_cycle
 from memory.consolidation.finish import CycleEnded, cancel_cycle, is_idle_after
-from memory.consolidation.run import run_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.llm.call_log import settle_calls
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import steps_of
 from tests.consolidation.test_budget import assert_all_found, say_matters
 from tests.consolidation.world import World
@@ -31,7 +31,7 @@ def test_a_cycle_that_nobody_has_taken_up_ends_at_once(world: World) -> None:
     cycle = opened(world)
 
     cancelled = cancel_cycle(cycle_id=cycle.pk, actor=LENA)
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert (cancelled.state, cancelled.state_reason) == ("cancelled", "by person lena")
     assert world.server.log == []
@@ -72,7 +72,7 @@ def test_a_step_under_way_starts_no_further_call(world: World, monkeypatch: pyte
             cancel_cycle(cycle_id=cycle.pk, actor=LENA)
 
     monkeypatch.setattr("memory.llm.runner.settle_calls", settle_and_cancel)
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     cycle.refresh_from_db()
     assert (cycle.state, world.calls("classify")) == ("cancelled", 1)
@@ -92,7 +92,7 @@ def test_an_attempt_that_takes_over_makes_no_call_either(world: World) -> None:
 
     assert begin_attempt(cycle_id=cycle.pk) == 2
     cycle.refresh_from_db()
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     cycle.refresh_from_db()
     assert (cycle.state, world.calls("synthesize")) == ("cancelled", 0)

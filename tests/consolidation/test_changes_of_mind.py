@@ -6,7 +6,6 @@ import pytest
 
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.rebuild import rebuild_beliefs
-from memory.consolidation.run import run_cycle
 from memory.domain.identity import Actor, ActorKind
 from memory.erasure.erase import erase_memories
 from memory.facts.remember import remember, run_remember_job
@@ -15,6 +14,7 @@ from memory.ingest.schemas import IngestContext
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, Lineage, RememberJob
 from tests import factories
+from tests.consolidation.inline import run_steps
 from tests.consolidation.telling import DAY, Teller
 
 pytestmark = pytest.mark.django_db
@@ -226,7 +226,7 @@ def test_what_begins_on_a_day_waits_for_it(mara: Teller, is_remembered: bool) ->
 
     [opened] = open_due_cycles(now=day)
     mara.now = day
-    run_cycle(cycle=Cycle.objects.get(pk=opened))
+    run_steps(cycle=Cycle.objects.get(pk=opened))
     assert believed(mara) == [said]
     assert Evidence.objects.count() == 1
     assert open_due_cycles(now=day + DAY) == []

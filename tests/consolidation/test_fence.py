@@ -13,12 +13,12 @@ from memory.consolidation.cycle import begin_attempt, claim_attempt, enter_step,
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.jobs import leased_job
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import sweep
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import JobState
 from memory.models import Belief, ClusterJob, Cycle, CycleStep, Heartbeat, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import NAMES, steps_of
 from tests.consolidation.world import World
 
@@ -124,10 +124,10 @@ def test_every_message_twice_changes_nothing(world: World, cycle: Cycle) -> None
 
 def test_all_messages_again_after_the_end_change_nothing(world: World, cycle: Cycle) -> None:
     """Exactly once: the whole canvas comes back after the visibility time-out."""
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     before = world.rows()
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert world.rows() == before
     assert_undisturbed(world, cycle)
@@ -148,7 +148,7 @@ def test_a_sweep_takes_over_where_a_worker_was_lost(
 
     assert woken == [(cycle.pk, 2)]
     cycle.refresh_from_db()
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     assert_undisturbed(world, cycle)
 
 
@@ -169,14 +169,14 @@ def test_a_reply_that_was_stored_before_the_kill_is_not_paid_for_twice(world: Wo
     )
     lose(job)
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert_undisturbed(world, cycle)
 
 
 def test_evidence_that_is_there_is_not_inserted_again(world: World, cycle: Cycle) -> None:
     """Exactly once: the last line of defence is the row's own constraint."""
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     job = ClusterJob.objects.get(kind="singles")
     before = world.rows()
 
@@ -192,12 +192,12 @@ def test_a_job_that_another_worker_holds_is_left_to_it(world: World, cycle: Cycl
 
     with leased_job(job_id=job.pk, attempt=1, ready=Q(state=JobState.QUEUED)) as lease:
         assert lease is not None
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
         assert world.calls("synthesize") == 0
         cycle.refresh_from_db()
         assert cycle.state == "running"
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     assert_undisturbed(world, cycle)
 
 
@@ -206,11 +206,11 @@ def test_jobs_are_applied_in_their_order_whoever_is_slow(world: World, cycle: Cy
     plan(cycle)
     first, second = ClusterJob.objects.order_by("number")
     with leased_job(job_id=first.pk, attempt=1, ready=Q(state=JobState.QUEUED)):
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
 
     second.refresh_from_db()
     assert second.state == JobState.CLASSIFIED
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     assert_undisturbed(world, cycle)
 
 
@@ -221,7 +221,7 @@ def test_a_job_that_kills_its_workers_is_given_up(world: World, cycle: Cycle, de
     for _ in range(3):
         lose(ClusterJob.objects.get(kind="cluster"))
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     cycle.refresh_from_db()
     job = ClusterJob.objects.get(kind="cluster")
@@ -236,7 +236,7 @@ def test_a_job_that_kills_its_workers_is_given_up(world: World, cycle: Cycle, de
 
 def test_work_that_ends_well_counts_no_claim(world: World, cycle: Cycle) -> None:
     """Poison: only ends that the job brought about are counted."""
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert set(ClusterJob.objects.values_list("claims", flat=True)) == {0}
 
@@ -260,7 +260,7 @@ def test_a_job_that_cannot_be_applied_keeps_no_other_from_it(
     """The gate: its transaction is undone, it fails alone, and the next cycle tries again."""
     monkeypatch.setattr("memory.consolidation.belief_creation.create_belief", lambda **_: 1 / 0)
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     cycle.refresh_from_db()
     assert (cycle.state, cycle.counts["failed"]) == ("finished", 1)

@@ -8,7 +8,6 @@ import pytest
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.cycle import claim_attempt, open_cycle
 from memory.consolidation.gates import run_gates
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import open_due_cycles
 from memory.domain.evidence import Verdict
 from memory.domain.gates import ArchiveGate
@@ -16,6 +15,7 @@ from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import BeliefEmbedding, ClusterJob, GateDecision, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
 
@@ -240,10 +240,10 @@ def test_what_died_between_evidence_and_gates_is_decided_by_the_next_attempt(
     with monkeypatch.context() as dying:
         dying.setattr("memory.consolidation.apply.run_gates", lambda **_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run_cycle(cycle=cycle)
+            run_steps(cycle=cycle)
     assert (world.now_of(belief).beta, decisions(world)) == (4.0, [])
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert decisions(world) == [("archive", False, "no_ground")]
     assert world.now_of(belief).beta == 4.0

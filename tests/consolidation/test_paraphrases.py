@@ -13,7 +13,6 @@ from memory.consolidation.dry_run import dry_run_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.judge import classify_cluster
 from memory.consolidation.rebuild import rebuild_beliefs
-from memory.consolidation.run import run_cycle as run_steps
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.erasure.erase import erase_memories
@@ -21,6 +20,7 @@ from memory.ledger.beliefs import hash_statement
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, ClusterJob, Cycle, Episode, Evidence, JobKind, JobVerdict, ModelCall, Trigger
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.test_reading import tell
 from tests.consolidation.undoing import LENA
 from tests.consolidation.world import World

@@ -9,10 +9,10 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import sweep
 from memory.domain.evidence import Verdict
 from memory.models import Belief, Cycle, Trigger
+from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unheard")]
@@ -59,7 +59,7 @@ def test_four_workers_with_the_same_messages_count_everything_once(world: World)
 
     def work() -> None:
         for _ in range(40):
-            run_cycle(cycle=cycle)
+            run_steps(cycle=cycle)
             if Cycle.objects.get(pk=cycle.pk).finished_at:
                 return
 

@@ -8,10 +8,10 @@ import pytest
 
 from memory.claims import read_episodes_into_claims, store_model_claims
 from memory.consolidation.model_calls import SERVER_BUSY
-from memory.consolidation.run import run_cycle
 from memory.llm.call_log import TOKENS_ARE_SPENT
 from memory.models import Claim, ClusterMember, Episode, ModelCall, ModelCallEpisode
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.world import World
 from tests.model_server_acts import Asked, claim, garbage, refuse
 
@@ -340,7 +340,7 @@ def test_a_reply_is_paid_once_though_its_reader_dies(world: World, decree: Decre
     assert unread(*said)
     [cycle] = world.workspace.cycles.all()
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert world.calls("read") == 2
     assert ModelCall.objects.filter(purpose="read", outcome="ok").count() == 2

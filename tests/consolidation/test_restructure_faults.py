@@ -9,12 +9,12 @@ from memory.consolidation import restructure
 from memory.consolidation.cycle import begin_attempt, claim_attempt, open_cycle
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.restructure import restructure_belief
-from memory.consolidation.run import run_cycle
 from memory.consolidation.schedule import sweep
 from memory.ledger.confidence import recompute_beliefs
 from memory.models import Belief, Cycle, Evidence, Lineage, StructuralJob, Trigger
 from tests import factories
 from tests.consolidation.conftest import Decree
+from tests.consolidation.inline import run_steps
 from tests.consolidation.restructuring import NEW, child_of, contradict, doubted, job_of
 from tests.consolidation.steps import steps_of
 from tests.consolidation.world import World
@@ -66,11 +66,11 @@ def test_every_message_twice_changes_nothing(world: World, cycle: Cycle) -> None
 
 def test_all_messages_again_after_the_end_change_nothing(world: World, cycle: Cycle) -> None:
     """B8.6: the whole canvas comes back after the visibility time-out."""
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     job = job_of(world)
     before = world.rows()
 
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
     restructure_belief(job_id=job.pk, attempt=1)
 
     assert world.rows() == before
@@ -123,7 +123,7 @@ def test_what_was_answered_before_a_death_is_not_asked_again(
 
     assert sweep() == 1
     cycle.refresh_from_db()
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     assert_revised_once(world, cycle)
 
@@ -167,7 +167,7 @@ def test_a_job_that_must_wait_keeps_its_cycle_and_is_sent_again(
 
     assert sweep() == 1
     assert woken == [(cycle.pk, 1)]
-    run_cycle(cycle=cycle)
+    run_steps(cycle=cycle)
 
     cycle.refresh_from_db()
     assert cycle.counts["revised"] == 1
@@ -193,7 +193,7 @@ def test_a_word_that_comes_while_models_think_is_not_lost(
 
     with monkeypatch.context() as speaking:
         speaking.setattr(restructure, "apply_structural_job", speak_first)
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
     cycle.refresh_from_db()
     assert (cycle.state, cycle.counts["revised"]) == ("finished", 0)
 

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.consolidation.run import run_cycle
 from memory.ingest import json_lines
 from memory.language.sentences import split_text
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
-from tests.consolidation.inline import run_to_end
+from tests.consolidation.inline import run_steps, run_to_end
 from tests.ingest.history import write_history, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +131,7 @@ def test_replay_that_no_worker_serves_says_what_it_waits_for(
         cycle = Cycle.objects.get(pk=cycle_id)
         for _ in range(3):
             on_look(cycle)
-        run_cycle(cycle=cycle)
+        run_steps(cycle=cycle)
 
     monkeypatch.setattr("memory.management.command_line._HINT_SECONDS", -1.0)
     monkeypatch.setattr(json_lines, "wait_for_cycle", look_twice)

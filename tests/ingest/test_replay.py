@@ -9,13 +9,12 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.consolidation.run import run_cycle
 from memory.ingest import json_lines
 from memory.ingest.json_lines import ImportReport, plan_replay, read_file, replay_lines
 from memory.ingest.schemas import IngestContext
 from memory.models import Cycle, Episode, Workspace
 from tests import factories
-from tests.consolidation.inline import run_to_end
+from tests.consolidation.inline import run_steps, run_to_end
 from tests.ingest.history import write_history
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -123,7 +122,7 @@ def test_other_wake_ups_are_off_meanwhile(
     def look(cycle_id: str, **_: object) -> None:
         workspace.refresh_from_db()
         seen.append(workspace.next_cycle_held_until)
-        run_cycle(cycle=Cycle.objects.get(pk=cycle_id))
+        run_steps(cycle=Cycle.objects.get(pk=cycle_id))
 
     monkeypatch.setattr(json_lines, "wait_for_cycle", look)
     live_through(write_history(tmp_path, count=5), workspace=workspace)

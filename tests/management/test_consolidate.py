@@ -7,12 +7,12 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.consolidation.run import run_cycle
 from memory.domain.lifecycle import CycleState
 from memory.ingest.schemas import IngestContext
 from memory.ingest.store import store_raw_episodes
 from memory.models import Belief, Cycle, Episode, ModelCall, Workspace
 from tests import factories
+from tests.consolidation.inline import run_steps
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +53,7 @@ def test_without_waiting_a_cycle_is_only_opened(acme: Workspace) -> None:
 def test_until_idle_ends_when_a_cycle_finds_nothing_to_do(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """B7: idle is nothing pending and nothing eligible."""
     monkeypatch.setattr(
-        "memory.management.commands.consolidate.wait_for_cycle", in_process(lambda cycle: run_cycle(cycle=cycle))
+        "memory.management.commands.consolidate.wait_for_cycle", in_process(lambda cycle: run_steps(cycle=cycle))
     )
     cycles = consolidate("--until-idle")
     assert [cycle["state"] for cycle in cycles] == ["finished", "finished"]
@@ -136,7 +136,7 @@ def test_what_a_cycle_did_is_said_in_order_and_in_the_right_number(
     acme: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "memory.management.commands.consolidate.wait_for_cycle", in_process(lambda cycle: run_cycle(cycle=cycle))
+        "memory.management.commands.consolidate.wait_for_cycle", in_process(lambda cycle: run_steps(cycle=cycle))
     )
     out = StringIO()
     call_command("consolidate", "--workspace", "acme", "--wait", stdout=out)
