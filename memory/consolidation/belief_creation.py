@@ -236,7 +236,8 @@ def apply_claim(*, cycle: Cycle, job: ClusterJob) -> list[str]:
     found += _find_announced_ends(claim, cycle, besides={belief.pk for belief, _ in found})
     against = [belief.pk for belief, relation in found if relation.verdict is Verdict.CONTRADICTS]
     later = find_supported_later(beliefs=against, than=claim_true_at(claim=claim))
-    judged = [(belief, _ignore_if_late(belief, relation, later)) for belief, relation in found]
+    late = later - (_find_supported_by_rest(claim, source, known) if later else set())
+    judged = [(belief, _ignore_if_late(belief, relation, late)) for belief, relation in found]
     _store_claim_verdicts(job, source, judged)
     says_the_same = _copy_verdicts_on_claims(job, source, claim)
     touched = record_job_evidence(cycle=cycle, job=job)
@@ -350,6 +351,13 @@ def _ignore_if_late(belief: Belief, relation: ClaimRelation, later: Collection[s
     if relation.verdict is Verdict.CONTRADICTS and belief.pk in later:
         return ClaimRelation(verdict=Verdict.IRRELEVANT, reason="It was said before what the belief rests on.")
     return relation
+
+
+def _find_supported_by_rest(claim: Claim, source: EpisodeSource, known: BeliefIndex) -> set[str]:
+    """Find the beliefs that other claims of a claim's episode bear out: a text that says both stays PARTIAL (E1)."""
+    rest = Claim.objects.select_related("episode").filter(episode=source.id).exclude(pk=claim.pk)
+    found = (pair for other in rest for pair in known.related(other, source))
+    return {belief.pk for belief, relation in found if relation.verdict is Verdict.SUPPORTS}
 
 
 def _store_claim_verdicts(

@@ -79,6 +79,17 @@ def world(transactional_db: None, server: TroubledServer, settings: Settings) ->
 
 
 @pytest.fixture
+def patience(world: World, settings: Settings) -> dict[str, str]:
+    """Let leases last where nothing dies, in this process too; return what its workers need for that.
+
+    Otherwise work that a slow machine holds up for two seconds would look abandoned, and be done again.
+    """
+    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "60"}
+    settings.POLICY = policy_from_environment(TIMEOUTS | longer)
+    return longer
+
+
+@pytest.fixture
 def record() -> Iterator[FaultRecord]:
     """Return a record of the test's fault, written down where the environment says, once the test is over."""
     one = FaultRecord()

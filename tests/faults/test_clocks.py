@@ -59,14 +59,14 @@ def test_a_worker_takes_over_from_one_whose_clock_differs(
 
 
 def test_workers_ten_minutes_apart_share_a_cycle(
-    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, patience: dict[str, str]
 ) -> None:
     """B8, B9: neither takes the other's jobs for abandoned, or its time for spent."""
     tell_story(world)
     world.server.latency = 0.3
     workforce.go_home()
     record.strike("two workers at once, their clocks ten minutes apart")
-    with workforce.another(concurrency=2, own=SKEW), workforce.another(concurrency=2):
+    with workforce.another(concurrency=2, own=SKEW | patience), workforce.another(concurrency=2, own=patience):
         check_whole(ended := await_end(begin(world)))
     record.recover(f"ended in attempt {ended.attempt}, no call made twice")
     assert read_outcome(world.workspace) == undisturbed

@@ -21,12 +21,12 @@ SWEEPERS = 6
 
 
 def test_every_message_is_delivered_twice(
-    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord
+    world: World, workforce: Workforce, undisturbed: Outcome, record: FaultRecord, patience: dict[str, str]
 ) -> None:
     """B4, B8: four children race for the copies; no call is made twice and nothing counts twice."""
     tell_story(world)
     workforce.go_home()
-    with workforce.another(app="tests.faults.doubling", concurrency=4):
+    with workforce.another(app="tests.faults.doubling", concurrency=4, own=patience):
         record.strike("every message delivered twice")
         cycle = begin(world)
         start_cycle(cycle_id=cycle.pk, attempt=cycle.attempt)

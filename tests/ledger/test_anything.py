@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
-from memory.models import Belief
-from tests.ledger.anything import Anything
+from memory.models import Belief, Evidence
+from tests.ledger.anything import BOTH, Anything
 from tests.ledger.known_faults import FAULTS, ROOT, put_back
 
 ORDERS = int(os.environ.get("ENGRAM_TEST_ORDERS", "6"))
@@ -55,6 +55,19 @@ def test_a_text_that_upholds_a_belief_and_challenges_its_successor_is_rebuilt() 
     assert (successor.status, successor.status_reason) == ("archived", "unconfirmed")
 
     one.rebuilding_agrees()
+
+
+def test_a_text_that_says_both_is_partial_though_what_it_denies_was_said_later() -> None:
+    """E1, C2: what a later text bears out is not denied by an earlier one; its own yes counts no more for that."""
+    one = Anything()
+    one.begin()
+    one.correct(place=30, statement="The kiln of the pottery burns 6 hours.")
+    one.ingest(said=[(BOTH, "a")], ago=0)
+    one.sum_up(session="e", text="My manager is Ravi.")
+    one.remember(session="b", source="human", text="I drink tea.")
+    one.cycle(after=9)
+
+    assert Evidence.objects.filter(episode__text=BOTH, belief__status="active").get().verdict == "PARTIAL"
 
 
 @pytest.mark.parametrize("number", FAULTS)

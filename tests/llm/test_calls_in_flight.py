@@ -100,6 +100,7 @@ def test_a_kept_connection_that_dies_while_a_model_thinks_costs_no_reply(
     """A server that restarts during a call is found out before the reply is stored."""
     settings.ENGRAM_KEEP_CONNECTIONS = True
     mine = connections["default"]
+    mine.close()  # one that other tests used may have come to its age, and be closed for that
     ended: list[int] = []
 
     def script(asked: Asked) -> None:
