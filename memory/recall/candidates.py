@@ -17,9 +17,7 @@ from django.db.models import Q
 from memory.access import visible_beliefs
 from memory.domain.graph import NO_SPREAD, Spread, WalkedEdge, spread_from
 from memory.domain.identity import turn_id_of
-from memory.domain.policy import Policy
 from memory.domain.policy_memories import GraphPolicy, RecallPolicy
-from memory.domain.similarity import Profile
 from memory.domain.taxonomy import Role
 from memory.history import beliefs_as_of
 from memory.language.analysis import guess_language
@@ -30,7 +28,7 @@ from memory.llm.embeddings import embed_query
 from memory.llm.types import CallFailed, Embedder
 from memory.models import Source
 from memory.models.fields import TEXT_CONFIGURATIONS
-from memory.recall.query import MemoryType, RecallScope, search_scope_of
+from memory.recall.query import MemoryType, RecallRun, RecallScope
 from memory.recall.ranking import rank_episodes, take_best
 from memory.recall.retrievers import (
     ClaimMatches,
@@ -84,33 +82,21 @@ class Candidates:
     claims: Mapping[str, Sequence[FoundClaim]] = field(default_factory=dict)
 
 
-def find_candidates(
-    *,
-    timed: TimedSearch,
-    scope: RecallScope,
-    query: str,
-    types: Collection[MemoryType],
-    count: int,
-    embedder: Embedder,
-    now: datetime,
-    as_of: datetime | None = None,
-    policy: RecallPolicy,
-) -> Candidates:
-    """Find what may answer the query, now or as it stood, `count` memories of each kind by each channel."""
-    reach = search_scope_of(scope=scope, now=as_of or now)
-    searches = (
-        _searches_now(reach, count, policy) if as_of is None else _searches_as_of(scope, reach, as_of, count, policy)
-    )
+def find_candidates(*, run: RecallRun, types: Collection[MemoryType]) -> Candidates:
+    """Find what may answer the question, now or as it stood: of each kind the same number by each channel."""
+    timed, policy, reach, as_of = run.timed, run.policy.recall, run.reach, run.question.as_of
+    count = max(policy.candidates, run.question.limit)
+    searches = _searches_now(reach, count, policy) if as_of is None else _searches_as_of(run, as_of, count)
     read_words = partial(_read_words, reach, policy)
     times = _time_retriever(timed, reach, count, policy)
-    is_bounded = as_of is not None or scope.narrowing.occurred != (None, None)  # by who asks
-    time_asked = None if is_bounded else _read_time_asked(times, query, read_words, now)
-    query = (time_asked.question if time_asked else "") or query
-    vector = _embed_query(scope, query, embedder, policy)
-    asked = SearchQuery(vector=vector, model=embedder.name, words=None)
+    is_bounded = as_of is not None or run.narrowed.narrowing.occurred != (None, None)  # by who asks
+    time_asked = None if is_bounded else _read_time_asked(times, run.question.query, read_words, run.now)
+    query = (time_asked.question if time_asked else "") or run.question.query
+    vector = _embed_query(run, query)
+    asked = SearchQuery(vector=vector, model=run.model.name, words=None)
     channels = Retrievers(timed=timed, searches=searches, query=asked, policy=policy)
     channels.read_words(partial(read_words, query))
-    channels.weigh_vector(partial(_weigh_words, query, embedder, policy))
+    channels.weigh_vector(partial(_weigh_words, query, run.model, policy))
     episodes = channels.find_episodes() if MemoryType.EPISODE in types else []
     if episodes and as_of is None:
         episodes += channels.find_by_claims(reach=reach, count=count, known={episode.id for episode in episodes})
@@ -192,8 +178,9 @@ def _searches_now(reach: SearchScope, count: int, policy: RecallPolicy) -> Searc
     )
 
 
-def _searches_as_of(scope: RecallScope, reach: SearchScope, at: datetime, count: int, policy: RecallPolicy) -> Searches:
+def _searches_as_of(run: RecallRun, at: datetime, count: int) -> Searches:
     """Search among memories as they stood at a time; what was active then is in no index."""
+    reach, policy = run.reach, run.policy.recall
     return Searches(
         ways=lambda **_: SearchPlan(arm=VectorMethod.SCAN, lookup=TextMethod.PLANNED),
         episodes=partial(
@@ -210,7 +197,7 @@ def _searches_as_of(scope: RecallScope, reach: SearchScope, at: datetime, count:
             candidates=count,
             matching=policy.matching_texts,
             min_confidence=policy.min_confidence,
-            events=partial(_belief_events, scope, reach, at),
+            events=partial(_belief_events, run.narrowed, reach, at),
         ),
     )
 
@@ -234,13 +221,13 @@ def _belief_events(scope: RecallScope, reach: SearchScope, at: datetime) -> list
     return list(beliefs_as_of(beliefs=beliefs, at=at).values_list("pgh_id", flat=True))
 
 
-def _embed_query(scope: RecallScope, query: str, embedder: Embedder, policy: RecallPolicy) -> Vectors | None:
+def _embed_query(run: RecallRun, query: str) -> Vectors | None:
     """Embed the query; None if the model fails or recall's cap is reached: recall then goes on by text alone."""
-    workspace = scope.viewer.workspace
+    workspace, seconds = run.scope.viewer.workspace, run.policy.recall.embed_seconds
     try:
-        vector: Vectors = embed_query(workspace=workspace, model=embedder, text=query, timeout=policy.embed_seconds)
+        vector: Vectors = embed_query(workspace=workspace, model=run.model, text=query, timeout=seconds)
     except (CallFailed, DailyCapReached) as error:
-        log.warning("recall.vectors_failed", model=embedder.name, error=str(error))
+        log.warning("recall.vectors_failed", model=run.model.name, error=str(error))
         return None
     return vector
 
@@ -258,16 +245,7 @@ _SOURCES: Mapping[str, Source] = {Role.USER: Source.HUMAN, Role.ASSISTANT: Sourc
 _OPENING = 80  # characters that tell how a text begins
 
 
-def add_buffered_turns(
-    *,
-    timed: TimedSearch,
-    reach: SearchScope,
-    found: Candidates,
-    query: str,
-    session: str,
-    embedder: Embedder,
-    policy: RecallPolicy,
-) -> Candidates:
+def add_buffered_turns(*, run: RecallRun, found: Candidates) -> Candidates:
     """Add to what was found the turns that nobody has read yet; the session that asks has heard its own.
 
     Where they cannot be read in time, the answer does without.
@@ -277,19 +255,19 @@ def add_buffered_turns(
         return found
     search = partial(
         search_buffered_turns,
-        reach=reach,
+        reach=run.reach,
         query=found.query,
-        configuration=TEXT_CONFIGURATIONS.get(guess_language(query), ""),
-        except_session=session,
-        most=policy.waiting_turns,
+        configuration=TEXT_CONFIGURATIONS.get(guess_language(run.question.query), ""),
+        except_session=run.question.session,
+        most=run.policy.recall.waiting_turns,
     )
     try:
-        turns = timed.run(search, seconds=policy.channel_seconds)
+        turns = run.timed.run(search, seconds=run.policy.recall.channel_seconds)
     except SearchFailed as error:
         log.warning("recall.waiting_failed", error=str(error))
         return found
     said = [(turn, matter) for turn in turns if (matter := strip_echo(turn.content, turn.speaker))]
-    candidates = _turn_candidates(said, found.query, embedder)
+    candidates = _turn_candidates(said, found.query, run.model)
     return replace(
         found,
         episodes=[*found.episodes, *candidates],
@@ -348,12 +326,16 @@ def _turn_text(key: str, turn: BufferedTurn, matter: str) -> MemoryText:
     )  # fmt: skip
 
 
-def follow_links(
-    *, timed: TimedSearch, reach: SearchScope, query: str, found: Candidates, profile: Profile, policy: Policy
-) -> Candidates:
+def follow_links(*, run: RecallRun, found: Candidates) -> Candidates:
     """Walk from the best episodes found, within a channel's time; if that fails, go on without and say so."""
+    timed, policy, reach = run.timed, run.policy, run.reach
     ranked = rank_episodes(
-        candidates=found.episodes, query=query, asked=found.asked, of_time=found.of_time, profile=profile, policy=policy
+        candidates=found.episodes,
+        query=run.question.query,
+        asked=found.asked,
+        of_time=found.of_time,
+        profile=run.model.profile,
+        policy=policy,
     )
     seeds = {item.id: item.score for item in take_best(ranked=ranked, limit=policy.graph.seeds)}
     ends_at = time.monotonic() + policy.recall.channel_seconds

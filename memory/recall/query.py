@@ -1,4 +1,4 @@
-"""RecallQuery and RecallScope say what is asked; Recalled and RecalledMemory are the answer."""
+"""RecallQuery and RecallScope say what is asked, RecallRun is a recall under way, Recalled is the answer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -8,9 +8,12 @@ from enum import StrEnum
 from memory.access import Viewer
 from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import HIDDEN_STATES
+from memory.domain.policy import Policy
 from memory.domain.policy_memories import LifecyclePolicy
 from memory.domain.taxonomy import PROCEDURAL, Knowledge, RecallMode, asks_for_procedures, categories_of
+from memory.llm.types import Embedder
 from memory.models import FactType
+from memory.search.prepared import TimedSearch
 from memory.search.scope import SearchScope
 
 
@@ -114,6 +117,33 @@ def search_scope_of(*, scope: RecallScope, now: datetime) -> SearchScope:
         workspace_id=scope.viewer.workspace.pk, projects=projects, allowed=allowed, user=scope.user, agent=scope.agent,
         now=now, **narrowing,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRun:
+    """One recall under way: the question, whose memories it is about, and what every step works with."""
+
+    question: RecallQuery
+    scope: RecallScope
+    timed: TimedSearch
+    model: Embedder
+    now: datetime
+    policy: Policy
+
+    @property
+    def at(self) -> datetime:
+        """The moment that the question is about: now, or the past that it names."""
+        return self.question.as_of or self.now
+
+    @property
+    def narrowed(self) -> RecallScope:
+        """The scope with what the question alone leaves out."""
+        return self.question.narrow(scope=self.scope, policy=self.policy.lifecycle)
+
+    @property
+    def reach(self) -> SearchScope:
+        """The narrowed scope as statements filter by it."""
+        return search_scope_of(scope=self.narrowed, now=self.at)
 
 
 BELOW_THE_LAST = "below_the_last"  # a smaller score than that of the last result

@@ -19,11 +19,9 @@ from django.db.models.functions import Coalesce
 from memory.access import Viewer, visible_beliefs, visible_episodes
 from memory.domain.graph import Spread, WalkedEdge
 from memory.domain.policy import Policy
-from memory.domain.similarity import Profile
 from memory.domain.taxonomy import knowledge_of_belief, knowledge_of_episode
 from memory.history import beliefs_as_of
 from memory.llm.embeddings import embedder_of
-from memory.llm.types import Embedder
 from memory.recall.candidates import Candidates, add_buffered_turns, find_candidates, follow_links
 from memory.recall.query import (
     BELOW_THE_LAST,
@@ -35,9 +33,9 @@ from memory.recall.query import (
     RecalledMemory,
     RecallProfile,
     RecallQuery,
+    RecallRun,
     RecallScope,
     RetrieverRank,
-    search_scope_of,
 )
 from memory.recall.ranking import (
     Ranked,
@@ -100,98 +98,45 @@ def find_answer(*, scope: RecallScope, question: RecallQuery, now: datetime) -> 
     policy: Policy = settings.POLICY
     model = embedder_of(scope.viewer.workspace)
     with TimedSearch(effort=policy.recall.search_effort) as timed:
-        found = _retrieve(timed, scope, question, model, now, policy)
-        tell = partial(_rank_and_read, timed, found, question, scope, model.profile, question.as_of or now, policy)
+        run = RecallRun(question=question, scope=scope, timed=timed, model=model, now=now, policy=policy)
+        found = _retrieve(run)
         try:
-            recalled = timed.run(tell, seconds=policy.recall.channel_seconds)
+            recalled = timed.run(partial(_rank_and_read, run, found), seconds=policy.recall.channel_seconds)
         except SearchFailed as error:
             log.warning("recall.reading_failed", error=str(error))
             recalled = Recalled(results=(), degraded=_all_parts(question), is_explained=question.is_explained)
         yield FoundAnswer(recalled=recalled, found=found, timed=timed)
 
 
-def _retrieve(
-    timed: TimedSearch, scope: RecallScope, question: RecallQuery, model: Embedder, now: datetime, policy: Policy
-) -> Candidates:
-    narrowed = question.narrow(scope=scope, policy=policy.lifecycle)
-    found = find_candidates(
-        timed=timed,
-        scope=narrowed,
-        query=question.query,
-        types=_searched_types(question, scope),
-        count=max(policy.recall.candidates, question.limit),
-        embedder=model,
-        now=now,
-        as_of=question.as_of,
-        policy=policy.recall,
-    )
-    reach = search_scope_of(scope=narrowed, now=now)
-    if question.includes_waiting_turns:
-        found = add_buffered_turns(
-            timed=timed,
-            reach=reach,
-            found=found,
-            query=question.query,
-            session=question.session,
-            embedder=model,
-            policy=policy.recall,
-        )
-    if not question.follows_links:
-        return found
-    return follow_links(
-        timed=timed, reach=reach, query=question.query, found=found, profile=model.profile, policy=policy
-    )
+def _retrieve(run: RecallRun) -> Candidates:
+    """Find candidates of each kind that is searched, then the turns that wait and what links lead to."""
+    found = find_candidates(run=run, types=_searched_types(run))
+    if run.question.includes_waiting_turns:
+        found = add_buffered_turns(run=run, found=found)
+    if run.question.follows_links:
+        found = follow_links(run=run, found=found)
+    return found
 
 
-def _searched_types(question: RecallQuery, scope: RecallScope) -> Collection[MemoryType]:
-    keeps_beliefs = scope.viewer.workspace.keeps_beliefs
-    return question.types if keeps_beliefs else set(question.types) - {MemoryType.BELIEF}
+def _searched_types(run: RecallRun) -> Collection[MemoryType]:
+    keeps_beliefs = run.scope.viewer.workspace.keeps_beliefs
+    return run.question.types if keeps_beliefs else set(run.question.types) - {MemoryType.BELIEF}
 
 
-def _rank_and_read(
-    timed: TimedSearch,
-    found: Candidates,
-    question: RecallQuery,
-    scope: RecallScope,
-    profile: Profile,
-    now: datetime,
-    policy: Policy,
-) -> Recalled:
+def _rank_and_read(run: RecallRun, found: Candidates) -> Recalled:
     """Rank what was found, and read the texts of the results and, if asked for, of the nearest misses."""
-    candidates, unused = rerank(
-        candidates=_score_candidates(found, question, profile, now, policy),
-        query=question.query,
-        read=partial(
-            hydrate_texts, viewer=scope.viewer, as_of=question.as_of, waiting=found.waiting, closed=found.closed
-        ),
-        timed=timed,
-        policy=policy.recall,
-    )
+    scored = _score_candidates(run, found)
+    candidates, unused = rerank(run=run, candidates=scored, read=partial(_read_words, run, found))
     degraded = (*found.degraded, *unused)
-    ranking = select_results(candidates=candidates, found=found, question=question, scope=scope, now=now, policy=policy)
-    read = partial(
-        hydrate_memories,
-        viewer=scope.viewer,
-        as_of=question.as_of,
-        waiting=found.waiting,
-        closed=found.closed,
-        successions=ranking.successions,
-        is_relevant=RelevanceFloor(
-            query=question.query,
-            asks_of_time=found.of_time is not None,
-            is_for_task=question.is_for_task,
-            is_multilingual=embedder_of(scope.viewer.workspace).is_multilingual,
-            policy=policy.relevance,
-        ).is_cleared_by,
-        claim_of=partial(_meant_claim, found, QueryFit(question.query)),
-    )
-    if not question.is_explained:
-        return Recalled(results=read(ranked=ranking.ranked, explained={}), degraded=degraded)
+    ranking = select_results(run=run, candidates=candidates, found=found)
+    read = partial(_read_memories, run, found, ranking)
+    if not run.question.is_explained:
+        return Recalled(results=read(ranking.ranked, {}), degraded=degraded)
     paths = link_paths(spread=found.spread) | dict(ranking.paths)
     explained = explain_scores(candidates=ranking.candidates, paths=paths)
-    missed = read(ranked=_near_misses(ranking, policy), explained=explained)
+    missed = read(_near_misses(ranking, run.policy), explained)
     return Recalled(
-        results=read(ranked=ranking.ranked, explained=explained),
+        results=read(ranking.ranked, explained),
         degraded=degraded,
         is_explained=True,
         near_misses=tuple(
@@ -200,49 +145,44 @@ def _rank_and_read(
     )
 
 
-def _score_candidates(
-    found: Candidates, question: RecallQuery, profile: Profile, now: datetime, policy: Policy
-) -> list[Ranked]:
+def _score_candidates(run: RecallRun, found: Candidates) -> list[Ranked]:
     """Score both kinds, best first."""
-    scored = _score_by_profile(found, question, profile, now, policy)
-    boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=policy.lifecycle)
-    return take_best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=policy.graph))
+    scored = _score_by_profile(run, found)
+    boosted = boost_ranked(ranked=scored, episodes=found.episodes, policy=run.policy.lifecycle)
+    return take_best(ranked=raise_linked(ranked=boosted, spread=found.spread, policy=run.policy.graph))
 
 
-def _score_by_profile(
-    found: Candidates, question: RecallQuery, profile: Profile, now: datetime, policy: Policy
-) -> list[Ranked]:
-    episodes, beliefs = found.episodes, found.beliefs
-    if question.profile == RecallProfile.ASSOCIATIVE:
+def _score_by_profile(run: RecallRun, found: Candidates) -> list[Ranked]:
+    profile, policy = run.model.profile, run.policy
+    if run.question.profile == RecallProfile.ASSOCIATIVE:
         return rank_associatively(
-            query=question.query,
-            episodes=episodes,
+            query=run.question.query,
+            episodes=found.episodes,
             asked=found.asked,
             waiting=found.waiting,
-            beliefs=beliefs,
+            beliefs=found.beliefs,
             profile=profile,
-            now=now,
+            now=run.at,
             policy=policy,
         )
-    return [
-        *rank_episodes(
-            candidates=episodes,
-            query=question.query,
-            asked=found.asked,
-            of_time=found.of_time,
-            profile=profile,
-            policy=policy,
-        ),
-        *rank_beliefs(
-            candidates=beliefs,
-            episodes=episodes,
-            asked=found.asked,
-            of_time=found.of_time,
-            profile=profile,
-            now=now,
-            policy=policy,
-        ),
-    ]
+    episodes = rank_episodes(
+        candidates=found.episodes,
+        query=run.question.query,
+        asked=found.asked,
+        of_time=found.of_time,
+        profile=profile,
+        policy=policy,
+    )
+    beliefs = rank_beliefs(
+        candidates=found.beliefs,
+        episodes=found.episodes,
+        asked=found.asked,
+        of_time=found.of_time,
+        profile=profile,
+        now=run.at,
+        policy=policy,
+    )
+    return [*episodes, *beliefs]
 
 
 def _meant_claim(found: Candidates, fit: QueryFit, episode_id: str) -> str | None:
@@ -254,30 +194,30 @@ def _meant_claim(found: Candidates, fit: QueryFit, episode_id: str) -> str | Non
     return find_meant_claim(claims=claims, fit=fit, nearest=math.inf if nearest is None else nearest) or None
 
 
-def hydrate_memories(
-    *,
+def _read_memories(
+    run: RecallRun,
+    found: Candidates,
+    ranking: Selection,
     ranked: Sequence[Ranked],
-    viewer: Viewer,
-    as_of: datetime | None,
-    waiting: Mapping[str, MemoryText],
-    closed: Collection[str],
-    successions: Mapping[str, str],
-    is_relevant: Callable[[Ranked], bool],
-    claim_of: Callable[[str], str | None],
     explained: Mapping[str, Explanation],
 ) -> tuple[RecalledMemory, ...]:
-    """Read the texts of ranked memories, in their order; what a search found by mistake is not shown.
-
-    `waiting` are the texts of turns, which are read already; `closed` beliefs are shown though they changed since.
-    """
-    texts = _texts_of(ranked, viewer, as_of, waiting, closed)
+    """Read the texts of ranked memories, in their order; what a search found by mistake is not shown."""
+    texts = _read_texts(run, found, ranked)
+    floor = RelevanceFloor(
+        query=run.question.query,
+        asks_of_time=found.of_time is not None,
+        is_for_task=run.question.is_for_task,
+        is_multilingual=run.model.is_multilingual,
+        policy=run.policy.relevance,
+    )
+    fit = QueryFit(run.question.query)
     return tuple(
         _hydrated(
             item,
             texts[item.id],
-            superseded_by=successions.get(item.id),
-            is_relevant=is_relevant(item),
-            claim=claim_of(item.id),
+            superseded_by=ranking.successions.get(item.id),
+            is_relevant=floor.is_cleared_by(item),
+            claim=_meant_claim(found, fit, item.id),
             explain=explained.get(item.id),
         )
         for item in ranked
@@ -285,35 +225,24 @@ def hydrate_memories(
     )
 
 
-def hydrate_texts(
-    ranked: Sequence[Ranked],
-    *,
-    viewer: Viewer,
-    as_of: datetime | None,
-    waiting: Mapping[str, MemoryText],
-    closed: Collection[str],
-) -> dict[str, str]:
+def _read_words(run: RecallRun, found: Candidates, ranked: Sequence[Ranked]) -> dict[str, str]:
     """Read what ranked memories say, by their ids, and nothing else of them."""
-    return {key: text.text for key, text in _texts_of(ranked, viewer, as_of, waiting, closed).items()}
+    return {key: text.text for key, text in _read_texts(run, found, ranked).items()}
 
 
-def _texts_of(
-    ranked: Sequence[Ranked],
-    viewer: Viewer,
-    as_of: datetime | None,
-    waiting: Mapping[str, MemoryText],
-    closed: Collection[str],
-) -> Mapping[str, MemoryText]:
-    if as_of is not None:
-        return _texts_as_of([item.id for item in ranked], viewer, as_of)
+def _read_texts(run: RecallRun, found: Candidates, ranked: Sequence[Ranked]) -> Mapping[str, MemoryText]:
+    """Read memories by their ids; turns that wait are read already, closed beliefs are shown though they changed."""
+    viewer = run.scope.viewer
+    if run.question.as_of is not None:
+        return _texts_as_of([item.id for item in ranked], viewer, run.question.as_of)
     read = read_texts(
-        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE and item.id not in waiting],
+        episodes=[item.id for item in ranked if item.type == MemoryType.EPISODE and item.id not in found.waiting],
         beliefs=[item.id for item in ranked if item.type == MemoryType.BELIEF],
-        closed=list(closed),
+        closed=list(found.closed),
         workspace_id=viewer.workspace.pk,
         allowed=viewer.projects,
     )
-    return {**read, **waiting} if waiting else read
+    return {**read, **found.waiting} if found.waiting else read
 
 
 _NO_TIME = Value(None, output_field=DateTimeField())

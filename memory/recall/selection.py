@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from math import nan
 from typing import NamedTuple
@@ -27,13 +26,12 @@ from memory.recall.query import (
     PathStep,
     RecallProfile,
     RecallQuery,
-    RecallScope,
+    RecallRun,
     search_scope_of,
 )
 from memory.recall.ranking import Ranked, of_kind, take_best
 from memory.recall.retrievers import RecallPart
 from memory.search.hybrid import BeliefCandidate
-from memory.search.prepared import TimedSearch
 from memory.search.related import EvidenceLookup, LinkedBelief, find_linked_beliefs, look_up_evidence
 from memory.search.scope import SearchScope
 
@@ -52,20 +50,13 @@ class Selection:
     paths: Mapping[str, tuple[PathStep, ...]] = field(default_factory=dict)  # by which some came along
 
 
-def select_results(
-    *,
-    candidates: Sequence[Ranked],
-    found: Candidates,
-    question: RecallQuery,
-    scope: RecallScope,
-    now: datetime,
-    policy: Policy,
-) -> Selection:
+def select_results(*, run: RecallRun, candidates: Sequence[Ranked], found: Candidates) -> Selection:
     """Bar what does not belong, and share out the places."""
+    question, policy = run.question, run.policy
     if question.profile == RecallProfile.ASSOCIATIVE:
-        return _select_associatively(candidates, found, question, scope, now, policy)
+        return _select_associatively(run, candidates, found)
     doubted = _find_doubtful(candidates, found, question, policy)
-    bearing = _look_up_evidence(candidates, doubted, question, scope, now, policy)
+    bearing = _look_up_evidence(run, candidates, doubted)
     unfit = find_irrelevant(doubted=doubted, resting=bearing.resting, policy=policy.recall)
     if unfit and bearing.successions:  # what would be shown of the past brings along what holds now
         shown = [item for item in candidates if item.id not in unfit][: question.limit]
@@ -103,28 +94,21 @@ def _find_doubtful(
     return find_doubtful_beliefs(candidates=candidates, limit=question.limit, policy=policy.recall)
 
 
-def _look_up_evidence(
-    candidates: Sequence[Ranked],
-    doubted: DoubtfulBeliefs,
-    question: RecallQuery,
-    scope: RecallScope,
-    now: datetime,
-    policy: Policy,
-) -> EvidenceLookup:
+def _look_up_evidence(run: RecallRun, candidates: Sequence[Ranked], doubted: DoubtfulBeliefs) -> EvidenceLookup:
     """Ask which of the best episodes were superseded, and which of them bear out what is doubted.
 
     Nothing is asked where nothing is believed (B22).
     """
     episodes = of_kind(ranked=candidates, kind=MemoryType.EPISODE)
-    if not episodes or not scope.viewer.workspace.keeps_beliefs:
+    if not episodes or not run.scope.viewer.workspace.keeps_beliefs:
         return EvidenceLookup(successions={}, resting={})
-    looked_at = max(2 * question.limit, policy.recall.successions)
+    looked_at = max(2 * run.question.limit, run.policy.recall.successions)
     return look_up_evidence(
         episodes=[item.id for item in episodes[:looked_at]],
         rivals=[item.id for item in doubted.rivals],
         beliefs=[item.id for item in doubted.beliefs],
-        reach=search_scope_of(scope=scope, now=now),
-        at=question.as_of,
+        reach=search_scope_of(scope=run.scope, now=run.at),
+        at=run.question.as_of,
     )
 
 
@@ -141,22 +125,15 @@ def _apply_limits(ordered: Sequence[Ranked], question: RecallQuery) -> list[Rank
     return ranked
 
 
-def _select_associatively(
-    candidates: Sequence[Ranked],
-    found: Candidates,
-    question: RecallQuery,
-    scope: RecallScope,
-    now: datetime,
-    policy: Policy,
-) -> Selection:
+def _select_associatively(run: RecallRun, candidates: Sequence[Ranked], found: Candidates) -> Selection:
     """Bar what is unlike the query, and let what lies beside the best come along (R5); the past has no links."""
+    question, policy = run.question, run.policy
     barred = {item.id: TOO_UNLIKE for item in candidates if _is_too_unlike(item, policy)}
     like = [item for item in candidates if item.id not in barred]
-    successions = _look_up_evidence(like, DoubtfulBeliefs(), question, scope, now, policy).successions
+    successions = _look_up_evidence(run, like, DoubtfulBeliefs()).successions
     if question.as_of is not None:
         return _share_places(candidates, barred, successions, question)
-    reach = search_scope_of(scope=question.narrow(scope=scope, policy=policy.lifecycle), now=now)
-    brought = add_neighbours(ranked=like, reach=reach, policy=policy)
+    brought = add_neighbours(ranked=like, reach=run.reach, policy=policy)
     known = {one.id for one in found.beliefs}  # what is new to them counts as accessed likewise, if it is shown
     found.beliefs.extend(one for one in brought.candidates if one.id not in known)
     here = {item.id for item in brought.ranked}
@@ -171,18 +148,14 @@ def _is_too_unlike(item: Ranked, policy: Policy) -> bool:
 
 
 def rerank(
-    *,
-    candidates: Sequence[Ranked],
-    query: str,
-    read: Callable[[Sequence[Ranked]], Mapping[str, str]],
-    timed: TimedSearch,
-    policy: RecallPolicy,
+    *, run: RecallRun, candidates: Sequence[Ranked], read: Callable[[Sequence[Ranked]], Mapping[str, str]]
 ) -> tuple[Sequence[Ranked], tuple[str, ...]]:
     """Return candidates, best first, in the order that the model gives the first of them, and what could not be used.
 
     `read` gives texts by their ids. No transaction is open while the model reads them. Where it takes longer than it
     may, or cannot be loaded, the order stays, and what it would have looked at says so: its component is not a number.
     """
+    query, policy = run.question.query, run.policy.recall
     try:
         model = reranker()
     except ModelUnavailable as error:
@@ -193,7 +166,7 @@ def rerank(
     first, others = candidates[: policy.rerank_candidates], candidates[policy.rerank_candidates :]
     texts = read(first)
     try:
-        scores = timed.step_out(partial(_score_pairs, model, query, first, texts, policy.rerank_seconds))
+        scores = run.timed.step_out(partial(_score_pairs, model, query, first, texts, policy.rerank_seconds))
     except PairsTimedOut:
         log.warning("recall.reranker_failed", error=f"slower than {policy.rerank_seconds:g} s", texts=len(texts))
         return _mark_unread(candidates, policy.rerank_candidates), (RecallPart.RERANKER,)
