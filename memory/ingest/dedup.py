@@ -77,7 +77,7 @@ _FORGOTTEN_WORDS = """
     ) AS gone WHERE gone.at IS NULL OR draft.occurred_at <= gone.at
 """
 
-# The workspace is one of average size to the planner (see `_SAME_WORDS`).
+# The workspace is one of average size to the planner, as above.
 _STORED_TURNS = """
     SELECT opening.session, opening.name, ARRAY(
         SELECT DISTINCT turn.content_hash FROM memory_episode turn

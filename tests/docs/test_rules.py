@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from memory.domain.policy import iter_settings
+from memory.domain.policy import Setting, iter_settings
 from tests.docs import rule_index
 
 REQUIRED = {
@@ -35,6 +35,19 @@ def test_every_setting_stands_in_a_table() -> None:
     text = "".join(page.read_text() for page in rule_index.pages())
 
     assert not [setting.name for setting in iter_settings() if f"| `{setting.name}` |" not in text]
+
+
+def test_every_table_tells_the_numbers_of_the_policy() -> None:
+    text = "".join(page.read_text() for page in rule_index.pages())
+    rows = re.findall(r"^\| `(ENGRAM_\w+)` \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
+
+    assert sorted(rows) == sorted(_row_of(setting) for setting in iter_settings())
+
+
+def _row_of(setting: Setting) -> tuple[str, str, str]:
+    """Return a setting as its table has it: once, with its default, and described without the rules' ids."""
+    number = str(setting.default).lower() if setting.kind is bool else f"{setting.default:.12g}"
+    return setting.name, number, setting.description.partition(": ")[2]
 
 
 def test_the_index_is_current() -> None:
