@@ -83,7 +83,7 @@ def state_belief(
 
 
 def _lock_evidence_episodes(verdicts: Mapping[str, Verdict], viewer: Viewer) -> list[Episode]:
-    """Lock what is to be evidence; raise CannotTestify for what cannot be."""
+    """Lock what is to be evidence; raise InvalidEvidence for what cannot be."""
     seen = visible_episodes(viewer=viewer).filter(pk__in=list(verdicts), is_derived=False)
     found = seen.exclude(status__in=WITHDRAWN_STATUSES)
     episodes = list(found.select_for_update(no_key=True).defer("search").order_by("pk"))

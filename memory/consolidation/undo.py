@@ -389,7 +389,7 @@ def _find_pooled_alike(cycle: Cycle) -> set[str]:
 
 
 def select_quarantined(*, cycle: Cycle) -> QuerySet[Episode]:
-    """Return the episodes that are held since a cycle was undone; raise NotUndone where it was not."""
+    """Return the episodes that are held since a cycle was undone; raise CycleNotUndone where it was not."""
     if cycle.undone_at is None:
         raise CycleNotUndone(f"Cycle {cycle.pk} was not undone, so no episodes are held for it.")
     held: QuerySet[Episode] = Episode.objects.for_workspace(cycle.workspace_id).filter(
