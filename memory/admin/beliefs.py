@@ -110,6 +110,10 @@ class DecisionsInline(ReadOnlyInline[GateDecision, Belief]):
     twin_link = link_column("twin")
 
 
+def _text_in_large(text: str) -> SafeString:
+    return format_html('<div class="text-base text-important">{}</div>', text_block(text))
+
+
 @admin.register(Belief)
 class BeliefAdmin(MemoriesAdmin[Belief]):
     """A curator pins, archives, restores, challenges and forgets; everything else follows from evidence."""
@@ -152,6 +156,10 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
         ),
     )  # fmt: skip
     opening = column("statement", "{:.160}".format)
+    whole_statement = column("statement", _text_in_large)
+    pin = column(
+        "is_pinned", lambda is_pinned: badge("pinned") if is_pinned else "", title="pinned", ordering="is_pinned"
+    )
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Belief | None:
         belief = super().get_object(request, object_id, from_field)
@@ -173,10 +181,6 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
     def save_model(self, request: HttpRequest, obj: Belief, form: ModelForm[Belief], change: bool) -> None:
         if "is_pinned" in form.changed_data:
             set_pin(request=request, belief=obj)
-
-    @admin.display(description="statement")
-    def whole_statement(self, belief: Belief) -> SafeString:
-        return format_html('<div class="text-base text-important">{}</div>', text_block(belief.statement))
 
     @admin.display(description="confidence", ordering="confidence")
     def confidence_scale(self, belief: Belief) -> SafeString:
@@ -209,10 +213,6 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
         said = ", ".join(f"{verdicts[verdict]} {verdict.lower()}" for verdict in Verdict if verdicts[verdict])
         link = link_to(ClusterJob, job.pk, text=f"cluster #{job.number}")
         return format_html("{} of {}: {}", link, link_to(Cycle, job.cycle_id), said)
-
-    @admin.display(description="pinned", ordering="is_pinned")
-    def pin(self, belief: Belief) -> SafeString | str:
-        return badge("pinned") if belief.is_pinned else NOTHING
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:

@@ -1,4 +1,6 @@
-"""What comes in: episodes with their claims, conversations with their turns, texts to be remembered at once (R1)."""
+"""What comes in, and what links it: episodes with their claims, conversations with their turns, texts to be remembered
+at once (R1); entities, edges between episodes, and boxes.
+"""
 
 from typing import Any
 
@@ -7,20 +9,34 @@ from django.contrib import admin
 from django.contrib.postgres.search import SearchQuery
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
 from memory.admin.actions import curator_action
-from memory.admin.columns import NOTHING, badge, column, folded, last_use, text_block
-from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, Row
+from memory.admin.columns import NOTHING, badge, column, folded, last_use, link_column, text_block
+from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, Row, workspaces_of
 from memory.admin.theme import TextInput
 from memory.consolidation.episode_states import retry_dead_letters
 from memory.consolidation.undo import release_quarantined
+from memory.domain.lifecycle import EpisodeStatus
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns
-from memory.models import Claim, Conversation, Episode, Evidence, RememberedFact, RememberJob, Role, Turn
+from memory.models import (
+    Box,
+    BoxMember,
+    Claim,
+    Conversation,
+    Edge,
+    Entity,
+    Episode,
+    Evidence,
+    Mention,
+    RememberedFact,
+    RememberJob,
+    Role,
+    Turn,
+)
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 
 
@@ -161,11 +177,8 @@ class TurnsOfConversation(ReadOnlyInline[Turn, Conversation]):
     model = Turn
     fields = ("number", "role", "speaker", "opening", "signal_badge", "state_badge", "state_reason", "occurred_at")
     ordering = ("-number",)
+    opening = column("content", lambda content: text_block(content[:2_000]))
     signal_badge = column("signal", badge)
-
-    @admin.display(description="content")
-    def opening(self, turn: Turn) -> SafeString:
-        return text_block(turn.content[:2_000])
 
 
 class WithDeadTurns(admin.SimpleListFilter):
@@ -243,3 +256,87 @@ class RememberJobAdmin(MembersAdmin[RememberJob]):
     retry = curator_action(
         "Try the chosen failed ones again", lambda chosen: retry_failed(remembrances=chosen), done="to be tried again"
     )
+
+
+class MentionsOfEntity(ReadOnlyInline[Mention, Entity]):
+    model = Mention
+    fields = ("name", "episode_text")
+    ordering = ("-id",)
+    related = ("episode",)
+    text_length = 120
+
+
+@admin.register(Entity)
+class EntityAdmin(MembersAdmin[Entity]):
+    """Someone or something that memories name."""
+
+    list_display = ("name", "mention_count", "workspace", "created_at")
+    search_fields = ("name__istartswith",)
+    search_help_text = "How a name begins"
+    ordering = ("name", "id")
+    inlines = (MentionsOfEntity,)
+    fields = (("name", "workspace"), "created_at")
+    mention_count = column("said", title="mentions")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Entity]:
+        rows = _without_forgotten(super().get_queryset(request), Mention.objects.filter(entity=OuterRef("pk")), request)
+        entities: models.QuerySet[Entity] = rows.annotate(said=Count("mentions"))
+        return entities
+
+
+@admin.register(Edge)
+class EdgeAdmin(MembersAdmin[Edge]):
+    """A link between two episodes."""
+
+    list_display = ("source_text", "kind_badge", "target_text", "weight", "confidence", "last_seen_at")
+    list_filter = ("kind", "last_seen_at")
+    search_fields = ("source__id", "target__id")
+    search_help_text = "The id of an episode (ep_…)"
+    related = ("source", "target")
+    fieldsets = (
+        (None, {"fields": (("source_text", "kind_badge", "target_text"), ("weight", "confidence"), "workspace")}),
+        ("Times", {"fields": (("created_at", "last_seen_at", "decays_at"),)}),
+    )
+    text_length = 120
+    source_text = link_column("source", text="text", title="from")
+    target_text = link_column("target", text="text", title="to")
+    kind_badge = column("kind", badge, ordering="kind")
+
+
+class MembersOfBox(ReadOnlyInline[BoxMember, Box]):
+    model = BoxMember
+    fields = ("episode_text",)
+    ordering = ("episode__occurred_at", "episode__number")
+    related = ("episode",)
+    text_length = 120
+
+
+@admin.register(Box)
+class BoxAdmin(MembersAdmin[Box]):
+    """Memories of one topic, near in time."""
+
+    list_display = ("about", "project", "user", "session", "seal", "opened_at", "last_at")
+    list_filter = (("project", OwnWorkspaces), "seal", "last_at")
+    search_fields = ("session__istartswith",)
+    search_help_text = "How a session's name begins"
+    ordering = ("-last_at", "-id")
+    inlines = (MembersOfBox,)
+    fieldsets = (
+        (None, {"fields": ("about", ("project", "workspace"), ("user", "session"))}),
+        ("Times", {"fields": (("opened_at", "last_at"), ("sealed_at", "seal"))}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Box]:
+        return _without_forgotten(super().get_queryset(request), BoxMember.objects.filter(box=OuterRef("pk")), request)
+
+    @admin.display(description="topics")
+    def about(self, box: Box) -> str:
+        return ", ".join(box.topics[:8]) or "nothing in particular"
+
+
+def _without_forgotten(
+    rows: models.QuerySet[Any], members: models.QuerySet[Any], request: HttpRequest
+) -> models.QuerySet[Any]:
+    """Leave out what only forgotten episodes name or hold, but for curators."""
+    told = Exists(members.exclude(episode__status=EpisodeStatus.FORGOTTEN))
+    return rows.filter(Q(workspace__in=workspaces_of(request, at_least=Role.CURATOR)) | told)

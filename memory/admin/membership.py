@@ -21,7 +21,18 @@ from django.http import HttpRequest
 from memory.admin.columns import SharedColumns
 from memory.admin.theme import InlineFormSet, ModelAdmin, PagesWithoutCount, TabularInline
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.models import Belief, Episode, Membership, Role, Turn, TurnEpisode, Workspace
+from memory.models import (
+    Belief,
+    Claim,
+    Episode,
+    Membership,
+    Role,
+    StructuralChild,
+    StructuralJob,
+    Turn,
+    TurnEpisode,
+    Workspace,
+)
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import BaseModelAdmin
@@ -144,17 +155,27 @@ def visible_rows(rows: models.QuerySet[Row], *, request: HttpRequest) -> models.
 
 def _forgotten_conditions(model: type[models.Model]) -> Iterator[Q | Exists]:
     """Say which rows are of a forgotten episode or belief: it itself, and what leads to it."""
-    if model in _FORGOTTEN_STATUS:
-        yield Q(status=_FORGOTTEN_STATUS[model])
-    elif model is Turn:
+    if model is Turn:
         yield Exists(TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__status=EpisodeStatus.FORGOTTEN))
+    for path, status in _statuses_of_forgotten(model):
+        yield Q(**{path: status})
+
+
+def _statuses_of_forgotten(model: Any) -> Iterator[tuple[str, str]]:
+    """List the paths from a row to the status of the episodes and beliefs it is of, and the status that hides it."""
+    if model is Episode:
+        yield "status", EpisodeStatus.FORGOTTEN
+    elif model is Belief:
+        yield "status", BeliefStatus.FORGOTTEN
     else:
         for field in model._meta.concrete_fields:
-            if field.related_model in _FORGOTTEN_STATUS:
-                yield Q(**{f"{field.name}__status": _FORGOTTEN_STATUS[field.related_model]})
+            if field.related_model in _REPEATING:
+                for path, status in _statuses_of_forgotten(field.related_model):
+                    yield f"{field.name}__{path}", status
 
 
-_FORGOTTEN_STATUS: Mapping[object, str] = {Episode: EpisodeStatus.FORGOTTEN, Belief: BeliefStatus.FORGOTTEN}
+# Rows with words of an episode or a belief, which what leads to them shows.
+_REPEATING = (Episode, Belief, Claim, StructuralJob, StructuralChild)
 
 
 def workspace_of(row: models.Model) -> int:
