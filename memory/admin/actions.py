@@ -33,7 +33,7 @@ _MAX_NAMED = 20  # beliefs that are named before they are forgotten
 
 
 def curator_action(description: str, act: Callable[[Any], int], *, done: str) -> Callable[..., None]:
-    """Make an action on the chosen rows of workspaces that the person curates; it says how many it was done to."""
+    """Make an action on those chosen rows that the person curates; it reports the number that the service returns."""
 
     @admin.action(description=description, permissions=["curate"])
     def run(page: Any, request: HttpRequest, chosen: models.QuerySet[Any]) -> None:
@@ -46,7 +46,7 @@ def curator_action(description: str, act: Callable[[Any], int], *, done: str) ->
 def act_on_each(
     keys: Iterable[str], act: Callable[[str], object], *, refusals: type[Exception] | tuple[type[Exception], ...]
 ) -> tuple[int, Mapping[str, Exception]]:
-    """Act on one row after the other; return to how many it was done, and why not to the others."""
+    """Act on each row by itself; return how many succeeded, and the error of each that was refused."""
     done, refused = 0, {}
     for key in keys:
         try:

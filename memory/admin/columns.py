@@ -41,9 +41,9 @@ def column(
 
 
 def link_column(name: str, *, text: str = "", title: str = "") -> Column:
-    """Make a column that links to the row of a foreign key.
+    """Make a column that links to the row of a foreign key, by its key or by one of its texts.
 
-    It shows the key, for which that row is not read, or one of the row's texts as far as the page shows any.
+    The key alone costs no query; a page that shows a text names the relation in `related`.
     """
 
     @admin.display(description=title or name.replace("_", " "))
@@ -138,9 +138,9 @@ def last_use(access: BeliefAccess | EpisodeAccess | None) -> str:
 
 
 class SharedColumns:
-    """Columns that many pages show, each of the field that its name begins with."""
+    """Columns that several pages show; a page names those that its model has fields for."""
 
-    text_length: ClassVar[int | None] = None  # how much of a linked row's text is shown; all of it beside a parent
+    text_length: ClassVar[int | None] = None  # characters shown of a linked row's text; all of it in an inline
 
     state_badge = column("state", badge, ordering="state")
     status_badge = column("status", badge, ordering="status")

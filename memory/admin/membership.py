@@ -51,7 +51,7 @@ class MembershipRights(SharedColumns, _Base):
     adds: ClassVar[Role | None] = None
     changes: ClassVar[Role | None] = None
     deletes: ClassVar[Role | None] = None
-    related: ClassVar[Sequence[str]] = ()  # rows that are read in the same statement as each of the page's own
+    related: ClassVar[Sequence[str]] = ()  # foreign rows that the page's query joins
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         rows = super().get_queryset(request).defer(*_wide_columns(self.model, self.related))
@@ -97,7 +97,7 @@ class MembershipRights(SharedColumns, _Base):
 
 
 def _wide_columns(model: type[models.Model], related: Sequence[str]) -> list[str]:
-    """Name the columns of a model, and of what is read beside it, that no page shows: they cost more than the rest."""
+    """List the columns that no page shows, of a model and the rows joined to it: they outweigh the rest of a row."""
     read: dict[str, Any] = {"": model} | {f"{name}__": model._meta.get_field(name).related_model for name in related}
     return [
         prefix + field.name
@@ -162,7 +162,7 @@ def _forgotten_conditions(model: type[models.Model]) -> Iterator[Q | Exists]:
 
 
 def _statuses_of_forgotten(model: Any) -> Iterator[tuple[str, str]]:
-    """List the paths from a row to the status of the episodes and beliefs it is of, and the status that hides it."""
+    """List each path from a row to the status of what it quotes, with the status that hides the row."""
     if model is Episode:
         yield "status", EpisodeStatus.FORGOTTEN
     elif model is Belief:
@@ -174,7 +174,7 @@ def _statuses_of_forgotten(model: Any) -> Iterator[tuple[str, str]]:
                     yield f"{field.name}__{path}", status
 
 
-# Rows with words of an episode or a belief, which what leads to them shows.
+# Their pages and the columns that link to them quote an episode or a belief.
 _REPEATING = (Episode, Belief, Claim, StructuralJob, StructuralChild)
 
 
@@ -185,7 +185,7 @@ def workspace_of(row: models.Model) -> int:
 
 
 class MembersAdmin(MembershipRights, ModelAdmin[Row]):
-    """A model's pages, for the members of its workspaces: to look at, but for what a role may do and `editable`."""
+    """A model's pages for its workspaces' members: read-only unless a class names a role and `editable` fields."""
 
     editable: ClassVar[Sequence[str]] = ()
     set_once: ClassVar[Sequence[str]] = ()  # chosen when a row is added, and fixed from then on

@@ -22,7 +22,7 @@ else:
     from unfold.forms import PaginationInlineFormSet as InlineFormSet
     from unfold.paginator import (
         InfinitePaginator as PagesWithoutCount,
-    )  # templates know it by its own name: no subclass
+    )  # templates look for this very class name
     from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
     from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 

@@ -160,7 +160,7 @@ def test_no_list_reads_a_wide_column(
 
 
 def test_a_list_that_is_not_counted_says_no_number(ours: Scene, sign_in: SignIn) -> None:
-    """The theme has a number for its own sake there, which only its own paginator's lists leave out."""
+    """The theme hides the number that stands in for a count only where it finds its own paginator's name."""
     assert "9999999999 results" not in sign_in(ours.workspace, Role.READER).get(list_of(Evidence)).content.decode()
 
 
