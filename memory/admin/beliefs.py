@@ -6,17 +6,18 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.admin.utils import flatten_fieldsets
+from django.core.paginator import Paginator
 from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memory.admin.belief_changes import ACTIONS, HistoryInline, PinForm, ReasonForm, set_pin
-from memory.admin.episodes import rows_with_words
-from memory.admin.membership import MembersAdmin, OwnWorkspaces, PagesWithoutCount, ReadOnlyAdmin, ReadOnlyInline
-from memory.admin.presentation import badge, confidence_of, facts_of, last_use, link_to, text_block
+from memory.admin.actions import BELIEF_ACTIONS, PinForm, ReasonForm, set_pin
+from memory.admin.belief_changes import HistoryInline
+from memory.admin.columns import NOTHING, badge, column, confidence_of, folded, link_column, link_to, text_block
+from memory.admin.episodes import MemoriesAdmin
+from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline
 from memory.domain.evidence import EvidenceRow, Verdict, WeighedEvidence, weigh_evidence
 from memory.models import (
     Belief,
@@ -28,7 +29,6 @@ from memory.models import (
     EvidenceKind,
     GateDecision,
     Lineage,
-    Role,
 )
 
 
@@ -58,14 +58,9 @@ class EvidenceInline(ReadOnlyInline[Evidence, Belief]):
     model = Evidence
     verbose_name_plural = "evidence: what was said, and how it counts"
     fields = ("verdict_badge", "effective_weight", "said", "counts", "reason", "session", "occurred")
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
-        rows = super().get_queryset(request).select_related("episode", "claim").defer("episode__search")
-        return rows.order_by("-episode__occurred_at", "-id")
-
-    @admin.display(description="verdict")
-    def verdict_badge(self, row: Evidence) -> SafeString:
-        return badge(row.verdict)
+    ordering = ("-episode__occurred_at", "-id")
+    related = ("episode", "claim")
+    occurred = column("episode.occurred_at", "{:%Y-%m-%d}".format, title="occurred on")
 
     @admin.display(description="counts as")
     def effective_weight(self, row: Evidence) -> str:
@@ -80,135 +75,91 @@ class EvidenceInline(ReadOnlyInline[Evidence, Belief]):
     @admin.display(description="claim that counts")
     def counts(self, row: Evidence) -> SafeString | str:
         if row.claim is None:
-            return "–"
+            return NOTHING
         return format_html('{}<div class="mt-1">{}</div>', text_block(row.claim.sentence), badge(row.claim.mode))
 
     @admin.display(description="session")
     def session(self, row: Evidence) -> str:
-        return row.episode.session or row.episode.document or "–"
-
-    @admin.display(description="occurred on")
-    def occurred(self, row: Evidence) -> str:
-        return f"{row.episode.occurred_at:%Y-%m-%d}"
+        return row.episode.session or row.episode.document or NOTHING
 
 
 class CameFromInline(ReadOnlyInline[Lineage, Belief]):
     model = Lineage
     fk_name = "child"
     verbose_name_plural = "came from"
-    fields = ("kind", "earlier", "reason", "created_at")
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
-        return super().get_queryset(request).select_related("parent").defer("parent__search").order_by("-id")
-
-    @admin.display(description="earlier belief")
-    def earlier(self, row: Lineage) -> SafeString | str:
-        return link_to(Belief, row.parent_id, text=row.parent.statement)
+    fields = ("kind", "parent_statement", "reason", "created_at")
+    ordering = ("-id",)
+    related = ("parent",)
 
 
 class BecameInline(ReadOnlyInline[Lineage, Belief]):
     model = Lineage
     fk_name = "parent"
     verbose_name_plural = "became"
-    fields = ("kind", "later", "reason", "created_at")
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
-        return super().get_queryset(request).select_related("child").defer("child__search").order_by("-id")
-
-    @admin.display(description="later belief")
-    def later(self, row: Lineage) -> SafeString | str:
-        return link_to(Belief, row.child_id, text=row.child.statement)
+    fields = ("kind", "child_statement", "reason", "created_at")
+    ordering = ("-id",)
+    related = ("child",)
 
 
 class DecisionsInline(ReadOnlyInline[GateDecision, Belief]):
     model = GateDecision
     fk_name = "belief"
     verbose_name_plural = "decisions of the gates"
-    fields = ("gate", "passed", "why", "facts_seen", "twin_link", "cycle_link", "created_at")
+    fields = ("gate", "passed", "reason_words", "facts_seen", "twin_link", "cycle_link", "created_at")
     ordering = ("-created_at", "-id")
+    twin_link = link_column("twin")
 
-    @admin.display(description="reason")
-    def why(self, row: GateDecision) -> str:
-        return row.reason.replace("_", " ")
 
-    @admin.display(description="facts it saw")
-    def facts_seen(self, row: GateDecision) -> SafeString:
-        return facts_of(row.facts)
-
-    @admin.display(description="twin")
-    def twin_link(self, row: GateDecision) -> SafeString | str:
-        return link_to(Belief, row.twin_id)
-
-    @admin.display(description="cycle")
-    def cycle_link(self, row: GateDecision) -> SafeString | str:
-        return link_to(Cycle, row.cycle_id)
+def _text_in_large(text: str) -> SafeString:
+    return format_html('<div class="text-base text-important">{}</div>', text_block(text))
 
 
 @admin.register(Belief)
-class BeliefAdmin(MembersAdmin[Belief]):
+class BeliefAdmin(MemoriesAdmin[Belief]):
     """A curator pins, archives, restores, challenges and forgets; everything else follows from evidence."""
 
-    changes = Role.CURATOR
+    editable = ("is_pinned", "reason")
     form = PinForm
-    actions = ACTIONS
+    actions = BELIEF_ACTIONS
     action_form = ReasonForm
     list_before_template = change_form_before_template = "engram/notices.html"
-    paginator = PagesWithoutCount
     list_display = (
-        "statement_line", "sureness", "evidence_count", "status_badge", "held", "pin", "project", "created_at",
+        "opening", "confidence_scale", "evidence_count", "status_badge", "held", "pin", "project", "created_at",
     )  # fmt: skip
-    list_filter = (
-        ("workspace", OwnWorkspaces), ("project", OwnWorkspaces), "status", "is_pinned", "fact_type", "created_at",
-    )  # fmt: skip
+    list_filter = (("project", OwnWorkspaces), "status", "is_pinned", "fact_type", "created_at")
     search_fields = ("statement",)
     search_help_text = "Words of the statement, its subject or context, or an id (bl_…)"
-    ordering = ("-created_at", "-id")
     inlines = (EvidenceInline, CameFromInline, BecameInline, DecisionsInline, HistoryInline)
     fieldsets = (
         (
             None,
             {
                 "fields": (
-                    "shown_statement", "sureness", "counted", "founded", ("status_badge", "status_reason"),
-                    ("is_pinned", "reason"),
+                    "whole_statement", "confidence_scale", "counted", "founded", ("status_badge", "status_reason"),
+                    editable,
                 )
             },
         ),
-        (
-            "What it is about",
-            {
-                "fields": (
-                    ("id", "workspace"), ("scope", "project"), ("subject", "predicate"), ("context", "timeframe"),
-                    ("fact_type", "importance"), ("language", "user"),
-                ),
-                "classes": ("collapse",),
-            },
+        folded(
+            "What it is about", ("id", "workspace"), ("scope", "project"), ("subject", "predicate"),
+            ("context", "timeframe"), ("fact_type", "importance"), ("language", "user"),
         ),
-        (
-            "How it came to its confidence",
-            {
-                "fields": (
-                    ("alpha", "beta"), "additive_confidence", ("peak_confidence", "prediction_error"),
-                    ("storage_strength", "lineage_depth"), "born_in",
-                ),
-                "classes": ("collapse",),
-            },
+        folded(
+            "How it came to its confidence", ("alpha", "beta"), "additive_confidence",
+            ("peak_confidence", "prediction_error"), ("storage_strength", "lineage_depth"), "born_in",
         ),
-        (
-            "Times and use",
-            {
-                "fields": (
-                    ("created_at", "updated_at", "statement_changed_at"), ("last_reinforced_at", "last_verified_at"),
-                    ("archived_by_person_at", "restored_by_person_at", "archive_due_at"), ("valid_from", "valid_until"),
-                    ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
-                ),
-                "classes": ("collapse",),
-            },
+        folded(
+            "Times and use", ("created_at", "updated_at", "statement_changed_at"),
+            ("last_reinforced_at", "last_verified_at"),
+            ("archived_by_person_at", "restored_by_person_at", "archive_due_at"), ("valid_from", "valid_until"),
+            ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
         ),
     )  # fmt: skip
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Belief]:
-        return super().get_queryset(request).select_related("workspace", "project", "access")
+    opening = column("statement", "{:.160}".format)
+    whole_statement = column("statement", _text_in_large)
+    pin = column(
+        "is_pinned", lambda is_pinned: badge("pinned") if is_pinned else "", title="pinned", ordering="is_pinned"
+    )
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Belief | None:
         belief = super().get_object(request, object_id, from_field)
@@ -227,28 +178,12 @@ class BeliefAdmin(MembersAdmin[Belief]):
             for title, parts in self.fieldsets
         ]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Belief | None = None) -> Any:
-        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in ("is_pinned", "reason"))
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: models.QuerySet[Belief], search_term: str
-    ) -> tuple[models.QuerySet[Belief], bool]:
-        return (rows_with_words(queryset, search_term) if search_term else queryset), False
-
     def save_model(self, request: HttpRequest, obj: Belief, form: ModelForm[Belief], change: bool) -> None:
         if "is_pinned" in form.changed_data:
             set_pin(request=request, belief=obj)
 
-    @admin.display(description="statement")
-    def statement_line(self, belief: Belief) -> str:
-        return belief.statement[:160]
-
-    @admin.display(description="statement")
-    def shown_statement(self, belief: Belief) -> SafeString:
-        return format_html('<div class="text-base text-important">{}</div>', text_block(belief.statement))
-
     @admin.display(description="confidence", ordering="confidence")
-    def sureness(self, belief: Belief) -> SafeString:
+    def confidence_scale(self, belief: Belief) -> SafeString:
         return confidence_of(belief)
 
     @admin.display(description="holds", ordering="valid_from")
@@ -273,23 +208,11 @@ class BeliefAdmin(MembersAdmin[Belief]):
         """Name the job that founded the belief, with its cycle and what its episodes said of the sentence."""
         job = belief.created_by_job.select_related("cycle").order_by("pk").first()
         if job is None:
-            return "–"
+            return NOTHING
         verdicts = Counter(job.verdicts.filter(belief=None).values_list("verdict", flat=True))
         said = ", ".join(f"{verdicts[verdict]} {verdict.lower()}" for verdict in Verdict if verdicts[verdict])
         link = link_to(ClusterJob, job.pk, text=f"cluster #{job.number}")
         return format_html("{} of {}: {}", link, link_to(Cycle, job.cycle_id), said)
-
-    @admin.display(description="pinned", ordering="is_pinned")
-    def pin(self, belief: Belief) -> SafeString | str:
-        return badge("pinned") if belief.is_pinned else "–"
-
-    @admin.display(description="status", ordering="status")
-    def status_badge(self, belief: Belief) -> SafeString:
-        return badge(belief.status)
-
-    @admin.display(description="recalled")
-    def recalled(self, belief: Belief) -> str:
-        return last_use(getattr(belief, "access", None))
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:
@@ -301,55 +224,26 @@ def _number(number: int, noun: str) -> str:
 
 
 @admin.register(Evidence)
-class EvidenceAdmin(ReadOnlyAdmin[Evidence]):
+class EvidenceAdmin(MembersAdmin[Evidence]):
     """One verdict of one episode on one belief."""
 
-    paginator = PagesWithoutCount
-    list_display = ("id", "verdict_badge", "statement", "said", "base_weight", "kind", "basis", "created_at")
-    list_display_links = ("id",)
-    list_filter = (("workspace", OwnWorkspaces), "verdict", "kind", "basis")
-    list_select_related = ("belief", "episode")
-    ordering = ("-id",)
+    list_display = (
+        "id", "verdict_badge", "belief_statement", "episode_text", "base_weight", "kind", "basis", "created_at"
+    )  # fmt: skip
+    list_filter = ("verdict", "kind", "basis")
+    related = ("belief", "episode")
     fields = (
-        "verdict_badge", "statement", "said", "reason", "base_weight", "kind", "basis", "cycle", "call",
+        "verdict_badge", "belief_statement", "episode_text", "reason", "base_weight", "kind", "basis", "cycle", "call",
         "workspace", "created_at",
     )  # fmt: skip
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
-        rows = super().get_queryset(request).select_related("belief", "episode")
-        return rows.defer("belief__search", "episode__search")
-
-    @admin.display(description="verdict", ordering="verdict")
-    def verdict_badge(self, row: Evidence) -> SafeString:
-        return badge(row.verdict)
-
-    @admin.display(description="belief")
-    def statement(self, row: Evidence) -> SafeString | str:
-        return link_to(Belief, row.belief_id, text=row.belief.statement[:160])
-
-    @admin.display(description="episode")
-    def said(self, row: Evidence) -> SafeString | str:
-        return link_to(Episode, row.episode_id, text=row.episode.text[:160])
-
 
 @admin.register(Lineage)
-class LineageAdmin(ReadOnlyAdmin[Lineage]):
+class LineageAdmin(MembersAdmin[Lineage]):
     """Which belief came from which."""
 
-    list_display = ("id", "kind", "earlier", "later", "reason", "created_at")
-    list_display_links = ("id",)
-    list_filter = (("workspace", OwnWorkspaces), "kind")
-    ordering = ("-id",)
-    fields = ("kind", "earlier", "later", "reason", "cycle", "workspace", "created_at")
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Lineage]:
-        rows = super().get_queryset(request).select_related("parent", "child")
-        return rows.defer("parent__search", "child__search")
-
-    @admin.display(description="earlier belief")
-    def earlier(self, row: Lineage) -> SafeString | str:
-        return link_to(Belief, row.parent_id, text=row.parent.statement[:160])
-
-    @admin.display(description="later belief")
-    def later(self, row: Lineage) -> SafeString | str:
-        return link_to(Belief, row.child_id, text=row.child.statement[:160])
+    paginator = Paginator
+    list_display = ("id", "kind", "parent_statement", "child_statement", "reason", "created_at")
+    list_filter = ("kind",)
+    related = ("parent", "child")
+    fields = ("kind", "parent_statement", "child_statement", "reason", "cycle", "workspace", "created_at")

@@ -1,42 +1,63 @@
-"""What comes in: episodes with their claims, conversations with their turns, texts to be remembered at once (R1)."""
+"""What comes in, and what links it: episodes with their claims, conversations with their turns, texts to be remembered
+at once (R1); entities, edges between episodes, and boxes.
+"""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
-from django.contrib import admin, messages
-from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib import admin
 from django.contrib.postgres.search import SearchQuery
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
-from memory.admin.membership import (
-    MembersAdmin,
-    OwnWorkspaces,
-    PagesWithoutCount,
-    ReadOnlyAdmin,
-    ReadOnlyInline,
-    member_rows,
-    workspaces_of,
-)
-from memory.admin.presentation import badge, last_use, link_to, text_block
+from memory.admin.actions import curator_action
+from memory.admin.columns import NOTHING, badge, column, folded, last_use, link_column, text_block
+from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, Row, workspaces_of
+from memory.admin.theme import TextInput
 from memory.consolidation.episode_states import retry_dead_letters
 from memory.consolidation.undo import release_quarantined
+from memory.domain.lifecycle import EpisodeStatus
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns
-from memory.models import Belief, Claim, Conversation, Episode, Evidence, RememberedFact, RememberJob, Role, Turn
+from memory.models import (
+    Box,
+    BoxMember,
+    Claim,
+    Conversation,
+    Edge,
+    Entity,
+    Episode,
+    Evidence,
+    Mention,
+    RememberedFact,
+    RememberJob,
+    Role,
+    Turn,
+)
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 
-if TYPE_CHECKING:
-    from django.forms import TextInput
-else:
-    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+
+class MemoriesAdmin(MembersAdmin[Row]):
+    """Pages of beliefs and episodes, which curators change in part, and which are searched for by their words."""
+
+    changes = Role.CURATOR
+    ordering = ("-created_at", "-id")
+    related = ("workspace", "project", "access")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Row], search_term: str
+    ) -> tuple[models.QuerySet[Row], bool]:
+        return (_rows_with_words(queryset, search_term) if search_term else queryset), False
+
+    @admin.display(description="recalled")
+    def recalled(self, row: Row) -> str:
+        return last_use(getattr(row, "access", None))
 
 
-def rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[Any]:
+def _rows_with_words(rows: models.QuerySet[Any], words: str) -> models.QuerySet[Any]:
     """Keep the rows whose text has the words in any language that texts are indexed in, or whose id it is."""
     configurations = {*TEXT_CONFIGURATIONS.values(), DEFAULT_TEXT_CONFIGURATION}
     found = Q(pk=words.strip())
@@ -62,16 +83,13 @@ class EpisodeForm(ModelForm[Episode]):
 class ClaimsOfEpisode(ReadOnlyInline[Claim, Episode]):
     model = Claim
     verbose_name_plural = "claims: what it asserts, and how that is meant"
-    fields = ("number", "sentence", "meant", "about", "read_as", "words")
-
-    @admin.display(description="meant as")
-    def meant(self, row: Claim) -> SafeString:
-        return badge(row.mode)
+    fields = ("number", "sentence", "mode_badge", "about", "read_as", "words")
+    mode_badge = column("mode", badge, title="meant as")
 
     @admin.display(description="about")
     def about(self, row: Claim) -> str:
         said = [row.subject, row.slot, row.value, "" if row.context == "general" else row.context]
-        return " · ".join(filter(None, said)) or "–"
+        return " · ".join(filter(None, said)) or NOTHING
 
     @admin.display(description="read as")
     def read_as(self, row: Claim) -> str:
@@ -80,122 +98,56 @@ class ClaimsOfEpisode(ReadOnlyInline[Claim, Episode]):
         return " · ".join(filter(None, [row.kind, row.tier, denial, told, row.reader]))
 
 
-class BeliefsOfEpisode(ReadOnlyInline[Evidence, Episode]):
+class EvidenceOfEpisode(ReadOnlyInline[Evidence, Episode]):
     model = Evidence
     verbose_name_plural = "evidence it gives"
-    fields = ("verdict_badge", "statement", "base_weight", "reason", "created_at")
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Evidence]:
-        return super().get_queryset(request).select_related("belief").defer("belief__search").order_by("-id")
-
-    @admin.display(description="verdict")
-    def verdict_badge(self, row: Evidence) -> SafeString:
-        return badge(row.verdict)
-
-    @admin.display(description="belief")
-    def statement(self, row: Evidence) -> SafeString | str:
-        return link_to(Belief, row.belief_id, text=row.belief.statement)
+    fields = ("verdict_badge", "belief_statement", "base_weight", "reason", "created_at")
+    ordering = ("-id",)
+    related = ("belief",)
 
 
 @admin.register(Episode)
-class EpisodeAdmin(MembersAdmin[Episode]):
+class EpisodeAdmin(MemoriesAdmin[Episode]):
     """One remembered thing; what consolidation made of it stands below."""
 
-    changes = Role.CURATOR
+    editable = ("importance", "category", "tags", "valid_until")
     actions = ("retry", "release")
     form = EpisodeForm
-    paginator = PagesWithoutCount
     list_display = ("opening", "speaker", "project", "session", "status_badge", "state", "importance", "occurred_at")
     list_filter = (
-        ("workspace", OwnWorkspaces), ("project", OwnWorkspaces), "status", "state",
-        ("dead_at", admin.EmptyFieldListFilter), "source", "occurred_at",
+        ("project", OwnWorkspaces), "status", "state", ("dead_at", admin.EmptyFieldListFilter), "source", "occurred_at",
     )  # fmt: skip
     search_fields = ("text",)
     search_help_text = "Words of the text, as a search engine reads them, or an id (ep_…)"
-    ordering = ("-created_at", "-id")
-    inlines = (ClaimsOfEpisode, BeliefsOfEpisode)
+    inlines = (ClaimsOfEpisode, EvidenceOfEpisode)
     fieldsets = (
         (
             None,
-            {"fields": ("shown_text", ("id", "workspace"), ("project", "status_badge"), ("state", "state_reason"))},
+            {"fields": ("whole_text", ("id", "workspace"), ("project", "status_badge"), ("state", "state_reason"))},
         ),
-        ("What curators may change", {"fields": ("importance", "category", "tags", "valid_until")}),
-        (
-            "Where it came from",
-            {
-                "fields": (
-                    ("speaker", "user", "agent"), ("session", "document", "source"), ("occurred_at", "created_at"),
-                    "origin", "entities", ("is_derived", "language", "valence"),
-                ),
-                "classes": ("collapse",),
-            },
+        ("What curators may change", {"fields": editable}),
+        folded(
+            "Where it came from", ("speaker", "user", "agent"), ("session", "document", "source"),
+            ("occurred_at", "created_at"), "origin", "entities", ("is_derived", "language", "valence"),
         ),
-        (
-            "What an extraction made of it",
-            {
-                "fields": (
-                    ("shown_kind", "shown_tier", "confidence"), "causes", "verbatim", ("confirmations", "confirmed_at"),
-                    ("distance", "surprise", "is_near_duplicate"),
-                ),
-                "classes": ("collapse",),
-            },
+        folded(
+            "What an extraction made of it", ("kind_name", "tier_name", "confidence"), "causes", "verbatim",
+            ("confirmations", "confirmed_at"), ("distance", "surprise", "is_near_duplicate"),
         ),
-        (
-            "Use",
-            {
-                "fields": (("recalled", "embedded", "read_at"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
-                "classes": ("collapse",),
-            },
-        ),
+        folded("Use", ("recalled", "embedded", "read_at"), ("failures", "dead_at"), ("pooled_at", "leased_by")),
     )  # fmt: skip
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Episode]:
-        return super().get_queryset(request).select_related("workspace", "project", "access")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Episode | None = None) -> Any:
-        editable = {"importance", "category", "tags", "valid_until"}
-        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in editable)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: models.QuerySet[Episode], search_term: str
-    ) -> tuple[models.QuerySet[Episode], bool]:
-        return (rows_with_words(queryset, search_term) if search_term else queryset), False
-
-    @admin.action(description="Try the chosen dead letters again", permissions=["change"])
-    def retry(self, request: HttpRequest, episodes: models.QuerySet[Episode]) -> None:
-        """Let dead letters of workspaces that the person curates take part again, and say how many there were."""
-        mine = member_rows(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
-        self.message_user(request, f"{retry_dead_letters(letters=mine)} to be tried again.", messages.SUCCESS)
-
-    @admin.action(description="Release the chosen held ones: they take part again", permissions=["change"])
-    def release(self, request: HttpRequest, episodes: models.QuerySet[Episode]) -> None:
-        """Let episodes that are held since their cycle was undone be taken up again, and say how many there were."""
-        mine = member_rows(Episode.objects.filter(pk__in=episodes), request=request, at_least=Role.CURATOR)
-        self.message_user(request, f"{release_quarantined(episodes=mine)} released.", messages.SUCCESS)
-
-    @admin.display(description="text")
-    def opening(self, episode: Episode) -> str:
-        return episode.text[:120]
-
-    @admin.display(description="text")
-    def shown_text(self, episode: Episode) -> SafeString:
-        return text_block(episode.text)
-
-    @admin.display(description="kind")
-    def shown_kind(self, episode: Episode) -> str:
-        return episode.kind
-
-    @admin.display(description="tier")
-    def shown_tier(self, episode: Episode) -> str:
-        return episode.tier or "not extracted"
-
-    @admin.display(description="status", ordering="status")
-    def status_badge(self, episode: Episode) -> SafeString:
-        return badge(episode.status)
-
-    @admin.display(description="recalled")
-    def recalled(self, episode: Episode) -> str:
-        return last_use(getattr(episode, "access", None))
+    opening = column("text", "{:.120}".format)
+    whole_text = column("text", text_block)
+    kind_name = column("kind")
+    tier_name = column("tier", empty="not extracted")
+    retry = curator_action(
+        "Try the chosen dead letters again", lambda chosen: retry_dead_letters(letters=chosen), done="to be tried again"
+    )
+    release = curator_action(
+        "Release the chosen held ones: they take part again",
+        lambda chosen: release_quarantined(episodes=chosen),
+        done="released",
+    )
 
     @admin.display(description="embedded by")
     def embedded(self, episode: Episode) -> str:
@@ -204,56 +156,29 @@ class EpisodeAdmin(MembersAdmin[Episode]):
 
 
 @admin.register(Claim)
-class ClaimAdmin(ReadOnlyAdmin[Claim]):
+class ClaimAdmin(MembersAdmin[Claim]):
     """One thing that an episode asserts; reading the episode again replaces it."""
 
-    paginator = PagesWithoutCount
-    list_display = ("id", "opening", "mode_badge", "subject", "slot", "value", "kind", "shown_tier", "is_told")
+    list_display = ("id", "opening", "mode_badge", "subject", "slot", "value", "kind", "tier_name", "is_told")
     list_display_links = ("id", "opening")
-    list_filter = (("workspace", OwnWorkspaces), "mode", "is_told", "is_denial", "created_at")
-    ordering = ("-id",)
+    list_filter = ("mode", "is_told", "is_denial", "created_at")
+    related = ("episode",)
     fields = (
         "sentence", ("mode_badge", "is_told", "is_denial"), ("subject", "slot", "value", "context"),
-        ("kind", "shown_tier", "confidence"), ("ended", "holds_from", "holds_until"), "words", "said", "drew_on",
+        ("kind", "tier_name", "confidence"), ("ended", "holds_from", "holds_until"), "words", "episode_text", "drew_on",
         ("number", "is_whole", "language", "reader"), ("workspace", "created_at"),
     )  # fmt: skip
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Claim]:
-        return super().get_queryset(request).select_related("episode").defer("episode__search")
-
-    @admin.display(description="sentence")
-    def opening(self, claim: Claim) -> str:
-        return claim.sentence[:160]
-
-    @admin.display(description="meant as", ordering="mode")
-    def mode_badge(self, claim: Claim) -> SafeString:
-        return badge(claim.mode)
-
-    @admin.display(description="tier", ordering="confidence")
-    def shown_tier(self, claim: Claim) -> str:
-        return claim.tier
-
-    @admin.display(description="episode")
-    def said(self, claim: Claim) -> SafeString | str:
-        return link_to(Episode, claim.episode_id, text=claim.episode.text[:160])
+    opening = column("sentence", "{:.160}".format)
+    mode_badge = column("mode", badge, title="meant as", ordering="mode")
+    tier_name = column("tier", ordering="confidence")
 
 
 class TurnsOfConversation(ReadOnlyInline[Turn, Conversation]):
     model = Turn
-    fields = ("number", "role", "speaker", "said", "signal_badge", "state_badge", "state_reason", "occurred_at")
+    fields = ("number", "role", "speaker", "opening", "signal_badge", "state_badge", "state_reason", "occurred_at")
     ordering = ("-number",)
-
-    @admin.display(description="content")
-    def said(self, turn: Turn) -> SafeString:
-        return text_block(turn.content[:2_000])
-
-    @admin.display(description="signal")
-    def signal_badge(self, turn: Turn) -> SafeString:
-        return badge(turn.signal)
-
-    @admin.display(description="state")
-    def state_badge(self, turn: Turn) -> SafeString:
-        return badge(turn.state)
+    opening = column("content", lambda content: text_block(content[:2_000]))
+    signal_badge = column("signal", badge)
 
 
 class WithDeadTurns(admin.SimpleListFilter):
@@ -270,32 +195,18 @@ class WithDeadTurns(admin.SimpleListFilter):
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ReadOnlyAdmin[Conversation]):
+class ConversationAdmin(MembersAdmin[Conversation]):
     """A session, with its turns; the newest first."""
 
     actions = ("retry",)
-    paginator = PagesWithoutCount
     list_display = (
-        "session",
-        "project",
-        "user",
-        "turn_count",
-        "buffered",
-        "leased",
-        "due_reason",
-        "state_reason",
-        "last_turn_at",
-    )
-    list_filter = (
-        ("workspace", OwnWorkspaces),
-        ("project", OwnWorkspaces),
-        WithDeadTurns,
-        "due_reason",
-        "last_turn_at",
-    )
+        "session", "project", "user", "turn_count", "buffered", "leased", "due_reason", "state_reason", "last_turn_at",
+    )  # fmt: skip
+    list_filter = (("project", OwnWorkspaces), WithDeadTurns, "due_reason", "last_turn_at")
     search_fields = ("session__istartswith",)
     search_help_text = "How a session's name begins"
     ordering = ("-last_turn_at", "-id")
+    related = ("project",)
     inlines = (TurnsOfConversation,)
     fieldsets = (
         (None, {"fields": (("session", "user"), ("project", "workspace"), ("turn_count", "buffered", "leased"))}),
@@ -310,71 +221,122 @@ class ConversationAdmin(ReadOnlyAdmin[Conversation]):
             },
         ),
     )  # fmt: skip
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Conversation]:
-        return super().get_queryset(request).select_related("workspace", "project")
-
-    @admin.action(description="Read the turns again that could not be read")
-    def retry(self, request: HttpRequest, conversations: models.QuerySet[Conversation]) -> None:
-        """Have dead letters of workspaces that the person curates read again, and say how many there were."""
-        turns: Any = Turn.objects.filter(conversation__in=conversations)
-        mine = member_rows(turns, request=request, at_least=Role.CURATOR)
-        self.message_user(request, f"{retry_dead_turns(turns=mine)} to be read again.", messages.SUCCESS)
+    retry = curator_action(
+        "Read the turns again that could not be read",
+        lambda chosen: retry_dead_turns(turns=Turn.objects.filter(conversation__in=chosen)),
+        done="to be read again",
+    )
 
 
-class FactsOfRemembrance(ReadOnlyInline[RememberedFact, RememberJob]):
+class FactsOfText(ReadOnlyInline[RememberedFact, RememberJob]):
     model = RememberedFact
-    fields = ("number", "text", "outcome_badge", "of_belief", "rival_outcome")
+    fields = ("number", "text", "outcome_badge", "belief_link", "rival_outcome")
     ordering = ("number",)
-
-    @admin.display(description="outcome")
-    def outcome_badge(self, fact: RememberedFact) -> SafeString:
-        return badge(fact.outcome)
-
-    @admin.display(description="belief")
-    def of_belief(self, fact: RememberedFact) -> SafeString | str:
-        return link_to(Belief, fact.belief_id)
+    outcome_badge = column("outcome", badge)
 
 
 @admin.register(RememberJob)
-class RemembranceAdmin(ReadOnlyAdmin[RememberJob]):
+class RememberJobAdmin(MembersAdmin[RememberJob]):
     """A text, with how far it has come; the newest first."""
 
     actions = ("retry",)
-    paginator = PagesWithoutCount
-    list_display = ("told", "state_badge", "state_reason", "actor", "created_at", "done_at")
-    list_filter = (("workspace", OwnWorkspaces), "state", "created_at")
+    list_display = ("opening", "state_badge", "state_reason", "actor", "created_at", "done_at")
+    list_filter = ("state", "created_at")
     search_fields = ("episode__id",)
     search_help_text = "The id of an episode (ep_…)"
     ordering = ("-created_at", "-id")
-    inlines = (FactsOfRemembrance,)
+    related = ("episode",)
+    inlines = (FactsOfText,)
     fieldsets = (
-        (None, {"fields": ("of_episode", ("state_badge", "state_reason"), ("actor", "workspace"))}),
+        (None, {"fields": ("episode_text", ("state_badge", "state_reason"), ("actor", "workspace"))}),
         ("Work", {"fields": (("claims", "failures"), ("due_at", "leased_until"), ("created_at", "done_at"))}),
     )
+    text_length = None
+    opening = column("episode.text", "{:.120}".format, title="text")
+    retry = curator_action(
+        "Try the chosen failed ones again", lambda chosen: retry_failed(remembrances=chosen), done="to be tried again"
+    )
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[RememberJob]:
-        rows = super().get_queryset(request).select_related("episode", "workspace")
-        return rows.defer("episode__search")
 
-    @admin.display(description="text")
-    def told(self, row: RememberJob) -> str:
-        return row.episode.text[:120]
+class MentionsOfEntity(ReadOnlyInline[Mention, Entity]):
+    model = Mention
+    fields = ("name", "episode_text")
+    ordering = ("-id",)
+    related = ("episode",)
+    text_length = 120
 
-    @admin.display(description="episode")
-    def of_episode(self, row: RememberJob) -> SafeString | str:
-        return link_to(Episode, row.episode_id, text=row.episode.text)
 
-    @admin.display(description="state", ordering="state")
-    def state_badge(self, row: RememberJob) -> SafeString:
-        return badge(row.state)
+@admin.register(Entity)
+class EntityAdmin(MembersAdmin[Entity]):
+    """Someone or something that memories name."""
 
-    def has_curate_permission(self, request: HttpRequest) -> bool:
-        return bool(workspaces_of(request, at_least=Role.CURATOR))
+    list_display = ("name", "mention_count", "workspace", "created_at")
+    search_fields = ("name__istartswith",)
+    search_help_text = "How a name begins"
+    ordering = ("name", "id")
+    inlines = (MentionsOfEntity,)
+    fields = (("name", "workspace"), "created_at")
+    mention_count = column("said", title="mentions")
 
-    @admin.action(description="Try the chosen failed ones again", permissions=["curate"])
-    def retry(self, request: HttpRequest, remembrances: models.QuerySet[RememberJob]) -> None:
-        """Let failed texts of workspaces that the person curates be tried again, and say how many there were."""
-        chosen = RememberJob.objects.filter(pk__in=remembrances)
-        mine = member_rows(chosen, request=request, at_least=Role.CURATOR)
-        self.message_user(request, f"{retry_failed(remembrances=mine)} to be tried again.", messages.SUCCESS)
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Entity]:
+        rows = _without_forgotten(super().get_queryset(request), Mention.objects.filter(entity=OuterRef("pk")), request)
+        entities: models.QuerySet[Entity] = rows.annotate(said=Count("mentions"))
+        return entities
+
+
+@admin.register(Edge)
+class EdgeAdmin(MembersAdmin[Edge]):
+    """A link between two episodes."""
+
+    list_display = ("source_text", "kind_badge", "target_text", "weight", "confidence", "last_seen_at")
+    list_filter = ("kind", "last_seen_at")
+    search_fields = ("source__id", "target__id")
+    search_help_text = "The id of an episode (ep_…)"
+    related = ("source", "target")
+    fieldsets = (
+        (None, {"fields": (("source_text", "kind_badge", "target_text"), ("weight", "confidence"), "workspace")}),
+        ("Times", {"fields": (("created_at", "last_seen_at", "decays_at"),)}),
+    )
+    text_length = 120
+    source_text = link_column("source", text="text", title="from")
+    target_text = link_column("target", text="text", title="to")
+    kind_badge = column("kind", badge, ordering="kind")
+
+
+class MembersOfBox(ReadOnlyInline[BoxMember, Box]):
+    model = BoxMember
+    fields = ("episode_text",)
+    ordering = ("episode__occurred_at", "episode__number")
+    related = ("episode",)
+    text_length = 120
+
+
+@admin.register(Box)
+class BoxAdmin(MembersAdmin[Box]):
+    """Memories of one topic, near in time."""
+
+    list_display = ("about", "project", "user", "session", "seal", "opened_at", "last_at")
+    list_filter = (("project", OwnWorkspaces), "seal", "last_at")
+    search_fields = ("session__istartswith",)
+    search_help_text = "How a session's name begins"
+    ordering = ("-last_at", "-id")
+    inlines = (MembersOfBox,)
+    fieldsets = (
+        (None, {"fields": ("about", ("project", "workspace"), ("user", "session"))}),
+        ("Times", {"fields": (("opened_at", "last_at"), ("sealed_at", "seal"))}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Box]:
+        return _without_forgotten(super().get_queryset(request), BoxMember.objects.filter(box=OuterRef("pk")), request)
+
+    @admin.display(description="topics")
+    def about(self, box: Box) -> str:
+        return ", ".join(box.topics[:8]) or "nothing in particular"
+
+
+def _without_forgotten(
+    rows: models.QuerySet[Any], members: models.QuerySet[Any], request: HttpRequest
+) -> models.QuerySet[Any]:
+    """Leave out what only forgotten episodes name or hold, but for curators."""
+    told = Exists(members.exclude(episode__status=EpisodeStatus.FORGOTTEN))
+    return rows.filter(Q(workspace__in=workspaces_of(request, at_least=Role.CURATOR)) | told)

@@ -5,7 +5,7 @@ the workspaces they are a member of. A superuser is no exception.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -15,51 +15,48 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.forms import BaseInlineFormSet, ModelChoiceField, ModelForm, ModelMultipleChoiceField
+from django.forms import ModelChoiceField, ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest
 
+from memory.admin.columns import SharedColumns
+from memory.admin.theme import InlineFormSet, ModelAdmin, PagesWithoutCount, TabularInline
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.models import Belief, Episode, Membership, Role, Turn, TurnEpisode, Workspace
+from memory.models import (
+    Belief,
+    Claim,
+    Episode,
+    Membership,
+    Role,
+    StructuralChild,
+    StructuralJob,
+    Turn,
+    TurnEpisode,
+    Workspace,
+)
 
-# unfold ships no types; its classes are Django's with other templates.
 if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin, TabularInline
     from django.contrib.admin.options import BaseModelAdmin
-    from django.core.paginator import Paginator
 
     _Base = BaseModelAdmin[Any]
-    _FormSet = BaseInlineFormSet[Any, Any, ModelForm[Any]]
-    _Pages = Paginator[Any]
 else:
-    from unfold.admin import ModelAdmin, TabularInline
-    from unfold.forms import PaginationInlineFormSet
-    from unfold.paginator import InfinitePaginator
-
     _Base = object
-    _FormSet = PaginationInlineFormSet
-    _Pages = InfinitePaginator
 
 Row = TypeVar("Row", bound=models.Model)
 Parent = TypeVar("Parent", bound=models.Model)
 
-# Wide columns that no page shows: reading them would cost more than all the rest of a row.
-_NEVER_SHOWN = ("search", "candidate_vector", "vector")
 
-
-class PagesWithoutCount(_Pages):
-    """Pages of a table that is too long to count."""
-
-
-class MembershipRights(_Base):
+class MembershipRights(SharedColumns, _Base):
     """Rows, choices and rights of one model, by the person's membership in each workspace."""
 
     adds: ClassVar[Role | None] = None
     changes: ClassVar[Role | None] = None
     deletes: ClassVar[Role | None] = None
+    related: ClassVar[Sequence[str]] = ()  # foreign rows that the page's query joins
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        names = {field.name for field in self.model._meta.get_fields()}
-        rows = super().get_queryset(request).defer(*names.intersection(_NEVER_SHOWN))
+        rows = super().get_queryset(request).defer(*_wide_columns(self.model, self.related))
+        if self.related:  # without any name, Django would follow every key
+            rows = rows.select_related(*self.related)
         return visible_rows(rows, request=request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -76,6 +73,9 @@ class MembershipRights(_Base):
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return _holds_role(request, self.deletes, obj)
+
+    def has_curate_permission(self, request: HttpRequest) -> bool:
+        return _holds_role(request, Role.CURATOR, None)
 
     def formfield_for_foreignkey(
         self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
@@ -94,6 +94,17 @@ class MembershipRights(_Base):
     ) -> models.QuerySet[Any]:
         rows = field.related_model._default_manager.all()
         return member_rows(rows, request=request, at_least=self.adds or self.changes or Role.READER)
+
+
+def _wide_columns(model: type[models.Model], related: Sequence[str]) -> list[str]:
+    """List the columns that no page shows, of a model and the rows joined to it: they outweigh the rest of a row."""
+    read: dict[str, Any] = {"": model} | {f"{name}__": model._meta.get_field(name).related_model for name in related}
+    return [
+        prefix + field.name
+        for prefix, each in read.items()
+        for field in each._meta.concrete_fields
+        if field.name in ("search", "candidate_vector", "vector")
+    ]
 
 
 def _holds_role(request: HttpRequest, role: Role | None, row: models.Model | None) -> bool:
@@ -144,17 +155,27 @@ def visible_rows(rows: models.QuerySet[Row], *, request: HttpRequest) -> models.
 
 def _forgotten_conditions(model: type[models.Model]) -> Iterator[Q | Exists]:
     """Say which rows are of a forgotten episode or belief: it itself, and what leads to it."""
-    if model in _FORGOTTEN_STATUS:
-        yield Q(status=_FORGOTTEN_STATUS[model])
-    elif model is Turn:
+    if model is Turn:
         yield Exists(TurnEpisode.objects.filter(turn=OuterRef("pk"), episode__status=EpisodeStatus.FORGOTTEN))
+    for path, status in _statuses_of_forgotten(model):
+        yield Q(**{path: status})
+
+
+def _statuses_of_forgotten(model: Any) -> Iterator[tuple[str, str]]:
+    """List each path from a row to the status of what it quotes, with the status that hides the row."""
+    if model is Episode:
+        yield "status", EpisodeStatus.FORGOTTEN
+    elif model is Belief:
+        yield "status", BeliefStatus.FORGOTTEN
     else:
         for field in model._meta.concrete_fields:
-            if field.related_model in _FORGOTTEN_STATUS:
-                yield Q(**{f"{field.name}__status": _FORGOTTEN_STATUS[field.related_model]})
+            if field.related_model in _REPEATING:
+                for path, status in _statuses_of_forgotten(field.related_model):
+                    yield f"{field.name}__{path}", status
 
 
-_FORGOTTEN_STATUS: Mapping[object, str] = {Episode: EpisodeStatus.FORGOTTEN, Belief: BeliefStatus.FORGOTTEN}
+# Their pages and the columns that link to them quote an episode or a belief.
+_REPEATING = (Episode, Belief, Claim, StructuralJob, StructuralChild)
 
 
 def workspace_of(row: models.Model) -> int:
@@ -164,14 +185,20 @@ def workspace_of(row: models.Model) -> int:
 
 
 class MembersAdmin(MembershipRights, ModelAdmin[Row]):
-    """A model's pages, for the members of its workspaces."""
+    """A model's pages for its workspaces' members: read-only unless a class names a role and `editable` fields."""
+
+    editable: ClassVar[Sequence[str]] = ()
+    set_once: ClassVar[Sequence[str]] = ()  # chosen when a row is added, and fixed from then on
 
     # Neither bulk deletion nor any other act on many rows, but where a page names one.
     actions: Any = None
+    ordering: ClassVar[Any] = ("-id",)
+    paginator = PagesWithoutCount
     list_per_page = 50
     show_full_result_count = False
     show_facets = ShowFacets.NEVER  # each would count the whole table
     list_filter_submit = True
+    text_length: ClassVar[int | None] = 160
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """Name the workspace of each row to whoever belongs to several."""
@@ -180,11 +207,18 @@ class MembersAdmin(MembershipRights, ModelAdmin[Row]):
             return columns
         return (*columns, "workspace")
 
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Offer the person's workspaces before what the page names."""
+        filters = super().get_list_filter(request)
+        return [("workspace", OwnWorkspaces), *filters] if _has_workspace(self.model) else filters
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        writable = self.editable if obj else (*self.editable, *self.set_once)
+        return [name for name in flatten_fieldsets(self.get_fieldsets(request, obj)) if name not in writable]
+
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         rows = super().get_queryset(request)
-        if not _has_workspace(self.model):
-            return rows
-        return rows.select_related("workspace", *(self.list_select_related or ()))  # type: ignore[misc]  # never True
+        return rows.select_related("workspace") if _has_workspace(self.model) else rows
 
     def save_model(self, request: HttpRequest, obj: Row, form: ModelForm[Row], change: bool) -> None:
         """Write only what the person changed: workers write the same rows meanwhile."""
@@ -205,14 +239,7 @@ class MembersAdmin(MembershipRights, ModelAdmin[Row]):
         )
 
 
-class ReadOnlyAdmin(MembersAdmin[Row]):
-    """Pages of rows that tell what happened: nobody adds, changes or deletes any."""
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return flatten_fieldsets(self.get_fieldsets(request, obj))
-
-
-class ReadOnlyFormSet(_FormSet):
+class ReadOnlyFormSet(InlineFormSet):
     """Rows that are shown beside a form and take no part in it: whatever is posted, they stay as they are."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.paginator import Paginator
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -17,34 +18,30 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memory.access import check_slug, create_key, is_last_owner, lock_members, revoke_keys
-from memory.admin.belief_changes import actor_of
-from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, member_rows
-from memory.admin.presentation import badge, facts_of
+from memory.admin.actions import actor_of
+from memory.admin.columns import badge, column, facts_of
+from memory.admin.membership import MembersAdmin, ReadOnlyInline, member_rows
+from memory.admin.theme import (
+    AdminPasswordChangeForm,
+    CheckboxSelectMultiple,
+    ModelAdmin,
+    TextInput,
+    UserChangeForm,
+    UserCreationForm,
+)
 from memory.consolidation.cycle import describe_pause, end_pause, find_pause, open_cycle
 from memory.consolidation.schedule import describe_backlog, read_backlog
 from memory.ledger.confidence import RECOMPUTE_FIELDS, recompute_workspace
 from memory.models import ApiKey, Membership, Permission, Project, Role, Trigger, Workspace
 from memory.status import read_graph, read_redactions
 
-# unfold ships no types; its classes are Django's with other templates.
-if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin
-    from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-    from django.forms import CheckboxSelectMultiple, TextInput
-else:
-    from unfold.admin import ModelAdmin
-    from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
-    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
-
 
 class MembersInline(ReadOnlyInline[Membership, Workspace]):
     model = Membership
     fields = ("user", "role")
     verbose_name_plural = "members (add and change them under Memberships)"
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Membership]:
-        return super().get_queryset(request).select_related("user").order_by("user__username")
+    ordering = ("user__username",)
+    related = ("user",)
 
 
 @admin.register(Workspace)
@@ -52,14 +49,18 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     """A superuser may found one and becomes its owner; nobody deletes one here."""
 
     changes = Role.OWNER
+    editable = (
+        "name", "is_believing", "confidence_model", "counts_origins", "daily_token_cap", "daily_cost_cap_usd",
+        "daily_recall_token_cap",
+    )  # fmt: skip
     actions = ("resume",)
+    paginator = Paginator
     list_display = (
         "name", "is_believing", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "rests", "created_at",
     )  # fmt: skip
-    list_select_related = ("pause",)
     search_fields = ("name",)
     ordering = ("name",)
-    readonly_fields = ("created_at", "next_cycle_held_until", "rests", "backlog", "links", "redacted")
+    related = ("pause",)
     inlines = (MembersInline,)
     fieldsets = (
         (None, {"fields": ("name", "created_at")}),
@@ -152,9 +153,12 @@ class MembershipAdmin(MembersAdmin[Membership]):
     """Owners invite people by their user name: a list to choose from would show them everybody's."""
 
     adds = changes = deletes = Role.OWNER
+    editable = ("role",)
+    set_once = ("workspace", "username")
+    paginator = Paginator
     list_display = ("user", "workspace", "role")
-    list_filter = (("workspace", OwnWorkspaces), "role")
-    list_select_related = ("user", "workspace")
+    list_filter = ("role",)
+    related = ("user",)
     search_fields = ("user__username",)
     ordering = ("workspace", "user")
     form = MembershipForm
@@ -164,9 +168,6 @@ class MembershipAdmin(MembersAdmin[Membership]):
 
     def get_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
         return ("workspace", "user", "role") if obj else ("workspace", "username", "role")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
-        return ("workspace", "user") if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         if isinstance(obj, Membership) and is_last_owner(membership=obj):
@@ -195,16 +196,14 @@ class ProjectAdmin(MembersAdmin[Project]):
 
     adds = changes = Role.CURATOR
     deletes = Role.OWNER
+    editable = ("slug", "path")
+    set_once = ("workspace",)
     form = ProjectForm
+    paginator = Paginator
     list_display = ("slug", "workspace", "path", "created_at")
-    list_filter = (("workspace", OwnWorkspaces),)
-    list_select_related = ("workspace",)
     search_fields = ("slug",)
     ordering = ("workspace", "slug")
     fields = ("workspace", "slug", "path", "created_at")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        return ("workspace", "created_at") if obj else ("created_at",)
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         if not change:
@@ -234,13 +233,16 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
     """A key's text is in the answer to its creation and nowhere else: no message, no session, no row keeps it."""
 
     adds = changes = Role.OWNER
+    editable = ("name",)
+    set_once = ("workspace", "permissions", "projects")
     actions = ("revoke",)
+    paginator = Paginator
     list_display = ("prefix", "name", "workspace", "granted", "is_limited", "state", "last_used_at", "created_at")
-    list_filter = (("workspace", OwnWorkspaces), ("revoked_at", admin.EmptyFieldListFilter))
-    list_select_related = ("workspace",)
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "prefix")
     ordering = ("-created_at", "-id")
     form = ApiKeyForm
+    granted = column("permissions", ", ".join)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         new = ("workspace", "name", "permissions", "projects")
@@ -250,12 +252,6 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
         self, db_field: models.ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> forms.ModelMultipleChoiceField[Any] | None:
         return super().formfield_for_manytomany(db_field, request, form_class=ProjectChoices, **kwargs)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return tuple(name for name in self.get_fields(request, obj) if name != "name") if obj else ()
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return False
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
         """Offer one way to save: the answer is the key, whatever would come next."""
@@ -289,10 +285,6 @@ class ApiKeyAdmin(MembersAdmin[ApiKey]):
         response = TemplateResponse(request, "engram/key_created.html", context)
         response["Cache-Control"] = "no-store"
         return response
-
-    @admin.display(description="permissions")
-    def granted(self, key: ApiKey) -> str:
-        return ", ".join(key.permissions)
 
     @admin.display(description="state")
     def state(self, key: ApiKey) -> str:

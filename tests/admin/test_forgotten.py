@@ -7,7 +7,7 @@ from django.db.models import Model
 from django.test import Client
 
 from memory.domain.lifecycle import BeliefStatus, EpisodeStatus
-from memory.models import Belief, Episode, Role, Turn, TurnEpisode, Workspace
+from memory.models import Belief, ClusterJob, Episode, Role, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.admin.scene import Scene, person
 from tests.admin.test_isolation import MODELS, list_of, page_of
@@ -56,6 +56,15 @@ def test_a_reader_still_sees_what_was_not_forgotten(ours: Scene, sign_in: SignIn
     shown = _answers(sign_in(ours.workspace, Role.READER), ours)
     seen = (SAID, STATED, b"A turn of ours.", b"A fact of ours.", b"friend of ours", b"topic of ours")
     assert [words for words in seen if words not in shown] == []
+
+
+def test_a_reader_meets_nothing_that_repeats_a_forgotten_text(forgotten: Scene, sign_in: SignIn) -> None:
+    """A claim on the page of its job, and what was proposed in place of a belief."""
+    ClusterJob.objects.filter(pk=forgotten.job.pk).update(claim=forgotten.claim)
+
+    shown = _answers(sign_in(forgotten.workspace, Role.READER), forgotten)
+
+    assert [words for words in (b"A claim of ours.", b"A proposal of ours.") if words in shown] == []
 
 
 @pytest.mark.parametrize("of", ["episode", "belief"])

@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils.html import escape
 from pytest_django import Settings
 
-from memory.admin.presentation import BELIEFS_NOTICE, OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE, link_to
+from memory.admin.columns import link_to
+from memory.admin.presentation import BELIEFS_NOTICE, OFFLINE_EMBEDDINGS_NOTICE, OFFLINE_NOTICE
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, JobVerdict, Role, Workspace
 from tests import factories
 from tests.admin.scene import Scene, add_episodes
@@ -156,6 +157,11 @@ def test_no_list_reads_a_wide_column(
         client.get(list_of(model))
     wide = ('."search"', '."candidate_vector"', '"reply"')
     assert not [query["sql"] for query in queries for column in wide if column in query["sql"]]
+
+
+def test_a_list_that_is_not_counted_says_no_number(ours: Scene, sign_in: SignIn) -> None:
+    """The theme hides the number that stands in for a count only where it finds its own paginator's name."""
+    assert "9999999999 results" not in sign_in(ours.workspace, Role.READER).get(list_of(Evidence)).content.decode()
 
 
 @pytest.mark.parametrize("model", [Belief, Episode, Cycle])

@@ -6,13 +6,14 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memory.models import Episode, Evidence, Membership, Project, Role, Workspace
+from memory.models import Conversation, Episode, Evidence, Membership, Project, Role, Workspace
 from tests.admin.scene import Scene, person
-from tests.admin.test_isolation import list_of, page_of
+from tests.admin.test_isolation import MODELS, list_of, page_of
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +51,18 @@ def test_no_list_offers_bulk_deletion(kind: str, ours: Scene, sign_in: SignIn) -
     client = sign_in(ours.workspace, Role.OWNER)
     client.post(list_of(type(row)), {"action": "delete_selected", "_selected_action": row.pk, "post": "yes"})
     assert type(row).objects.filter(pk=row.pk).exists()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_reader_is_offered_no_action(model: type[Model], ours: Scene, sign_in: SignIn) -> None:
+    """Every action asks for a permission, so that nobody is offered what it would do to none of their rows."""
+    page = sign_in(ours.workspace, Role.READER).get(list_of(model))
+    assert page.context["action_form"] is None
+
+
+def test_a_curator_is_offered_to_have_turns_read_again(ours: Scene, sign_in: SignIn) -> None:
+    page = sign_in(ours.workspace, Role.CURATOR).get(list_of(Conversation))
+    assert "retry" in dict(page.context["action_form"].fields["action"].choices)
 
 
 @pytest.mark.parametrize("kind", ["belief", "episode", "project", "key", "membership", "workspace"])
