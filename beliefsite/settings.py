@@ -14,7 +14,8 @@ from beliefsite.embedded import broker_url, database_settings
 from beliefsite.environment import read_count, read_flag, read_folder, read_json, read_or_make_secret
 from beliefsite.observability import configure_structlog, logging_config
 from memory import VERSION
-from memory.domain.policy import PolicyError, policy_from_environment, task_limits
+from memory.domain.policy import PolicyError, policy_from_environment
+from memory.domain.time_limits import task_limits
 from memory.language.explicit_requests import BadCue, load_cues
 from memory.redaction.detectors import BadPattern, compile_patterns
 

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memory.domain.policy import (
+from memory.domain.time_limits import (
     ANSWER_SECONDS,
     CALL_SECONDS,
     TaskLimits,

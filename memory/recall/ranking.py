@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memory.domain.graph import Spread
 from memory.domain.lifecycle import lifecycle_boost
 from memory.domain.policy import Policy
-from memory.domain.policy_memories import GraphPolicy, LifecyclePolicy, RecallPolicy
+from memory.domain.policy_memories import GraphPolicy
+from memory.domain.policy_recall import LifecyclePolicy, RecallPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,

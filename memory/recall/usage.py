@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
 from memory.domain.errors import EngramError
-from memory.domain.policy import StrengthPolicy
+from memory.domain.policy_beliefs import StrengthPolicy
 from memory.domain.scoring import grow_stability, retrieval_strength
 from memory.domain.taxonomy import Category, Knowledge, knowledge_of_belief
 from memory.ledger.transactions import NotFound

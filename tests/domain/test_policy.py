@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from memory.domain.policy import Policy, PolicyError, iter_settings, policy_from_environment
@@ -13,7 +15,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
     environ = {setting.name: str(setting.default) for setting in iter_settings()}
 
     assert policy_from_environment(environ) == Policy()
-    assert len(environ) == len(list(iter_settings()))
+
+
+def test_every_variable_has_a_name_of_its_own() -> None:
+    """B24: names are written out in the annotations, and grep finds each of them."""
+    names = [setting.name for setting in iter_settings()]
+
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"ENGRAM_[A-Z0-9_]+", name)] == []
 
 
 def test_a_variable_replaces_one_constant_only() -> None:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory.domain.policy import Policy, find_too_short, holds_a_call, step_seconds, task_limits
+from memory.domain.policy import Policy
+from memory.domain.time_limits import find_too_short, holds_a_call, step_seconds, task_limits
 
 USUAL = Policy()
 
