@@ -81,6 +81,14 @@ def test_known_variables_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks.check_environment() == []
 
 
+def test_a_former_name_is_warned_of_with_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B24: it is still read, and somebody may wonder why the documentation does not name it."""
+    monkeypatch.setenv("ENGRAM_RIVALS_BATCH", "10")
+    [message] = checks.check_environment()
+    assert message.id == "engram.W004"
+    assert message.msg == "ENGRAM_RIVALS_BATCH is now called ENGRAM_CONTRADICTION_BATCH."
+
+
 def decree(settings: Any, stage: str, **numbers: float) -> None:
     """Change numbers of one stage of the policy."""
     settings.POLICY = replace(settings.POLICY, **{stage: replace(getattr(settings.POLICY, stage), **numbers)})

@@ -51,7 +51,7 @@ class Policy:
     """All stages together; `Policy()` holds the defaults."""
 
     confidence: ConfidencePolicy = ConfidencePolicy()
-    retrieval: StrengthPolicy = StrengthPolicy()
+    strength: StrengthPolicy = StrengthPolicy()
     destabilization: DestabilizationPolicy = DestabilizationPolicy()
     calibration: CalibrationPolicy = CalibrationPolicy()
     clustering: ClusteringPolicy = ClusteringPolicy()
@@ -79,7 +79,7 @@ class Policy:
     remember: RememberPolicy = RememberPolicy()
     context: ContextPolicy = ContextPolicy()
     reflection: ReflectionPolicy = ReflectionPolicy()
-    rivals: ContradictionPolicy = ContradictionPolicy()
+    contradiction: ContradictionPolicy = ContradictionPolicy()
 
 
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -94,9 +94,23 @@ _ORDERED = (  # two variables of which the first must not exceed the second
     ("ENGRAM_CONTEXT_TOKENS", "ENGRAM_CONTEXT_MAX_TOKENS"),
     ("ENGRAM_REFLECTION_PRUNE_CONFIDENCE", "ENGRAM_REFLECTION_STALE_CONFIDENCE"),
     ("ENGRAM_REMEMBER_LINK_FROM", "ENGRAM_REMEMBER_LINK_TO"),
-    ("ENGRAM_RIVALS_FROM_SIMILARITY", "ENGRAM_RIVALS_TO_SIMILARITY"),
+    ("ENGRAM_CONTRADICTION_FROM_SIMILARITY", "ENGRAM_CONTRADICTION_TO_SIMILARITY"),
     ("ENGRAM_REMEMBER_CONTRADICTION_SIMILARITY", "ENGRAM_REMEMBER_REINFORCE_SIMILARITY"),
 )
+
+FORMER_NAMES = {  # what variables were called in earlier releases, and are called now; both are read
+    "ENGRAM_RETRIEVAL_DECAY_DAYS": "ENGRAM_STRENGTH_DECAY_DAYS",
+    "ENGRAM_RETRIEVAL_UNREAD_STRENGTH": "ENGRAM_STRENGTH_UNREAD_STRENGTH",
+    "ENGRAM_RETRIEVAL_INITIAL_STABILITY": "ENGRAM_STRENGTH_INITIAL_STABILITY",
+    "ENGRAM_RETRIEVAL_STABILITY_GROWTH": "ENGRAM_STRENGTH_STABILITY_GROWTH",
+    "ENGRAM_RETRIEVAL_STABILITY_CAP": "ENGRAM_STRENGTH_STABILITY_CAP",
+    "ENGRAM_RIVALS_FROM_SIMILARITY": "ENGRAM_CONTRADICTION_FROM_SIMILARITY",
+    "ENGRAM_RIVALS_TO_SIMILARITY": "ENGRAM_CONTRADICTION_TO_SIMILARITY",
+    "ENGRAM_RIVALS_PAIRS": "ENGRAM_CONTRADICTION_PAIRS",
+    "ENGRAM_RIVALS_BATCH": "ENGRAM_CONTRADICTION_BATCH",
+    "ENGRAM_RIVALS_CHECK_SECONDS": "ENGRAM_CONTRADICTION_CHECK_SECONDS",
+}
+_FORMER_NAME_OF = {name: former for former, name in FORMER_NAMES.items()}
 
 
 class PolicyError(ValueError):
@@ -130,8 +144,8 @@ def policy_from_environment(environ: Mapping[str, str]) -> Policy:
     """Return the policy with each number that `environ` sets in place of its default."""
     stages: dict[str, dict[str, float | bool]] = {}
     for setting in iter_settings():
-        if setting.name in environ:
-            value = parse_setting(setting=setting, text=environ[setting.name])
+        value = _read_setting(setting=setting, environ=environ)
+        if value is not None:
             stages.setdefault(setting.stage, {})[setting.constant] = value
     policy = Policy(**{stage: replace(getattr(Policy(), stage), **values) for stage, values in stages.items()})
     _check_order(policy=policy)
@@ -146,6 +160,17 @@ def parse_setting(*, setting: Setting, text: str) -> float | bool:
     if setting.range and not setting.range.low <= value <= setting.range.high:
         raise PolicyError(f"{setting.name}: {text!r} is outside {setting.range.low:g} to {setting.range.high:g}")
     return value
+
+
+def _read_setting(*, setting: Setting, environ: Mapping[str, str]) -> float | bool | None:
+    """Return what is set under a setting's name or its former one; raise PolicyError where the two disagree."""
+    names = [name for name in (setting.name, _FORMER_NAME_OF.get(setting.name, "")) if name and name in environ]
+    values = [parse_setting(setting=replace(setting, name=name), text=environ[name]) for name in names]
+    if len(set(values)) > 1:
+        raise PolicyError(
+            f"{setting.name}: {values[0]} contradicts {names[1]}, its former name, which is {values[1]}; leave that out"
+        )
+    return values[0] if values else None
 
 
 def _check_order(*, policy: Policy) -> None:

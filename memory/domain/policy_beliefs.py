@@ -51,16 +51,16 @@ class StrengthPolicy:
     """How a belief fades when nobody asks for it."""
 
     decay_days: Annotated[
-        Positive, "ENGRAM_RETRIEVAL_DECAY_DAYS", "B5: days after which strength falls to 1/e, at stability 1"
+        Positive, "ENGRAM_STRENGTH_DECAY_DAYS", "B5: days after which strength falls to 1/e, at stability 1"
     ] = 7.0
     unread_strength: Annotated[
-        Share, "ENGRAM_RETRIEVAL_UNREAD_STRENGTH", "B5: strength of a belief just created and never accessed"
+        Share, "ENGRAM_STRENGTH_UNREAD_STRENGTH", "B5: strength of a belief just created and never accessed"
     ] = 0.5
-    initial_stability: Annotated[Positive, "ENGRAM_RETRIEVAL_INITIAL_STABILITY", "B5: stability of a new belief"] = 1.0
+    initial_stability: Annotated[Positive, "ENGRAM_STRENGTH_INITIAL_STABILITY", "B5: stability of a new belief"] = 1.0
     stability_growth: Annotated[
-        Amount, "ENGRAM_RETRIEVAL_STABILITY_GROWTH", "B5: growth of stability on access, per log day waited"
+        Amount, "ENGRAM_STRENGTH_STABILITY_GROWTH", "B5: growth of stability on access, per log day waited"
     ] = 0.1
-    stability_cap: Annotated[Positive, "ENGRAM_RETRIEVAL_STABILITY_CAP", "B5: greatest stability"] = 365.0
+    stability_cap: Annotated[Positive, "ENGRAM_STRENGTH_STABILITY_CAP", "B5: greatest stability"] = 365.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,11 +232,15 @@ class ContradictionPolicy:
     """Which beliefs may contradict each other, and how many a model is asked about."""
 
     from_similarity: Annotated[
-        Share, "ENGRAM_RIVALS_FROM_SIMILARITY", "R11: similarity from which two beliefs may contradict each other"
+        Share,
+        "ENGRAM_CONTRADICTION_FROM_SIMILARITY",
+        "R11: similarity from which two beliefs may contradict each other",
     ] = 0.40
     to_similarity: Annotated[
-        Share, "ENGRAM_RIVALS_TO_SIMILARITY", "R11: similarity up to which; from there on they may say the same"
+        Share, "ENGRAM_CONTRADICTION_TO_SIMILARITY", "R11: similarity up to which; from there on they may say the same"
     ] = 0.85
-    pairs: Annotated[Count, "ENGRAM_RIVALS_PAIRS", "R11: most new pairs that one look lists, the most similar"] = 100
-    batch: Annotated[Count, "ENGRAM_RIVALS_BATCH", "R11: most beliefs that one call holds against another"] = 30
-    check_seconds: Annotated[Positive, "ENGRAM_RIVALS_CHECK_SECONDS", "R11: working time of one check"] = 120.0
+    pairs: Annotated[
+        Count, "ENGRAM_CONTRADICTION_PAIRS", "R11: most new pairs that one look lists, the most similar"
+    ] = 100
+    batch: Annotated[Count, "ENGRAM_CONTRADICTION_BATCH", "R11: most beliefs that one call holds against another"] = 30
+    check_seconds: Annotated[Positive, "ENGRAM_CONTRADICTION_CHECK_SECONDS", "R11: working time of one check"] = 120.0

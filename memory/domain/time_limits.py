@@ -71,8 +71,8 @@ def _times_of_calls(policy: Policy) -> Iterator[TooShort]:
     )
     yield TooShort(setting="ENGRAM_EXTRACTION_SECONDS", seconds=policy.extraction.seconds, who="the reading of turns")
     yield TooShort(
-        setting="ENGRAM_RIVALS_CHECK_SECONDS",
-        seconds=policy.rivals.check_seconds,
+        setting="ENGRAM_CONTRADICTION_CHECK_SECONDS",
+        seconds=policy.contradiction.check_seconds,
         who="a look for contradictions",
     )
 

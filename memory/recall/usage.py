@@ -198,7 +198,7 @@ class BeliefUsage:
 
 def read_usage(*, belief: Belief, now: datetime) -> BeliefUsage:
     """Read how a belief was used; looking is no access."""
-    policy: StrengthPolicy = settings.POLICY.retrieval
+    policy: StrengthPolicy = settings.POLICY.strength
     access = BeliefAccess.objects.filter(pk=belief.pk).first() or BeliefAccess(stability=policy.initial_stability)
     return BeliefUsage(
         knowledge=knowledge_of_belief(fact_type=belief.fact_type),

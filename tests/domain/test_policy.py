@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from memory.domain.policy import Policy, PolicyError, iter_settings, policy_from_environment
+from memory.domain.policy import FORMER_NAMES, Policy, PolicyError, iter_settings, policy_from_environment
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -62,6 +62,29 @@ def test_constants_that_contradict_each_other_are_refused_with_both_names() -> N
     """B24: a lease that ends before it is renewed would let two workers do one step."""
     with pytest.raises(PolicyError, match=r"^ENGRAM_BUDGET_RENEW_SECONDS: .*ENGRAM_BUDGET_LEASE_SECONDS"):
         policy_from_environment({"ENGRAM_BUDGET_LEASE_SECONDS": "2"})
+
+
+@pytest.mark.parametrize(("former", "name"), FORMER_NAMES.items())
+def test_a_former_name_is_still_read(former: str, name: str) -> None:
+    """B24: and beside its present name, where both say the same."""
+    [setting] = [setting for setting in iter_settings() if setting.name == name]
+    half = str(setting.kind(setting.default / 2))
+    policy = policy_from_environment({former: half})
+
+    assert getattr(getattr(policy, setting.stage), setting.constant) == setting.default / 2
+    assert policy_from_environment({former: half, name: half}) == policy_from_environment({name: half}) == policy
+
+
+def test_a_former_name_that_contradicts_the_present_one_is_refused_with_both() -> None:
+    """B24: neither is taken for what was meant."""
+    told = r"^ENGRAM_CONTRADICTION_BATCH: 20 contradicts ENGRAM_RIVALS_BATCH, .* which is 10"
+    with pytest.raises(PolicyError, match=told):
+        policy_from_environment({"ENGRAM_RIVALS_BATCH": "10", "ENGRAM_CONTRADICTION_BATCH": "20"})
+
+
+def test_a_senseless_value_is_refused_with_the_name_that_it_was_set_by() -> None:
+    with pytest.raises(PolicyError, match=r"^ENGRAM_RIVALS_BATCH: 'many' is not a whole number"):
+        policy_from_environment({"ENGRAM_RIVALS_BATCH": "many"})
 
 
 def test_every_setting_is_described_with_its_row() -> None:
