@@ -129,8 +129,9 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
 # Read by who calls a server, not by the server: the plugin's hooks, the Python client.
 CLIENT_VARIABLES = frozenset(
     {
-        "ENGRAM_API_KEY", "ENGRAM_HOOK_DEBUG", "ENGRAM_MCP_URL", "ENGRAM_PROJECT", "ENGRAM_RECOLLECTIONS_TIMEOUT_MS",
-        "ENGRAM_STATUS_TIMEOUT_MS", "ENGRAM_TURNS_TIMEOUT_MS", "ENGRAM_URL", "ENGRAM_USER",
+        "ENGRAM_API_KEY", "ENGRAM_HOOK_DEBUG", "ENGRAM_MCP_URL", "ENGRAM_PROJECT", "ENGRAM_PROJECT_FROM_FOLDER",
+        "ENGRAM_RECOLLECTIONS_TIMEOUT_MS", "ENGRAM_STATUS_TIMEOUT_MS", "ENGRAM_TURNS_TIMEOUT_MS", "ENGRAM_URL",
+        "ENGRAM_USER",
     }
 )  # fmt: skip
 

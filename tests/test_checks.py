@@ -81,6 +81,16 @@ def test_known_variables_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks.check_environment() == []
 
 
+def test_what_the_client_s_plugin_reads_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell that starts a client may start the server, too."""
+    sources = [path for path in (ROOT / "integrations").rglob("*") if path.suffix in {".py", ".json"}]
+    read = {name for path in sources for name in re.findall(r"\bENGRAM_[A-Z_]+\b", path.read_text())}
+    for name in read:
+        monkeypatch.setenv(name, "1")
+    assert "ENGRAM_PROJECT_FROM_FOLDER" in read
+    assert checks.check_environment() == []
+
+
 def test_a_former_name_is_warned_of_with_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """B24: it is still read, and somebody may wonder why the documentation does not name it."""
     monkeypatch.setenv("ENGRAM_RIVALS_BATCH", "10")
@@ -219,15 +229,10 @@ def test_every_variable_that_is_read_is_listed_and_none_besides() -> None:
 
 
 def _names_read_by_settings() -> Iterator[str]:
-    """Find each env.str("NAME", …) and read_flag("NAME", …) of the settings, and of what they ask about logs."""
+    """Find each read_text("NAME", …) and read_flag("NAME", …) of the settings, and of what they ask about logs."""
     sources = [ast.parse((ROOT / "beliefsite" / name).read_text()) for name in ("settings.py", "observability.py")]
     for node in (node for source in sources for node in ast.walk(source)):
         match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="env"), attr=kind), args=[ast.Constant(value=str(name)), *_]
-            ):
-                if kind != "read_env":
-                    yield name
             case ast.Call(func=ast.Name(id=reader), args=[ast.Constant(value=str(name)), *_]):
                 if reader.startswith("read_") and hasattr(environment, reader):
                     yield name

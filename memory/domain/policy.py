@@ -163,8 +163,8 @@ def parse_setting(*, setting: Setting, text: str) -> float | bool:
 
 
 def _read_setting(*, setting: Setting, environ: Mapping[str, str]) -> float | bool | None:
-    """Return what is set under a setting's name or its former one; raise PolicyError where the two disagree."""
-    names = [name for name in (setting.name, _FORMER_NAME_OF.get(setting.name, "")) if name and name in environ]
+    """Return what its name or its former one says, None where that is empty; raise PolicyError if the two disagree."""
+    names = [name for name in (setting.name, _FORMER_NAME_OF.get(setting.name, "")) if environ.get(name, "").strip()]
     values = [parse_setting(setting=replace(setting, name=name), text=environ[name]) for name in names]
     if len(set(values)) > 1:
         raise PolicyError(

@@ -1,8 +1,10 @@
 import re
+from dataclasses import replace
 
 import pytest
 
 from memory.domain.policy import FORMER_NAMES, Policy, PolicyError, iter_settings, policy_from_environment
+from memory.domain.policy_beliefs import ContradictionPolicy
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -32,6 +34,15 @@ def test_a_variable_replaces_one_constant_only() -> None:
     assert policy.consolidation.every_hours == Policy().consolidation.every_hours
 
 
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_variable_is_unset(text: str) -> None:
+    """B24: as all other variables are; under a former name, too."""
+    assert policy_from_environment({"ENGRAM_BUDGET_CALL_SECONDS": text, "ENGRAM_RIVALS_BATCH": text}) == Policy()
+    assert policy_from_environment({"ENGRAM_RIVALS_BATCH": "7", "ENGRAM_CONTRADICTION_BATCH": text}) == replace(
+        Policy(), contradiction=ContradictionPolicy(batch=7)
+    )
+
+
 @pytest.mark.parametrize(("text", "expected"), [("off", False), ("0", False), ("TRUE", True), (" yes ", True)])
 def test_a_switch_reads_common_spellings(text: str, expected: bool) -> None:
     policy = policy_from_environment({"ENGRAM_CONFIDENCE_INDEPENDENCE": text})
@@ -48,7 +59,6 @@ def test_a_switch_reads_common_spellings(text: str, expected: bool) -> None:
         ("ENGRAM_CONSOLIDATION_CLUSTERS", "3.5"),
         ("ENGRAM_BUDGET_CALL_SECONDS", "inf"),
         ("ENGRAM_BUDGET_CALL_SECONDS", "nan"),
-        ("ENGRAM_BUDGET_CALL_SECONDS", ""),
         ("ENGRAM_CONFIDENCE_INDEPENDENCE", "perhaps"),
     ],
 )
