@@ -108,7 +108,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
 
 def _unknown_variable(name: str, known: set[str]) -> CheckMessage:
     meant = get_close_matches(name, sorted(known), n=1)
-    hint = f"Did you mean {meant[0]}?" if meant else ".env.example lists every variable."
+    hint = f"Did you mean {meant[0]}?" if meant else "docs/settings.md lists every variable."
     return Warning(f"{name} is set in the environment, but nothing reads it.", hint=hint, id="engram.W002")
 
 
