@@ -31,6 +31,7 @@ from psycopg.conninfo import make_conninfo
 
 from beliefsite.embedded import postgres_programs
 from memory import VERSION
+from memory.domain.policy import FORMER_NAMES
 from memory.environment import known_variables
 from memory.ledger.confidence import find_drift
 from memory.models import Workspace
@@ -352,9 +353,8 @@ _SECRET_VALUE = re.compile(r"://[^/@\s]+@")  # an address with a name and passwo
 
 def read_settings(*, with_secrets: bool) -> tuple[dict[str, str], list[str]]:
     """Return what the environment sets, and the names of secrets that are left out."""
-    given = {
-        name: os.environ[name] for name in sorted(known_variables() - SETTINGS_OF_THIS_MACHINE) if os.environ.get(name)
-    }
+    kept = (known_variables() | FORMER_NAMES.keys()) - SETTINGS_OF_THIS_MACHINE
+    given = {name: os.environ[name] for name in sorted(kept) if os.environ.get(name)}
     if with_secrets:
         return given | {"SECRET_KEY": settings.SECRET_KEY}, []
     left_out = [name for name, value in given.items() if is_secret(name, value)]

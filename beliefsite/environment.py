@@ -1,19 +1,34 @@
 """Values from the environment, read strictly, and secrets that are made once and kept beside the data.
 
-A value that does not parse is refused under its name, and never taken for another.
+A value that does not parse is refused under its name, and never taken for another. An empty one counts as unset.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded_server import make_private_folder
 
+Prices = dict[str, list[float]]  # US dollars per million tokens, in and out, by model
+
+_SOME_PRICES = '{"gpt-4.1-mini": [0.40, 1.60]}'
 _TRUE, _FALSE = {"1", "true", "yes", "on", "y", "ok"}, {"0", "false", "no", "off", "n"}
+
+
+def read_text(name: str, *, default: str = "") -> str:
+    """Return a variable as it stands, without space around it, the default where it is unset or empty."""
+    return os.environ.get(name, "").strip() or default
+
+
+def read_list(name: str, *, default: Sequence[str]) -> list[str]:
+    """Return what a variable names between commas, the default where it is unset or empty."""
+    named = [part.strip() for part in os.environ.get(name, "").split(",")]
+    return [part for part in named if part] or list(default)
 
 
 def read_flag(name: str, *, default: bool) -> bool:
@@ -63,12 +78,30 @@ def unusable_folder(name: str, folder: Path, error: OSError) -> ImproperlyConfig
     return ImproperlyConfigured(f"{name}: {folder} cannot be used: {error.strerror or error}")
 
 
-def read_json(name: str) -> object:
-    """Return a variable that is JSON, an empty object where it is unset; raise ImproperlyConfigured."""
+def read_json(name: str, *, default: object) -> object:
+    """Return a variable that is JSON, the default where it is unset or empty; raise ImproperlyConfigured."""
+    value = os.environ.get(name, "").strip()
     try:
-        return json.loads(os.environ.get(name, "").strip() or "{}")
+        return json.loads(value) if value else default
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be JSON: {error}") from None
+
+
+def read_prices(name: str, *, default: Prices) -> Prices:
+    """Return what a variable says that models cost, in and out; raise ImproperlyConfigured."""
+    given = read_json(name, default=default)
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(f"{name} must be an object of models, such as {_SOME_PRICES}")
+    for model, prices in given.items():
+        if not isinstance(prices, list) or len(prices) != 2 or not all(map(_is_price, prices)):
+            told = f"{name}: {model!r} needs two prices of at least 0, in and out, such as {_SOME_PRICES}"
+            raise ImproperlyConfigured(f"{told}, not {json.dumps(prices)}")
+    return given
+
+
+def _is_price(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= sys.float_info.max  # type: ignore[operator]
 
 
 def read_or_make_secret(*, path: Path, bytes_of_chance: int) -> str:

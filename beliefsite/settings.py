@@ -11,10 +11,20 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from beliefsite.embedded import broker_url, database_settings
-from beliefsite.environment import read_count, read_flag, read_folder, read_json, read_or_make_secret
+from beliefsite.environment import (
+    read_count,
+    read_flag,
+    read_folder,
+    read_json,
+    read_list,
+    read_or_make_secret,
+    read_prices,
+    read_text,
+)
 from beliefsite.observability import configure_structlog, logging_config
 from memory import VERSION
-from memory.domain.policy import PolicyError, policy_from_environment, task_limits
+from memory.domain.policy import PolicyError, policy_from_environment
+from memory.domain.time_limits import task_limits
 from memory.language.explicit_requests import BadCue, load_cues
 from memory.redaction.detectors import BadPattern, compile_patterns
 
@@ -22,9 +32,8 @@ django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscript
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
 if (BASE_DIR / ".env").exists():
-    env.read_env(str(BASE_DIR / ".env"))
+    environ.Env.read_env(str(BASE_DIR / ".env"))
 
 DATA_DIR = read_folder("ENGRAM_DATA_DIR", default=BASE_DIR / ".data")
 
@@ -32,14 +41,14 @@ DATA_DIR = read_folder("ENGRAM_DATA_DIR", default=BASE_DIR / ".data")
 # --- Where this runs ---------------------------------------------------------------------------
 
 DEBUG = read_flag("DEBUG", default=False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 IS_LOOPBACK = set(ALLOWED_HOSTS) <= {"127.0.0.1", "localhost", "[::1]", "testserver"}
 ENGRAM_HTTPS = read_flag("ENGRAM_HTTPS", default=not DEBUG and not IS_LOOPBACK)
-DATABASE_URL = env.str("DATABASE_URL", default="")
-REDIS_URL = env.str("REDIS_URL", default="")
+DATABASE_URL = read_text("DATABASE_URL")
+REDIS_URL = read_text("REDIS_URL")
 
 
-SECRET_KEY = env.str("SECRET_KEY", default="")
+SECRET_KEY = read_text("SECRET_KEY")
 if not SECRET_KEY:
     if DATABASE_URL and not DEBUG:
         raise ImproperlyConfigured("SECRET_KEY must be given where DATABASE_URL is set and DEBUG is off")
@@ -130,7 +139,7 @@ def _database() -> dict[str, Any]:
     """Read DATABASE_URL, or name the socket of the embedded server."""
     if EMBEDDED_DATABASE:
         return {"ENGINE": "beliefsite.database", **database_settings(DATA_DIR)}
-    parsed: dict[str, Any] = env.db_url("DATABASE_URL")
+    parsed: dict[str, Any] = environ.Env.db_url_config(DATABASE_URL)
     if parsed.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgresql://…)")
     return parsed | {"ENGINE": "beliefsite.database"}
@@ -147,14 +156,14 @@ if read_flag("ENGRAM_PREPARED_STATEMENTS", default=True):
 ENGRAM_KEEP_CONNECTIONS = read_flag("ENGRAM_KEEP_CONNECTIONS", default=EMBEDDED_DATABASE)
 ENGRAM_BELIEFS = read_flag("ENGRAM_BELIEFS", default=True)
 ENGRAM_CATCH_UP = read_flag("ENGRAM_CATCH_UP", default=True)
-DATABASES["default"].setdefault("TEST", {})["NAME"] = env.str("ENGRAM_TEST_DATABASE", default="test_engram")
+DATABASES["default"].setdefault("TEST", {})["NAME"] = read_text("ENGRAM_TEST_DATABASE", default="test_engram")
 
 BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
 
 
-OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")  # unset: no traces
-ENGRAM_METRICS_TOKEN = env.str("ENGRAM_METRICS_TOKEN", default="")
-ENGRAM_API_KEY = env.str("ENGRAM_API_KEY", default="")  # of `manage.py mcp`
+OTEL_EXPORTER_OTLP_ENDPOINT = read_text("OTEL_EXPORTER_OTLP_ENDPOINT")  # unset: no traces
+ENGRAM_METRICS_TOKEN = read_text("ENGRAM_METRICS_TOKEN")
+ENGRAM_API_KEY = read_text("ENGRAM_API_KEY")  # of `manage.py mcp`
 
 
 # --- The project's own rules and models --------------------------------------------------------
@@ -166,32 +175,32 @@ except PolicyError as error:
 
 try:
     SIGNAL_CUES = load_cues(
-        languages=tuple(env.list("ENGRAM_SIGNAL_LANGUAGES", default=["en"])),
-        own=env.str("ENGRAM_SIGNAL_CUES", default=""),
+        languages=tuple(read_list("ENGRAM_SIGNAL_LANGUAGES", default=["en"])),
+        own=read_text("ENGRAM_SIGNAL_CUES"),
     )
 except BadCue as error:
     raise ImproperlyConfigured(f"ENGRAM_SIGNAL_LANGUAGES, ENGRAM_SIGNAL_CUES: {error}") from error
 
-OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
-OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
+OPENAI_API_KEY = read_text("OPENAI_API_KEY")
+OPENAI_BASE_URL = read_text("OPENAI_BASE_URL")
 _HAS_SERVER = bool(OPENAI_API_KEY or OPENAI_BASE_URL)
-ENGRAM_LLM = env.str("ENGRAM_LLM", default="openai" if _HAS_SERVER else "offline")
-ENGRAM_EMBEDDINGS = env.str("ENGRAM_EMBEDDINGS", default="openai" if _HAS_SERVER else "offline")
-ENGRAM_SYNTHESIS_MODEL = env.str("ENGRAM_SYNTHESIS_MODEL", default="gpt-4.1-mini")
-ENGRAM_CLASSIFICATION_MODEL = env.str("ENGRAM_CLASSIFICATION_MODEL", default="gpt-4.1-mini")
+ENGRAM_LLM = read_text("ENGRAM_LLM", default="openai" if _HAS_SERVER else "offline")
+ENGRAM_EMBEDDINGS = read_text("ENGRAM_EMBEDDINGS", default="openai" if _HAS_SERVER else "offline")
+ENGRAM_SYNTHESIS_MODEL = read_text("ENGRAM_SYNTHESIS_MODEL", default="gpt-4.1-mini")
+ENGRAM_CLASSIFICATION_MODEL = read_text("ENGRAM_CLASSIFICATION_MODEL", default="gpt-4.1-mini")
 _USUAL_EMBEDDING_MODEL = "" if ENGRAM_EMBEDDINGS == "local" else "text-embedding-3-small"
-ENGRAM_EMBEDDING_MODEL = env.str("ENGRAM_EMBEDDING_MODEL", default=_USUAL_EMBEDDING_MODEL)
-ENGRAM_EMBEDDING_BASE_URL = env.str("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_BASE_URL)
-ENGRAM_RERANKER = env.str("ENGRAM_RERANKER", default="")
-ENGRAM_VERDICTS = env.str("ENGRAM_VERDICTS", default="llm")
-ENGRAM_VERDICT_MODEL = env.str("ENGRAM_VERDICT_MODEL", default="")
-# US dollars per million tokens: {"model": [input, output]}; a model that is not named costs nothing.
-ENGRAM_PRICES: dict[str, Any] = env.json(
+ENGRAM_EMBEDDING_MODEL = read_text("ENGRAM_EMBEDDING_MODEL", default=_USUAL_EMBEDDING_MODEL)
+ENGRAM_EMBEDDING_BASE_URL = read_text("ENGRAM_EMBEDDING_BASE_URL", default=OPENAI_BASE_URL)
+ENGRAM_RERANKER = read_text("ENGRAM_RERANKER")
+ENGRAM_VERDICTS = read_text("ENGRAM_VERDICTS", default="llm")
+ENGRAM_VERDICT_MODEL = read_text("ENGRAM_VERDICT_MODEL")
+# A model that is not named costs nothing.
+ENGRAM_PRICES = read_prices(
     "ENGRAM_PRICES", default={"gpt-4.1-mini": [0.40, 1.60], "text-embedding-3-small": [0.02, 0.0]}
 )
 # Secrets of this place, by the name that stands in their marker: {"badge number": "BADGE-\\d{6}"}.
 try:
-    ENGRAM_REDACTION_PATTERNS = compile_patterns(read_json("ENGRAM_REDACTION_PATTERNS"))
+    ENGRAM_REDACTION_PATTERNS = compile_patterns(read_json("ENGRAM_REDACTION_PATTERNS", default={}))
 except BadPattern as error:
     raise ImproperlyConfigured(f"ENGRAM_REDACTION_PATTERNS: {error}") from None
 

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.bars import Bar
 from benchmarks.hard_set import THRESHOLD, HardSet, Labels, Vectors, adjusted_rand_index, make_hard_set
 from memory.domain.clustering import canonical_order, cluster
-from memory.domain.policy import ClusteringPolicy
+from memory.domain.policy_consolidation import ClusteringPolicy
 
 POLICY = ClusteringPolicy()
 SHUFFLES = 10

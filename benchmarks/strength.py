@@ -151,7 +151,7 @@ def count_recalled(memories: Memories, *, timed: "TimedSearch") -> None:
         episodes=[EpisodeCandidate(key, 0.5, 0.5, 0.5, 0.5, 0.0) for key in memories.episodes],
         beliefs=[BeliefCandidate(key, 0.5, 0.5, 0.5, 0.5, 0.9, START, seen, 1.0) for key in memories.beliefs],
         now=timezone.now(),
-        policy=settings.POLICY.retrieval,
+        policy=settings.POLICY.strength,
         timed=timed,
     )
 

@@ -12,7 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memory.domain.policy import (
+from memory.domain.policy import FORMER_NAMES
+from memory.domain.time_limits import (
     ANSWER_SECONDS,
     CALL_SECONDS,
     TaskLimits,
@@ -97,16 +98,23 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """Warn of a variable that means nothing to the project: most often one that is misspelt."""
+    """Warn of a variable that means nothing to the project, most often one that is misspelt, and of a former name."""
     known = known_variables()
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | CLIENT_VARIABLES)
-    return [_unknown_variable(name, known) for name in unknown]
+    meant = known | CLIENT_VARIABLES | FORMER_NAMES.keys()
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in meant)
+    former = sorted(FORMER_NAMES.keys() & os.environ.keys())
+    return [*(_unknown_variable(name, known) for name in unknown), *(_former_variable(name) for name in former)]
 
 
 def _unknown_variable(name: str, known: set[str]) -> CheckMessage:
     meant = get_close_matches(name, sorted(known), n=1)
-    hint = f"Did you mean {meant[0]}?" if meant else ".env.example lists every variable."
+    hint = f"Did you mean {meant[0]}?" if meant else "docs/settings.md lists every variable."
     return Warning(f"{name} is set in the environment, but nothing reads it.", hint=hint, id="engram.W002")
+
+
+def _former_variable(name: str) -> CheckMessage:
+    hint = "Rename it; the former name is still read."
+    return Warning(f"{name} is now called {FORMER_NAMES[name]}.", hint=hint, id="engram.W004")
 
 
 @register(Tags.compatibility)

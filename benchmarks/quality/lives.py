@@ -79,7 +79,8 @@ def tell_by_roads(*, lives: Sequence[Life], roads: Sequence[str], is_shown: bool
     """Tell every life by every road, print a line for each road, and return the figures."""
     set_up(
         ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="offline", ENGRAM_TURNS_AGE_MINUTES=AGE_MINUTES,
-        **{f"ENGRAM_THROTTLE_{name}_PER_MINUTE": "0" for name in ("READ", "RECALL", "WRITE", "CURATE")},
+        ENGRAM_THROTTLE_READ_PER_MINUTE="0", ENGRAM_THROTTLE_RECALL_PER_MINUTE="0",
+        ENGRAM_THROTTLE_WRITE_PER_MINUTE="0", ENGRAM_THROTTLE_CURATE_PER_MINUTE="0",
     )  # fmt: skip
     figures: Json = {}
     with web_server() as (port, _), prefork_worker(slots=2):

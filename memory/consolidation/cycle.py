@@ -21,7 +21,8 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now, TruncDay
 
 from memory.domain.errors import EngramError
 from memory.domain.lifecycle import OWN_ERROR_PREFIX, CycleState, JobState
-from memory.domain.policy import BudgetPolicy, holds_a_call
+from memory.domain.policy_consolidation import BudgetPolicy
+from memory.domain.time_limits import holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
 from memory.llm.call_log import CAP_REASONS
 from memory.llm.registry import fingerprint_models

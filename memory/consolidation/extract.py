@@ -36,7 +36,8 @@ from memory.consolidation.jobs import dead_letter_broken, is_to_blame, keep_rene
 from memory.consolidation.model_calls import SERVER_BUSY, embed_with_retries
 from memory.domain.identity import cycle_actor
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error
-from memory.domain.policy import BudgetPolicy, holds_a_call, step_seconds
+from memory.domain.policy_consolidation import BudgetPolicy
+from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.language.sentences import strip_echo
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of

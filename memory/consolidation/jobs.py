@@ -24,7 +24,7 @@ from django.db.models.functions import Greatest
 from memory.consolidation.cycle import RENEWAL_SECONDS, budget_policy, database_now, renew_unless_cancelled
 from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
-from memory.domain.policy import step_seconds
+from memory.domain.time_limits import step_seconds
 from memory.ledger.beliefs import passes_guard
 from memory.llm.registry import language_model
 from memory.llm.requests import SynthesisRequest

@@ -20,7 +20,7 @@ from memory.consolidation.cycle import TIME_SPENT, budget_policy, has_time_for_c
 from memory.consolidation.jobs import BrokenEpisodes, JobLease, blame_episodes, fail_job, postpone_job
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import describe_own_error
-from memory.domain.policy import holds_a_call
+from memory.domain.time_limits import holds_a_call
 from memory.llm.call_log import (
     CallBudget,
     CallScope,

@@ -44,7 +44,7 @@ from memory.consolidation.cycle import (
 from memory.consolidation.extract import count_waiting_episodes
 from memory.consolidation.finish import close_cycle
 from memory.domain.lifecycle import LIVE, WORKSPACE_ERRORS, ConsolidationState, CycleState
-from memory.domain.policy import step_seconds
+from memory.domain.time_limits import step_seconds
 from memory.llm.call_log import abandon_calls
 from memory.models import (
     Belief,

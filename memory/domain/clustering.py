@@ -25,7 +25,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from memory.domain.policy import ClusteringPolicy, ConsolidationPolicy
+from memory.domain.policy_consolidation import ClusteringPolicy, ConsolidationPolicy
 
 Labels = NDArray[np.int32]
 Vectors = NDArray[np.float32]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln
 
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.policy import AdditivePolicy, ConfidencePolicy, DestabilizationPolicy
+from memory.domain.policy_beliefs import AdditivePolicy, ConfidencePolicy, DestabilizationPolicy
 
 
 class Verdict(StrEnum):

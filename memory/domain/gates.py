@@ -11,7 +11,7 @@ from typing import Protocol
 
 from memory.domain.evidence import ChangePoint
 from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
-from memory.domain.policy import GatePolicy
+from memory.domain.policy_beliefs import GatePolicy
 
 DAY = timedelta(days=1)
 

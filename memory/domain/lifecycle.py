@@ -15,7 +15,8 @@ from enum import StrEnum
 from typing import TypeVar
 
 from memory.domain.errors import EngramError
-from memory.domain.policy_memories import ExtractionPolicy, LifecyclePolicy, TurnsPolicy
+from memory.domain.policy_memories import ExtractionPolicy, TurnsPolicy
+from memory.domain.policy_recall import LifecyclePolicy
 
 
 class EpisodeStatus(StrEnum):

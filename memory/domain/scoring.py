@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memory.domain.policy import StrengthPolicy
-from memory.domain.policy_memories import AssociativePolicy, RecallPolicy, ReflectionPolicy, TrustPolicy
+from memory.domain.policy_beliefs import ReflectionPolicy, StrengthPolicy
+from memory.domain.policy_memories import TrustPolicy
+from memory.domain.policy_recall import AssociativePolicy, RecallPolicy
 
 Scores = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.policy import CalibrationPolicy
+from memory.domain.policy_consolidation import CalibrationPolicy
 from memory.domain.policy_memories import RememberPolicy, SurprisePolicy
 
 Floats = NDArray[np.floating[Any]]

@@ -50,7 +50,7 @@ def find_contradiction_candidates(
     Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
     a rule tells the two apart. Raises WorkspaceBusy where somebody is looking already.
     """
-    most = most or settings.POLICY.rivals.pairs
+    most = most or settings.POLICY.contradiction.pairs
     listed = ContradictionCandidate.objects.for_workspace(workspace.pk).standing()
     with scan_lock(workspace.pk):
         ruled = find_pairs_by_rule(
@@ -65,7 +65,7 @@ def find_contradiction_candidates(
 
 def _similar_pairs(workspace: Workspace, known: Collection[BeliefIds], most: int) -> list[BeliefPair]:
     """Return the pairs that a model may be asked about for their likeness alone."""
-    policy = settings.POLICY.rivals
+    policy = settings.POLICY.contradiction
     upper, lower = (
         SimilarityBand(low=policy.to_similarity),
         SimilarityBand(low=policy.from_similarity, high=policy.to_similarity),
@@ -201,7 +201,7 @@ def check_contradiction_candidates(
     turn = (F("checked_at").asc(nulls_first=True), by_rule, "-similarity", "first_id", "second_id")
     unasked = believed_candidates(workspace=workspace).unasked().order_by(*turn)
     try:
-        check.run(_group_by_belief(list(unasked[: most or settings.POLICY.rivals.pairs])), seconds)
+        check.run(_group_by_belief(list(unasked[: most or settings.POLICY.contradiction.pairs])), seconds)
     except (RetryLater, OutOfBudget) as error:
         check.stopped = str(error)
     return CheckOutcome(outcomes=check.outcomes, stopped=check.stopped)
@@ -242,7 +242,7 @@ def _group_by_belief(rivals: Sequence[ContradictionCandidate]) -> list[Candidate
         counted = Counter(key for rival in left.values() for key in (rival.first_id, rival.second_id))
         common, _ = min(counted.items(), key=lambda each: (-each[1], each[0]))
         mine = [place for place, rival in left.items() if common in (rival.first_id, rival.second_id)]
-        mine = mine[: settings.POLICY.rivals.batch]
+        mine = mine[: settings.POLICY.contradiction.batch]
         pairs = tuple(left.pop(place) for place in mine)
         belief = pairs[0].first if pairs[0].first_id == common else pairs[0].second
         batches.append(CandidateBatch(common=belief, rivals=pairs))

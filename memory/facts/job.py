@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import budget_policy, database_now, find_paused_workspaces
 from memory.consolidation.jobs import keep_renewed
-from memory.domain.policy import CALL_SECONDS
+from memory.domain.time_limits import CALL_SECONDS
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
 from memory.llm.registry import language_model

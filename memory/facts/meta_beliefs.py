@@ -26,7 +26,7 @@ from memory.consolidation.sources import EvidenceItem, read_evidence_items
 from memory.domain.clustering import centrality, cluster
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus
-from memory.domain.policy import holds_a_call, step_seconds
+from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import (
     BeliefDraft,

@@ -133,7 +133,7 @@ def find_decayed(
 
 def _stability(belief: Belief) -> float:
     access = getattr(belief, "access", None)
-    initial: float = settings.POLICY.retrieval.initial_stability
+    initial: float = settings.POLICY.strength.initial_stability
     return access.stability if access else initial
 
 

@@ -34,8 +34,8 @@ from memory.consolidation.cycle import (
     find_pause,
 )
 from memory.domain.lifecycle import BeliefStatus
-from memory.domain.policy import ANSWER_SECONDS, holds_a_call, step_seconds
 from memory.domain.policy_memories import RememberPolicy
+from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call, step_seconds
 from memory.facts.fact_matching import (
     ContradictionQuestion,
     FactMatcher,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from memory.domain.policy import ConsolidationPolicy
+from memory.domain.policy_consolidation import ConsolidationPolicy
 from memory.language.sentences import (
     drop_program_output,
     drop_quotes,

@@ -12,7 +12,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.domain.policy import ConsolidationPolicy, RestructurePolicy
+from memory.domain.policy_beliefs import RestructurePolicy
+from memory.domain.policy_consolidation import ConsolidationPolicy
 from memory.language.analysis import SpokenText
 from memory.language.first_person import Utterance, leave_name_out, list_claims, to_third_person
 from memory.language.guard import check_polarity

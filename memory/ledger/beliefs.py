@@ -297,7 +297,7 @@ def store_belief(*, belief: Belief, vector: StatementVector | None) -> Belief:
     if vector is not None:
         store_belief_vectors(workspace_id=belief.workspace_id, model=vector.model, vectors={belief.pk: vector.numbers})
     BeliefAccess.objects.create(
-        belief=belief, workspace_id=belief.workspace_id, stability=settings.POLICY.retrieval.initial_stability
+        belief=belief, workspace_id=belief.workspace_id, stability=settings.POLICY.strength.initial_stability
     )
     return belief
 

@@ -25,7 +25,7 @@ from memory.domain.evidence import (
 from memory.domain.gates import archive_due_after
 from memory.domain.identity import Actor
 from memory.domain.lifecycle import EpisodeStatus
-from memory.domain.policy import ConfidencePolicy
+from memory.domain.policy_beliefs import ConfidencePolicy
 from memory.history import attribute_changes
 from memory.ledger.transactions import lock_beliefs, lock_workspace
 from memory.models import Belief, Evidence, EvidenceKind, Workspace

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Now, TruncDay
 
-from memory.domain.policy import BudgetPolicy
+from memory.domain.policy_consolidation import BudgetPolicy
 from memory.llm.prompts import VERSIONS, reply_tokens, reserve_request
 from memory.llm.replies import LONGEST_REPLY, MalformedReply, Reply, validate_reply
 from memory.llm.requests import Request, hash_request

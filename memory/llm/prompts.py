@@ -14,7 +14,7 @@ from typing import assert_never
 
 from django.conf import settings
 
-from memory.domain.policy import BudgetPolicy
+from memory.domain.policy_consolidation import BudgetPolicy
 from memory.domain.taxonomy import Role
 from memory.llm.replies import letter_of, slot_names
 from memory.llm.requests import (

@@ -17,7 +17,8 @@ from django.db.models import Q
 from memory.access import visible_beliefs
 from memory.domain.graph import NO_SPREAD, Spread, WalkedEdge, spread_from
 from memory.domain.identity import turn_id_of
-from memory.domain.policy_memories import GraphPolicy, RecallPolicy
+from memory.domain.policy_memories import GraphPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.domain.taxonomy import Role
 from memory.history import beliefs_as_of
 from memory.language.analysis import guess_language

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from django.conf import settings
 
-from memory.domain.policy_memories import ContextPolicy, RecollectionPolicy
+from memory.domain.policy_recall import ContextPolicy, RecollectionPolicy
 from memory.language.sentences import says_more
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import estimate_tokens

@@ -9,7 +9,7 @@ from memory.access import Viewer
 from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import HIDDEN_STATES
 from memory.domain.policy import Policy
-from memory.domain.policy_memories import LifecyclePolicy
+from memory.domain.policy_recall import LifecyclePolicy
 from memory.domain.taxonomy import PROCEDURAL, Knowledge, RecallMode, asks_for_procedures, categories_of
 from memory.llm.types import Embedder
 from memory.models import FactType

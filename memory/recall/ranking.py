@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memory.domain.graph import Spread
 from memory.domain.lifecycle import lifecycle_boost
 from memory.domain.policy import Policy
-from memory.domain.policy_memories import GraphPolicy, LifecyclePolicy, RecallPolicy
+from memory.domain.policy_memories import GraphPolicy
+from memory.domain.policy_recall import LifecyclePolicy, RecallPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,
@@ -236,10 +237,10 @@ def reference_similarities(
 
 def _strength(candidate: BeliefCandidate, now: datetime, policy: Policy) -> float:
     return retrieval_strength(
-        stability=candidate.stability or policy.retrieval.initial_stability,
+        stability=candidate.stability or policy.strength.initial_stability,
         since_creation=now - candidate.created_at,
         since_access=now - candidate.accessed_at if candidate.accessed_at else None,
-        policy=policy.retrieval,
+        policy=policy.strength,
     )
 
 
@@ -380,7 +381,7 @@ def _traits_of_episodes(episodes: Sequence[EpisodeCandidate], now: datetime, pol
             importance=importance,
             names=(speaker, *entities),
             unread_since=accessed_at if accessed_at and accessed_at <= now else created_at,
-            stability=policy.retrieval.initial_stability,
+            stability=policy.strength.initial_stability,
         )
         for key, importance, speaker, entities, created_at, accessed_at in rows
     }
@@ -395,7 +396,7 @@ def _traits_of_turns(
             importance=policy.ingest.importance,
             names=(turn.speaker,),
             unread_since=waiting[turn.id].dated,
-            stability=policy.retrieval.initial_stability,
+            stability=policy.strength.initial_stability,
         )
         for turn in episodes
         if turn.id in waiting
@@ -410,7 +411,7 @@ def _traits_of_beliefs(beliefs: Sequence[BeliefCandidate], policy: Policy) -> di
             importance=importance / _HIGHEST_IMPORTANCE,
             names=(subject,),
             unread_since=found[key].accessed_at or found[key].created_at,
-            stability=found[key].stability or policy.retrieval.initial_stability,
+            stability=found[key].stability or policy.strength.initial_stability,
             is_insight=fact_type == FactType.INSIGHT,
         )
         for key, importance, subject, fact_type in rows

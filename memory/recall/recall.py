@@ -353,6 +353,6 @@ def count_shown(*, results: Sequence[RecalledMemory], answer: FoundAnswer, now: 
         episodes=[one for one in answer.found.episodes if one.id in shown and one.id not in answer.found.waiting],
         beliefs=[belief for belief in answer.found.beliefs if belief.id in shown],
         now=now,
-        policy=settings.POLICY.retrieval,
+        policy=settings.POLICY.strength,
         timed=answer.timed,
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import structlog
 
 from memory.domain.policy import Policy
-from memory.domain.policy_memories import RecollectionPolicy, RelevancePolicy
+from memory.domain.policy_recall import RecollectionPolicy, RelevancePolicy
 from memory.language.analysis import guess_language
 from memory.language.claims import name_relative
 from memory.language.quantities import find_values

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from memory.domain.policy_memories import RecallPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.language.queries import BoundingEvent, EventSide, Occasion, TimeAsked
 from memory.language.slots import slots_asked, slots_by_name
 from memory.models.fields import VectorKind

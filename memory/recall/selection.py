@@ -16,7 +16,7 @@ import numpy as np
 import structlog
 
 from memory.domain.policy import Policy
-from memory.domain.policy_memories import RecallPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.llm.onnx_models import ModelUnavailable, PairsTimedOut, Reranker, reranker
 from memory.recall.candidates import Candidates
 from memory.recall.query import (

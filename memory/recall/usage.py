@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
 from memory.domain.errors import EngramError
-from memory.domain.policy import StrengthPolicy
+from memory.domain.policy_beliefs import StrengthPolicy
 from memory.domain.scoring import grow_stability, retrieval_strength
 from memory.domain.taxonomy import Category, Knowledge, knowledge_of_belief
 from memory.ledger.transactions import NotFound
@@ -198,7 +198,7 @@ class BeliefUsage:
 
 def read_usage(*, belief: Belief, now: datetime) -> BeliefUsage:
     """Read how a belief was used; looking is no access."""
-    policy: StrengthPolicy = settings.POLICY.retrieval
+    policy: StrengthPolicy = settings.POLICY.strength
     access = BeliefAccess.objects.filter(pk=belief.pk).first() or BeliefAccess(stability=policy.initial_stability)
     return BeliefUsage(
         knowledge=knowledge_of_belief(fact_type=belief.fact_type),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import structlog
 from django.db import DatabaseError, connection
 
-from memory.domain.policy_memories import RecallPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.models import VectorCount
 from memory.models.fields import VectorKind
 from memory.search.scope import ScopeSize, SearchScope, VectorMethod, count_user_vectors, measure_scope, recount_vectors

@@ -13,7 +13,7 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 
 from memory.domain.lifecycle import WORKSPACE_ERRORS
-from memory.domain.policy_memories import RecallPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
 from memory.language.queries import is_telling
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS

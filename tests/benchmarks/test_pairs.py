@@ -8,7 +8,7 @@ from benchmarks import clustering, pairs
 from benchmarks.hard_set import make_hard_set
 from benchmarks.pairs import all_pairs, find_pairs, make_beliefs, make_vectors, measure, threshold
 from memory.consolidation import gates
-from memory.domain.policy import ClusteringPolicy
+from memory.domain.policy_consolidation import ClusteringPolicy
 
 COUNT = 400
 

@@ -17,8 +17,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from drf_spectacular.generators import SchemaGenerator
 
 from beliefsite.celery import app
-from memory.domain.policy import iter_settings
-from memory.environment import CLIENT_VARIABLES, GROUPS
+from memory.domain.policy import FORMER_NAMES, iter_settings
+from memory.environment import CLIENT_VARIABLES, iter_variables
 from memory.metrics import RowCollector
 from tests.contract.placeholders import with_old_titles
 from tests.docs.pages import ROOT
@@ -103,7 +103,7 @@ def _told(default: object) -> str:
 
 def describe_settings() -> dict[str, Any]:
     """Return every variable of the environment, with its default where nothing is set, and its bounds."""
-    named = {variable.name: variable for _, variables in GROUPS for variable in variables}
+    named = {variable.name: variable for variable in iter_variables()}
     defaults = _defaults_of(sorted(named.keys() - _OF_THIS_PLACE))
     of_place = {
         name: {"default": defaults.get(name), "example": variable.example, "says": variable.description}
@@ -118,7 +118,9 @@ def describe_settings() -> dict[str, Any]:
         }
         for setting in iter_settings()
     }
-    return {"variables": of_place, "numbers": numbers, "of_callers": sorted(CLIENT_VARIABLES)}
+    numbers |= {former: numbers[name] for former, name in FORMER_NAMES.items()}
+    callers = sorted(CLIENT_VARIABLES)
+    return {"variables": of_place, "numbers": numbers, "former_names": FORMER_NAMES, "of_callers": callers}
 
 
 def _defaults_of(names: list[str]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from memory.domain.policy import FORMER_NAMES
+from memory.environment import CLIENT_VARIABLES, known_variables
 from tests.docs.pages import PAGES, README, ROOT, committed_files, prose
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -54,12 +56,8 @@ def test_every_command_that_a_page_names_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_variable_that_a_page_names_is_read(page: Path) -> None:
-    listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
-    for script in (ROOT / "integrations" / "claude_code").rglob("*"):  # an environment of its own: the client's
-        listed |= (
-            set(re.findall(r"\bENGRAM_[A-Z_]+", script.read_text())) if script.suffix in {".py", ".json"} else set()
-        )
-    listed |= {"ENGRAM_PROJECT", "ENGRAM_USER", "ENGRAM_FOLLOW_LINKS"}  # the plug of the retrieval check reads the last
+    listed = known_variables() | CLIENT_VARIABLES | FORMER_NAMES.keys()
+    listed |= {"ENGRAM_FOLLOW_LINKS"}  # the plug of the retrieval check reads it
     named = set(re.findall(r"\b(ENGRAM_[A-Z_]*[A-Z]|OPENAI_[A-Z_]*[A-Z])\b(?!_?[<*])", page.read_text()))
 
     assert named <= listed

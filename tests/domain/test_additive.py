@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memory.domain.evidence import EvidenceRow, Verdict, additive_confidence
 from memory.domain.gates import ArchiveGate, BeliefFacts, archive_due_after
 from memory.domain.lifecycle import BeliefStatus, Reason
-from memory.domain.policy import AdditivePolicy, ConfidencePolicy, GatePolicy
+from memory.domain.policy_beliefs import AdditivePolicy, ConfidencePolicy, GatePolicy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MEANING = {"s": Verdict.SUPPORTS, "c": Verdict.CONTRADICTS, "p": Verdict.PARTIAL}

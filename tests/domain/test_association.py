@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from memory.domain.policy_memories import AssociativePolicy
+from memory.domain.policy_recall import AssociativePolicy
 from memory.domain.scoring import score_associations
 from memory.language.subjects import names_any
 

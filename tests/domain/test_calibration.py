@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy import CalibrationPolicy
+from memory.domain.policy_consolidation import CalibrationPolicy
 from memory.domain.similarity import (
     CalibrationError,
     PairLabel,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory.domain.evidence import ChangePoint, EvidenceRow, Verdict, find_change_point
 from memory.domain.gates import BeliefFacts, CloseGate, GateDecision
 from memory.domain.lifecycle import BeliefStatus, Reason
-from memory.domain.policy import ConfidencePolicy, GatePolicy
+from memory.domain.policy_beliefs import ConfidencePolicy, GatePolicy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY, GATE = ConfidencePolicy(), GatePolicy()

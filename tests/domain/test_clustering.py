@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.clustering import digest_labels
 from benchmarks.hard_set import THRESHOLD, HardSet, Labels, Vectors, adjusted_rand_index, make_hard_set
 from memory.domain.clustering import canonical_order, centrality, cluster, rank_clusters
-from memory.domain.policy import ClusteringPolicy, ConsolidationPolicy
+from memory.domain.policy_consolidation import ClusteringPolicy, ConsolidationPolicy
 
 POLICY = ClusteringPolicy()
 APPROXIMATE = ClusteringPolicy(exact_limit=1, leader_rows=64)

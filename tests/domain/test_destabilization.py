@@ -12,7 +12,7 @@ from memory.domain.evidence import (
     prediction_error,
     weigh_evidence,
 )
-from memory.domain.policy import ConfidencePolicy, DestabilizationPolicy
+from memory.domain.policy_beliefs import ConfidencePolicy, DestabilizationPolicy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIDENCE, POLICY = ConfidencePolicy(), DestabilizationPolicy()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain.evidence import EvidenceError, EvidenceRow, Verdict, WeighedEvidence, weigh_evidence
-from memory.domain.policy import ConfidencePolicy
+from memory.domain.policy_beliefs import ConfidencePolicy
 
 DAY_ONE = datetime(2026, 1, 1, tzinfo=UTC)
 SOME_VERDICT = st.sampled_from([Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL])

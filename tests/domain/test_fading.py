@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory.domain.policy_memories import ReflectionPolicy
+from memory.domain.policy_beliefs import ReflectionPolicy
 from memory.domain.scoring import effective_confidence
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memory.domain.gates import GATES, ArchiveGate, BeliefFacts, GateName, returns_from_archive
 from memory.domain.lifecycle import BeliefStatus, Reason
-from memory.domain.policy import GatePolicy
+from memory.domain.policy_beliefs import GatePolicy
 
 POLICY = GatePolicy()
 SOUND = BeliefFacts(status=BeliefStatus.ACTIVE, confidence=0.8, evidence_count=6, since_reinforced=timedelta(days=1))

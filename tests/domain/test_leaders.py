@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.hard_set import THRESHOLD, Labels, Vectors, adjusted_rand_index, make_hard_set
 from memory.domain.clustering import Sketch, cluster, length_on_grid, put_on_grid
-from memory.domain.policy import ClusteringPolicy
+from memory.domain.policy_consolidation import ClusteringPolicy
 
 WIDTH = 384
 LEAST = THRESHOLD * length_on_grid(width=WIDTH) ** 2

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy_memories import RecallPolicy
+from memory.domain.policy_recall import RecallPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,

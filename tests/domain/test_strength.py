@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy import StrengthPolicy
+from memory.domain.policy_beliefs import StrengthPolicy
 from memory.domain.scoring import grow_stability, retrieval_strength
 
 POLICY = StrengthPolicy()

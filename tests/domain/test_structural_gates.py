@@ -8,7 +8,7 @@ import pytest
 
 from memory.domain.gates import BeliefFacts, Gate, MergeGate, ReviseGate, SplitGate, TwinFacts
 from memory.domain.lifecycle import BeliefStatus, Reason
-from memory.domain.policy import GatePolicy
+from memory.domain.policy_beliefs import GatePolicy
 
 POLICY = GatePolicy()
 DISPROVED = BeliefFacts(

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory.domain.policy import Policy, find_too_short, holds_a_call, step_seconds, task_limits
+from memory.domain.policy import Policy
+from memory.domain.time_limits import find_too_short, holds_a_call, step_seconds, task_limits
 
 USUAL = Policy()
 
@@ -31,7 +32,7 @@ def test_the_usual_times_hold_each_other() -> None:
         ("budget", "working_seconds", "ENGRAM_BUDGET_WORKING_SECONDS"),
         ("budget", "attempt_seconds", "ENGRAM_BUDGET_ATTEMPT_SECONDS"),
         ("extraction", "seconds", "ENGRAM_EXTRACTION_SECONDS"),
-        ("rivals", "check_seconds", "ENGRAM_RIVALS_CHECK_SECONDS"),
+        ("contradiction", "check_seconds", "ENGRAM_CONTRADICTION_CHECK_SECONDS"),
     ],
 )
 def test_a_time_that_holds_no_call_is_named(stage: str, constant: str, setting: str) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.domain.evidence import EvidenceRow, Verdict, merge_evidence, weigh_evidence
-from memory.domain.policy import ConfidencePolicy
+from memory.domain.policy_beliefs import ConfidencePolicy
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SPOKEN = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL)

@@ -91,7 +91,7 @@ def test_pairs_are_listed_once_the_most_similar_first(world: World, three: list[
 
 def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[Belief], settings: Settings) -> None:
     """R11, B24."""
-    settings.POLICY = replace(settings.POLICY, rivals=replace(settings.POLICY.rivals, pairs=2))
+    settings.POLICY = replace(settings.POLICY, contradiction=replace(settings.POLICY.contradiction, pairs=2))
     assert [len(find(world)) for _ in range(3)] == [2, 1, 0]
 
 

@@ -71,9 +71,12 @@ def seconds_of(name: str, *, default: int) -> float:
         return default / 1000
 
 
+_VARIABLES = {"project": "ENGRAM_PROJECT", "user": "ENGRAM_USER"}
+
+
 def own(name: str) -> dict[str, str]:
-    """Return what the environment says of a field of requests: ENGRAM_PROJECT, ENGRAM_USER."""
-    value = os.environ.get(f"ENGRAM_{name.upper()}", "").strip()
+    """Return what the environment says of a field of requests: the project, or the user."""
+    value = os.environ.get(_VARIABLES[name], "").strip()
     return {name: value} if value else {}
 
 

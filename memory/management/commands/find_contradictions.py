@@ -75,7 +75,7 @@ def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[ContradictionCa
 
 def _check(workspace: Workspace, limit: int | None, *, again: bool) -> str:
     """Have a model asked; return what stopped the asking, if anything did."""
-    seconds = settings.POLICY.rivals.check_seconds
+    seconds = settings.POLICY.contradiction.check_seconds
     return check_contradiction_candidates(
         workspace=workspace, now=timezone.now(), seconds=seconds, most=limit, again=again
     ).stopped

@@ -13,7 +13,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from beliefsite.backups import DUMP, MANIFEST, BackupError, count_rows, inspect_backup, restore_backup, write_backup
+from beliefsite.backups import (
+    DUMP,
+    MANIFEST,
+    BackupError,
+    count_rows,
+    inspect_backup,
+    read_settings,
+    restore_backup,
+    write_backup,
+)
 from memory.models import Belief, BeliefEmbedding, Episode, Heartbeat, Workspace
 from tests import factories
 from tests.beliefsite.backups.conftest import MIGRATED, Move
@@ -216,6 +225,13 @@ def test_settings_come_along_and_secrets_stay_behind(
     assert restored.settings_file == tmp_path / ".env"
     environ.Env.read_env(str(restored.settings_file))
     assert environ.Env().json("ENGRAM_PRICES") == {"m": [0.4, 1.6]}
+
+
+def test_what_is_set_under_a_former_name_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B24: whoever restores the backup has the same numbers."""
+    monkeypatch.setenv("ENGRAM_RIVALS_BATCH", "10")
+    kept, _ = read_settings(with_secrets=False)
+    assert kept["ENGRAM_RIVALS_BATCH"] == "10"
 
 
 def test_secrets_come_along_when_asked_for(memory: Move, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         _check_alone()
-        environment = _ENVIRONMENT_DEFAULTS | _DEFAULT_PORTS | dict(os.environ)
+        environment = _ENVIRONMENT_DEFAULTS | dict(os.environ) | _read_ports()
         environment["ENGRAM_DATA_DIR"] = str(settings.DATA_DIR.resolve())
         environment["ENGRAM_WORKERS"] = str(read_count("ENGRAM_WORKERS", default=4, least=1))
-        _check_ports()
         call_command("migrate", verbosity=0)
         environment["FLOWER_BASIC_AUTH"] = flower_login()
         ways_in = _create_first_access() or _describe_access()
@@ -169,8 +168,8 @@ def _check_alone() -> None:
         raise CommandError(message, returncode=1)
 
 
-def _check_ports() -> None:
-    """Refuse a port that is none, is given twice or is in use: by itself it would only show in some log."""
+def _read_ports() -> dict[str, str]:
+    """Return the ports by variable; refuse one that is none, given twice or in use: it would only show in some log."""
     names: dict[int, str] = {}
     for name, usual in _DEFAULT_PORTS.items():
         port = read_count(name, default=int(usual), least=1, most=65_535)
@@ -178,6 +177,7 @@ def _check_ports() -> None:
             raise CommandError(f"{other} and {name} are both {port}; set one of them to another.", returncode=1)
     for port, name in names.items():
         _check_free(name, port)
+    return {name: str(port) for port, name in names.items()}
 
 
 def _check_free(name: str, port: int) -> None:
