@@ -399,10 +399,10 @@ def test_what_came_in_is_undone_forgotten_and_erased(stack: Stack) -> None:
 
     rehearsed, imported, _ = run(_block("manage.py import_conversations")).splitlines()
     assert rehearsed.replace("would be stored", "stored") == imported
-    undone, released = run(_block("manage.py undo_cycle")).splitlines()
-    assert undone.startswith(f"{cycle} undone: ")
-    assert "released." in released
-    assert run(_block("manage.py rebuild_beliefs")).splitlines()[-1].endswith("all as recorded")
+    assert run(_block("undo_cycle cy_0123456789ab --reason")).startswith(f"{cycle} undone: ")
+    assert "released." in run(_block("undo_cycle cy_0123456789ab --release"))
+    assert "0 differences\n" in run(_block("rebuild_beliefs --dry-run"))
+    assert run(_block("rebuild_beliefs --workspace")).endswith("all as recorded\n")
     assert run(_block("manage.py forget")).startswith(f"{episode} forgotten")
     assert "written anew." in run(_block("manage.py erase"))
 
