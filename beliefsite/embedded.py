@@ -203,7 +203,7 @@ class EmbeddedPostgres(EmbeddedServer):
             raise DataVersionError(
                 f"{self.layout.data} was made by PostgreSQL {major}, but this is {POSTGRES_MAJOR}. To move over: run "
                 f"`manage.py backup` with the release that made it, move the folder away, and run "
-                f"`manage.py restore` here (docs/operations.md)."
+                f"`manage.py restore` here (docs/operations/backups.md)."
             )
 
     def _forget_the_dead(self) -> None:

@@ -80,7 +80,7 @@ def _check_folder(read: Callable[..., object], named: str) -> list[CheckMessage]
     try:
         read(named=named)
     except ModelUnavailable as error:
-        return [Error(str(error), hint="docs/operations.md says what a folder holds.", id="engram.E009")]
+        return [Error(str(error), hint="docs/operations/embeddings.md says what a folder holds.", id="engram.E009")]
     return []
 
 

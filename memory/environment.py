@@ -90,7 +90,7 @@ GROUPS: tuple[tuple[str, tuple[Variable | Number, ...]], ...] = (
                 "A server's model; with local a folder with model.onnx and tokenizer.json, or a file in one",
             ),
             Variable("ENGRAM_EMBEDDING_BASE_URL", "", "A server of its own for embeddings; unset: OPENAI_BASE_URL"),
-            Number("ENGRAM_BUDGET_CALL_SECONDS", "Longest call; for a slow model see docs/operations.md, Slow models"),
+            Number("ENGRAM_BUDGET_CALL_SECONDS", "Longest call; for a slow model see docs/operations/models.md"),
             Number("ENGRAM_BUDGET_CALLS_IN_FLIGHT", "Calls at the same time; 1 for a server that answers one by one"),
             Number("ENGRAM_BUDGET_REPLY_TOKENS", "Most tokens of a reply; a model that thinks first needs more"),
         ),
@@ -185,7 +185,7 @@ GROUPS: tuple[tuple[str, tuple[Variable | Number, ...]], ...] = (
         ),
     ),
     (
-        "Back up: `manage.py backup` writes one file of it all (docs/operations.md, Backups)",
+        "Back up: `manage.py backup` writes one file of it all (docs/operations/backups.md)",
         (Variable("ENGRAM_DATA_DIR", ".data", "Embedded servers, the secret key and beat's schedule live here"),),
     ),
     (

@@ -117,7 +117,7 @@ def test_the_usual_limits_pass() -> None:
 
 
 def test_a_call_longer_than_what_it_is_made_for_is_refused(settings: Any) -> None:
-    """E6, B9: with both settings and how to mend it; the recipe of docs/operations.md does."""
+    """E6, B9: with both settings and how to mend it; the recipe of docs/operations/models.md does."""
     settings.CELERY_VISIBILITY_TIMEOUT = 350  # what is derived where nobody sets it
     decree(settings, "budget", call_seconds=60.0)
     found = checks.check_limits()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-OPERATIONS = ROOT / "docs" / "operations.md"
+OPERATIONS = sorted((ROOT / "docs" / "operations").glob("*.md"))
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -20,7 +20,7 @@ _INTRODUCTION = """# Settings
 Written by `python -m tests.docs.settings_table` from `memory/environment.py` and the policies in `memory/domain/`.
 
 Every variable there is. [.env.example](../.env.example) shows those that most people look for; the environment or a
-file `.env` sets them ([how](operations.md#settings)). An empty value counts as unset, and a value that does not parse
+file `.env` sets them ([how](operations/README.md)). An empty value counts as unset, and a value that does not parse
 or lies outside its range stops the start with the variable's name. The first tables hold what says where and with what
 Engram runs, the others the numbers of [the rules](rules/README.md), by stage.
 """

@@ -64,14 +64,14 @@ def test_every_variable_that_a_page_names_is_read(page: Path) -> None:
 
 
 def test_every_log_event_is_explained() -> None:
-    """docs/operations.md lists the static names of the events, all of them and no others."""
+    """docs/operations/watching.md lists the static names of the events, all of them and no others."""
     sources = [
         *(ROOT / "memory").rglob("*.py"),
         *(ROOT / "workers").rglob("*.py"),
         *(ROOT / "beliefsite").rglob("*.py"),
     ]
     logged = {name for path in sources for name in _LOG_CALL.findall(path.read_text())}
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "operations" / "watching.md").read_text()
     table = page[page.index("| event | means |") :].split("\n\n")[0]
     first_cells = " ".join(line.split("|")[1] for line in table.splitlines())
 
@@ -79,10 +79,10 @@ def test_every_log_event_is_explained() -> None:
 
 
 def test_the_readme_leads_to_every_page() -> None:
-    rules = ROOT / "docs" / "rules" / "README.md"
+    indexes = [ROOT / "docs" / folder / "README.md" for folder in ("rules", "operations")]
     linked = {
         (page.parent / target.partition("#")[0]).resolve()
-        for page in (README, rules)
+        for page in (README, *indexes)
         for target in _LINK.findall(page.read_text())
     }
 

@@ -320,7 +320,7 @@ def test_a_second_start_names_the_command_that_ends_the_first(stack: Stack) -> N
 
 @pytest.mark.slow
 def test_a_backup_is_restored_into_a_new_database(stack: Stack, tmp_path: Path) -> None:
-    """docs/operations.md, Backups: written while the stack runs, restored where there is nothing yet."""
+    """docs/operations/backups.md: written while the stack runs, restored where there is nothing yet."""
     write, restore = _block("manage.py backup"), _block("manage.py restore")
     _run(write.replace("backups/", f"{tmp_path}/backups/"), stack=stack)
     [file] = (tmp_path / "backups").iterdir()
@@ -337,7 +337,7 @@ def test_a_backup_is_restored_into_a_new_database(stack: Stack, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.usefixtures("printed")  # the README counts its workspaces: this one comes after them
 def test_a_workspace_moves_to_another_installation(stack: Stack, tmp_path: Path) -> None:
-    """docs/operations.md, Moving a memory: written by the running stack, read where there is nothing yet."""
+    """docs/operations/backups.md, Move one workspace: written by the running stack, read where there is nothing yet."""
     write, *read = _block("manage.py export_workspace").replace("mill.jsonl", f"{tmp_path}/mill.jsonl").splitlines()
     _run(f".venv/bin/python manage.py create_workspace mill\n{write}", stack=stack)
 
@@ -349,7 +349,7 @@ def test_a_workspace_moves_to_another_installation(stack: Stack, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.usefixtures("printed")  # the README counts its workspaces: this one comes after them
 def test_a_key_opens_its_workspace_and_its_projects_alone(stack: Stack) -> None:
-    """docs/operations.md, Workspaces, projects and keys: each command, and what its key may then."""
+    """docs/operations/keys.md: each command, and what its key may then."""
     lines = _run(_block("manage.py create_workspace bakery --owner"), stack=stack).splitlines()
     agent, limited = [line for line in lines if line.startswith("engram_")]
 
@@ -366,15 +366,50 @@ def _store(stack: Stack, key: str, project: str) -> int:
 
 @pytest.mark.slow
 def test_a_workspace_that_has_the_model_already_is_not_embedded_anew(stack: Stack) -> None:
-    """docs/operations.md, Changing the model: the command is safe to repeat."""
+    """docs/operations/embeddings.md: the command is safe to repeat."""
     printed = _run(_block("manage.py reembed"), stack=stack)
 
     assert "are of this model already." in printed
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("printed")  # the README reads these turns in first
+def test_settings_costs_and_dead_letters_are_looked_at(stack: Stack) -> None:
+    """docs/operations: install.md, models.md and troubleshooting.md; none of it changes anything."""
+    assert "no issues" in _run(_block("manage.py check --database"), stack=stack)
+    assert "Calls: about" in _run(_block("manage.py consolidate --workspace default --dry-run"), stack=stack)
+    assert _run(_block("manage.py dead_letters"), stack=stack) == "0 dead letters, 0 to be tried again\n" * 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("printed")  # the README counts its workspaces: this one comes after them
+def test_what_came_in_is_undone_forgotten_and_erased(stack: Stack) -> None:
+    """docs/operations: importing.md, cycles.md and erasing.md, in a workspace of their own."""
+    made = _run(
+        ".venv/bin/python manage.py create_workspace barn\n"
+        ".venv/bin/python manage.py remember 'Mara prefers tabs over spaces.' --workspace barn --user mara --json\n"
+        ".venv/bin/python manage.py consolidate --workspace barn --wait\n",
+        stack=stack,
+    )
+    [episode], [cycle] = set(re.findall(r"ep_\w{12}", made)), set(re.findall(r"cy_\w{12}", made))
+
+    def run(block: str) -> str:
+        block = block.replace("--workspace default", "--workspace barn")
+        return _run(block.replace("ep_0123456789ab", episode).replace("cy_0123456789ab", cycle), stack=stack)
+
+    rehearsed, imported, _ = run(_block("manage.py import_conversations")).splitlines()
+    assert rehearsed.replace("would be stored", "stored") == imported
+    assert run(_block("undo_cycle cy_0123456789ab --reason")).startswith(f"{cycle} undone: ")
+    assert "released." in run(_block("undo_cycle cy_0123456789ab --release"))
+    assert "0 differences\n" in run(_block("rebuild_beliefs --dry-run"))
+    assert run(_block("rebuild_beliefs --workspace")).endswith("all as recorded\n")
+    assert run(_block("manage.py forget")).startswith(f"{episode} forgotten")
+    assert "written anew." in run(_block("manage.py erase"))
+
+
 def _block(command: str) -> str:
-    """Return the one shell block of docs/operations.md with this command."""
-    [found] = [block for block in blocks(OPERATIONS, "sh") if command in block]
+    """Return the one shell block of docs/operations with this command."""
+    [found] = [block for page in OPERATIONS for block in blocks(page, "sh") if command in block]
     return found
 
 
@@ -397,7 +432,7 @@ def test_the_targets_that_pages_name_exist() -> None:
 
 def test_no_shell_block_is_left_out() -> None:
     """A block of a kind that is not run must not look like commands."""
-    kinds = ("", "text", "json", "ini")
+    kinds = ("", "text", "json", "ini", "toml", "yaml", "bash", "console", "shell")
     unrun = [line for page in PAGES for body in blocks(page, *kinds) for line in body.splitlines()]
 
     assert not [line for line in unrun if re.match(r"\s*(\$ |curl |make |api |\.venv/|python)", line)]

@@ -85,7 +85,8 @@ def test_the_ends_of_a_long_text_are_scanned() -> None:
 def texts_of_any_length() -> dict[str, list[str]]:
     """Draw turns as they are, and the longest, among them what backtracking could be caught by."""
     source = (Path(__file__).parents[2] / "memory/export/importer.py").read_text("utf-8")
-    prose = (Path(__file__).parents[2] / "docs/operations.md").read_text("utf-8")
+    pages = sorted((Path(__file__).parents[2] / "docs/operations").glob("*.md"))
+    prose = "".join(page.read_text("utf-8") for page in pages)
     words = " ".join(phrase["text"] for phrase in PHRASES).split()
     drawn = random.Random(7)
     return {

@@ -20,7 +20,7 @@ def too_short(policy: Policy) -> set[str]:
 
 
 def test_the_usual_times_hold_each_other() -> None:
-    """E6, B9: and the limits of tasks are what docs/operations.md says."""
+    """E6, B9: and the limits of tasks are what docs/operations/limits.md says."""
     limits = task_limits(policy=USUAL)
     assert too_short(USUAL) == set()
     assert (limits.soft, limits.hard, limits.redelivery) == (110, 130, 180)
